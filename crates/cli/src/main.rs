@@ -1,0 +1,3 @@
+//! The `sdmac` command line.
+
+fn main() {}

@@ -1,0 +1,16 @@
+//! 802.11 frames, elements, radiotap, rates and exact airtime, without allocation.
+//!
+//! What belongs here: everything that is a fact of the 802.11 (and radiotap) texts about bits and durations.
+//! What does not: state, time, policy.
+#![no_std]
+#![forbid(unsafe_code)]
+
+pub mod addr;
+pub mod airtime;
+pub mod phy;
+pub mod rate;
+
+pub use addr::MacAddr;
+pub use airtime::ppdu_us;
+pub use phy::{Band, Phy};
+pub use rate::{Rate, RateSet, response_rate};

@@ -1,0 +1,1 @@
+//! Experiments: scenario, plan, run, measure, report.

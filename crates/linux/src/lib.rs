@@ -1,0 +1,1 @@
+//! The Linux side: measuring this computer, and (later) the 802.11 stack as a radio.

@@ -1,0 +1,2 @@
+#![no_std]
+//! MAC protocols and overlays as sans-IO state machines.

@@ -1,0 +1,1 @@
+//! A deterministic simulator of the air, the adapter and the host.
