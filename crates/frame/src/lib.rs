@@ -7,10 +7,15 @@
 
 pub mod addr;
 pub mod airtime;
+pub mod edca;
+pub mod error;
+pub mod mac;
 pub mod phy;
 pub mod rate;
 
 pub use addr::MacAddr;
 pub use airtime::ppdu_us;
+pub use edca::{AccessCategory, EdcaParams, edca_default, edca_default_ap};
+pub use error::{EmitError, ParseError};
 pub use phy::{Band, Phy};
 pub use rate::{Rate, RateSet, response_rate};
