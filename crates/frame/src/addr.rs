@@ -4,6 +4,7 @@ use core::fmt;
 
 /// A 48-bit MAC address, first octet on the air first (IEEE 802-2014, clause 8.2).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct MacAddr(pub [u8; 6]);
 
 impl MacAddr {

@@ -6,6 +6,7 @@ use crate::phy::Phy;
 
 /// One of the four priorities of EDCA (IEEE 802.11-2016, 10.2.4.2), lowest first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum AccessCategory {
     /// AC_BK: below everything else.
     Background,
@@ -88,6 +89,7 @@ impl fmt::Display for AccessCategory {
 
 /// Channel access parameters of one access category.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct EdcaParams {
     /// Slots after SIFS before the countdown starts: AIFS = SIFS + AIFSN slots. 2 to 15 for stations, 1 to 15
     /// for access points.

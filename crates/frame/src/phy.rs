@@ -6,6 +6,7 @@ use crate::rate::{Rate, RateSet, response_rate};
 /// Frequency band. At 2.4 GHz every OFDM and HT PPDU is followed by 6 us of silence, the signal extension
 /// (IEEE 802.11-2016, 18.3.2.4 and 19.3.2), which counts as part of its duration.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Band {
     /// 2.4 GHz.
     Ghz2_4,

@@ -7,6 +7,7 @@ use core::fmt;
 
 /// Preamble of a DSSS or HR-DSSS PPDU (IEEE 802.11-2016, 16.2.2).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Preamble {
     /// 144 + 48 bits at 1 Mb/s: 192 us. The only one at 1 Mb/s.
     Long,
@@ -16,6 +17,7 @@ pub enum Preamble {
 
 /// DSSS and HR-DSSS rates (IEEE 802.11-2016, clauses 15 and 16).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum DsssRate {
     /// DBPSK, 1 Mb/s.
     R1,
@@ -44,6 +46,7 @@ impl DsssRate {
 
 /// OFDM rates on 20 MHz (IEEE 802.11-2016, Table 17-4).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum OfdmRate {
     /// BPSK 1/2, 6 Mb/s.
     R6,
@@ -98,6 +101,7 @@ impl OfdmRate {
 
 /// Channel width of an HT PPDU.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Width {
     /// 20 MHz.
     Mhz20,
@@ -107,6 +111,7 @@ pub enum Width {
 
 /// Guard interval of an HT PPDU.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum GuardInterval {
     /// 800 ns: symbols of 4 us.
     Long,
@@ -116,6 +121,7 @@ pub enum GuardInterval {
 
 /// An HT modulation and coding scheme with equal modulation on all streams: 0 to 31.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Mcs(u8);
 
 impl Mcs {
@@ -157,6 +163,7 @@ impl Mcs {
 
 /// The rate of one PPDU.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Rate {
     /// 802.11b.
     Dsss(DsssRate, Preamble),
@@ -313,6 +320,7 @@ impl Rate {
 
 /// A set of legacy rates, such as the BSSBasicRateSet (IEEE 802.11-2016, 10.7.6.5).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct RateSet(u16);
 
 impl RateSet {

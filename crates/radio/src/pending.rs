@@ -1,0 +1,387 @@
+//! A fixed table for overlays that hold requests back: it keeps the frames, remembers which attempt belongs to
+//! which request, and pays the confirms that the overlay owes to the protocol above (law 1).
+//!
+//! The life of a request in the table: [`hold`](Pending::hold) → waiting → [`launch`](Pending::launch) → in flight
+//! → [`landed`](Pending::landed) → either [`wait_again`](Pending::wait_again) (a retry) or
+//! [`finish`](Pending::finish). What ends without the air (no room, expiry, abort) becomes an owed confirm too.
+//! After every `handle` of the protocol above, the overlay takes [`next_owed`](Pending::next_owed) until there is
+//! nothing left and hands each to that protocol as an event; never inside a `Radio` call (law 2).
+
+use crate::Radio;
+use crate::checked::MAX_ACTIONS;
+use crate::event::{Confirm, Outcome, Refusal, Token};
+use crate::time::Instant;
+use crate::tx::TxHow;
+
+/// One held request.
+#[derive(Clone, Copy, Debug)]
+pub struct Held<const L: usize> {
+    /// The token of the protocol above.
+    pub token: Token,
+    /// What it asked for.
+    pub how: TxHow,
+    /// When it came.
+    pub since: Instant,
+    /// Attempts on the air so far, all launches together.
+    pub attempts: u16,
+    /// A number that the overlay may use as it likes (a slot, a stream, a priority).
+    pub tag: u64,
+    order: u64,
+    state: State,
+    len: u16,
+    frame: [u8; L],
+}
+
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum State {
+    Waiting,
+    Flying(Token),
+    Owed(Confirm),
+}
+
+impl<const L: usize> Held<L> {
+    /// The frame.
+    pub fn frame(&self) -> &[u8] {
+        &self.frame[..usize::from(self.len)]
+    }
+
+    /// The frame, to set its retry bit or sequence number.
+    pub fn frame_mut(&mut self) -> &mut [u8] {
+        &mut self.frame[..usize::from(self.len)]
+    }
+
+    /// True while it waits to be launched.
+    pub fn is_waiting(&self) -> bool {
+        self.state == State::Waiting
+    }
+
+    /// True while an attempt is below.
+    pub fn is_flying(&self) -> bool {
+        matches!(self.state, State::Flying(_))
+    }
+
+    /// Order of arrival: smaller came first.
+    pub fn order(&self) -> u64 {
+        self.order
+    }
+}
+
+/// Up to `N` held requests with frames of up to `L` octets.
+#[derive(Clone, Debug)]
+pub struct Pending<const N: usize, const L: usize> {
+    slots: [Option<Held<L>>; N],
+    refused: [Option<Confirm>; MAX_ACTIONS],
+    arrivals: u64,
+}
+
+impl<const N: usize, const L: usize> Default for Pending<N, L> {
+    fn default() -> Self {
+        Pending {
+            slots: [None; N],
+            refused: [None; MAX_ACTIONS],
+            arrivals: 0,
+        }
+    }
+}
+
+impl<const N: usize, const L: usize> Pending<N, L> {
+    /// Takes a request in and tells its index; or refuses it (no room, too long) and owes that confirm.
+    ///
+    /// # Panics
+    /// If more than [`MAX_ACTIONS`] refusals are owed: the overlay does not pay them.
+    pub fn hold(&mut self, now: Instant, token: Token, frame: &[u8], how: &TxHow) -> Option<usize> {
+        if frame.len() > L || frame.len() > usize::from(u16::MAX) {
+            self.refuse(token, how, Refusal::BadFrame);
+            return None;
+        }
+        let Some(index) = self.slots.iter().position(Option::is_none) else {
+            self.refuse(token, how, Refusal::QueueFull);
+            return None;
+        };
+        let mut held = Held {
+            token,
+            how: *how,
+            since: now,
+            attempts: 0,
+            tag: 0,
+            order: self.arrivals,
+            state: State::Waiting,
+            len: frame.len() as u16,
+            frame: [0; L],
+        };
+        held.frame[..frame.len()].copy_from_slice(frame);
+        self.arrivals += 1;
+        self.slots[index] = Some(held);
+        Some(index)
+    }
+
+    /// Owes a refusal for a request that is not taken in.
+    ///
+    /// # Panics
+    /// As [`Pending::hold`].
+    pub fn refuse(&mut self, token: Token, how: &TxHow, why: Refusal) {
+        let rate = how.series.as_slice()[0].rate;
+        let slot = self
+            .refused
+            .iter_mut()
+            .find(|s| s.is_none())
+            .expect("owed refusals are paid");
+        *slot = Some(Confirm::without_air(token, Outcome::Refused(why), rate));
+    }
+
+    /// The request at `index`, if there is one.
+    pub fn get(&self, index: usize) -> Option<&Held<L>> {
+        self.slots.get(index)?.as_ref()
+    }
+
+    /// The request at `index`, if there is one.
+    pub fn get_mut(&mut self, index: usize) -> Option<&mut Held<L>> {
+        self.slots.get_mut(index)?.as_mut()
+    }
+
+    /// All requests that wait, with their indices, in no particular order.
+    pub fn waiting(&self) -> impl Iterator<Item = (usize, &Held<L>)> {
+        let all = self
+            .slots
+            .iter()
+            .enumerate()
+            .filter_map(|(i, s)| s.as_ref().map(|h| (i, h)));
+        all.filter(|(_, h)| h.is_waiting())
+    }
+
+    /// The waiting request with the smallest `key`; the earlier one of equals.
+    pub fn first_by<K: Ord>(&self, mut key: impl FnMut(&Held<L>) -> K) -> Option<usize> {
+        self.waiting()
+            .min_by_key(|(_, h)| (key(h), h.order))
+            .map(|(i, _)| i)
+    }
+
+    /// Number of requests in the table, owed ones included.
+    pub fn len(&self) -> usize {
+        self.slots.iter().flatten().count()
+    }
+
+    /// True if there is nothing in it.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Sends the waiting request `index` down as `how` says, under a token of its own, which is returned.
+    ///
+    /// # Panics
+    /// If `index` is not a waiting request.
+    pub fn launch(&mut self, index: usize, how: &TxHow, radio: &mut dyn Radio) -> Token {
+        let held = self.slots[index].as_mut().expect("a held request");
+        assert!(held.is_waiting(), "launched twice");
+        let lower = radio.token();
+        held.state = State::Flying(lower);
+        radio.request(lower, &held.frame[..usize::from(held.len)], how);
+        lower
+    }
+
+    /// Which request the confirm of a launch belongs to. It stays in flight until
+    /// [`wait_again`](Pending::wait_again) or [`finish`](Pending::finish). `None`: the confirm is for somebody else.
+    pub fn landed(&mut self, confirm: &Confirm) -> Option<usize> {
+        let flying = State::Flying(confirm.token);
+        let index = self
+            .slots
+            .iter()
+            .position(|s| s.as_ref().is_some_and(|h| h.state == flying))?;
+        let held = self.slots[index].as_mut().expect("just found");
+        held.attempts = held.attempts.saturating_add(confirm.attempts);
+        Some(index)
+    }
+
+    /// Puts a request that has landed back among those that wait.
+    ///
+    /// # Panics
+    /// If `index` is not in flight.
+    pub fn wait_again(&mut self, index: usize) {
+        let held = self.slots[index].as_mut().expect("a held request");
+        assert!(held.is_flying(), "not in flight");
+        held.state = State::Waiting;
+    }
+
+    /// Ends a request with the confirm of its last launch: the attempts of all launches are added up and the
+    /// token becomes that of the protocol above.
+    ///
+    /// # Panics
+    /// If there is no request at `index`.
+    pub fn finish(&mut self, index: usize, last: &Confirm) {
+        let held = self.slots[index].as_mut().expect("a held request");
+        held.state = State::Owed(Confirm {
+            token: held.token,
+            attempts: held.attempts,
+            ..*last
+        });
+    }
+
+    /// Ends a request that is not in flight with `outcome` and nothing on the air since its last launch.
+    ///
+    /// # Panics
+    /// If there is no request at `index`.
+    pub fn end(&mut self, index: usize, outcome: Outcome) {
+        let held = self.slots[index].as_mut().expect("a held request");
+        let confirm = Confirm::without_air(held.token, outcome, held.how.series.as_slice()[0].rate);
+        held.state = State::Owed(Confirm {
+            attempts: held.attempts,
+            ..confirm
+        });
+    }
+
+    /// Ends all waiting requests whose `expires` is before `now`, as expired. Tells how many.
+    pub fn expire(&mut self, now: Instant) -> usize {
+        let mut n = 0;
+        for i in 0..N {
+            let over = |h: &Held<L>| h.is_waiting() && h.how.expires.is_some_and(|t| t < now);
+            if self.get(i).is_some_and(over) {
+                self.end(i, Outcome::Expired);
+                n += 1;
+            }
+        }
+        n
+    }
+
+    /// The earliest `expires` of the requests that wait.
+    pub fn next_expiry(&self) -> Option<Instant> {
+        self.waiting().filter_map(|(_, h)| h.how.expires).min()
+    }
+
+    /// Takes back the request that the protocol above calls `token`: one that waits ends as aborted; for one in
+    /// flight the abort goes down, and the confirm of the launch decides. False if it is not in the table.
+    pub fn abort(&mut self, token: Token, radio: &mut dyn Radio) -> bool {
+        let mine = |h: &Held<L>| h.token == token && !matches!(h.state, State::Owed(_));
+        let Some(i) = self.slots.iter().position(|s| s.as_ref().is_some_and(mine)) else {
+            return false;
+        };
+        match self.slots[i].as_ref().expect("just found").state {
+            State::Flying(lower) => radio.abort(lower),
+            _ => self.end(i, Outcome::Aborted),
+        }
+        true
+    }
+
+    /// The next confirm that is owed to the protocol above; its slot is free from now on.
+    pub fn next_owed(&mut self) -> Option<Confirm> {
+        if let Some(c) = self.refused.iter_mut().find_map(Option::take) {
+            return Some(c);
+        }
+        let owed = |s: &Option<Held<L>>| s.as_ref().is_some_and(|h| matches!(h.state, State::Owed(_)));
+        let slot = self.slots.iter_mut().find(|s| owed(s))?;
+        match slot.take()?.state {
+            State::Owed(c) => Some(c),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::attribute::{Attribute, AttributeName};
+    use crate::event::Msdu;
+    use crate::tx::AdapterId;
+    use frame::Rate;
+
+    #[derive(Default)]
+    struct Below {
+        tokens: u64,
+        sent: u32,
+        aborted: Option<Token>,
+    }
+
+    impl Radio for Below {
+        fn token(&mut self) -> Token {
+            self.tokens += 1;
+            Token(1_000 + self.tokens)
+        }
+        fn request(&mut self, _: Token, frame: &[u8], _: &TxHow) {
+            assert_eq!(frame, b"abc");
+            self.sent += 1;
+        }
+        fn set(&mut self, _: Token, _: AdapterId, _: Attribute) {}
+        fn get(&self, _: AdapterId, _: AttributeName) -> Option<Attribute> {
+            None
+        }
+        fn abort(&mut self, token: Token) {
+            self.aborted = Some(token);
+        }
+        fn deliver(&mut self, _: Msdu<'_>) {}
+    }
+
+    const HOW: TxHow = TxHow::one_shot(Rate::OFDM_6);
+
+    fn answer(token: Token, outcome: Outcome) -> Confirm {
+        Confirm {
+            attempts: 1,
+            ..Confirm::without_air(token, outcome, Rate::OFDM_6)
+        }
+    }
+
+    #[test]
+    fn retry_then_success_is_one_confirm() {
+        let mut p: Pending<4, 16> = Pending::default();
+        let mut below = Below::default();
+        let i = p.hold(Instant::ZERO, Token(7), b"abc", &HOW).unwrap();
+        let first = p.launch(i, &HOW, &mut below);
+        assert_eq!(p.landed(&answer(first, Outcome::NotAcked)), Some(i));
+        p.wait_again(i);
+        assert_eq!(p.landed(&answer(first, Outcome::NotAcked)), None, "an old launch");
+        let second = p.launch(i, &HOW, &mut below);
+        let last = answer(second, Outcome::Acked);
+        assert_eq!(p.landed(&last), Some(i));
+        p.finish(i, &last);
+        let c = p.next_owed().unwrap();
+        assert_eq!((c.token, c.outcome, c.attempts), (Token(7), Outcome::Acked, 2));
+        assert_eq!((p.next_owed(), p.len(), below.sent), (None, 0, 2));
+    }
+
+    #[test]
+    fn no_room_is_a_refusal() {
+        let mut p: Pending<1, 4> = Pending::default();
+        assert!(p.hold(Instant::ZERO, Token(1), b"abc", &HOW).is_some());
+        assert!(p.hold(Instant::ZERO, Token(2), b"abc", &HOW).is_none());
+        assert!(p.hold(Instant::ZERO, Token(3), b"abcde", &HOW).is_none());
+        let owed: [Option<(Token, Outcome)>; 3] =
+            core::array::from_fn(|_| p.next_owed().map(|c| (c.token, c.outcome)));
+        assert_eq!(owed[0], Some((Token(2), Outcome::Refused(Refusal::QueueFull))));
+        assert_eq!(owed[1], Some((Token(3), Outcome::Refused(Refusal::BadFrame))));
+        assert_eq!(owed[2], None);
+    }
+
+    #[test]
+    fn expiry_and_abort() {
+        let mut p: Pending<4, 8> = Pending::default();
+        let mut below = Below::default();
+        let t = Instant::from_us;
+        p.hold(t(0), Token(1), b"abc", &HOW.expires(t(10)));
+        p.hold(t(0), Token(2), b"abc", &HOW.expires(t(20)));
+        let third = p.hold(t(0), Token(3), b"abc", &HOW).unwrap();
+        assert_eq!(p.next_expiry(), Some(t(10)));
+        assert_eq!((p.expire(t(10)), p.expire(t(11))), (0, 1));
+        let lower = p.launch(third, &HOW, &mut below);
+        assert!(p.abort(Token(2), &mut below) && below.aborted.is_none());
+        assert!(p.abort(Token(3), &mut below) && below.aborted == Some(lower));
+        assert!(!p.abort(Token(9), &mut below) && !p.abort(Token(1), &mut below));
+        assert_eq!(
+            p.next_owed().map(|c| (c.token, c.outcome)),
+            Some((Token(1), Outcome::Expired))
+        );
+        assert_eq!(
+            p.next_owed().map(|c| (c.token, c.outcome)),
+            Some((Token(2), Outcome::Aborted))
+        );
+        assert_eq!((p.next_owed(), p.len()), (None, 1));
+    }
+
+    #[test]
+    fn the_first_by_a_key() {
+        let mut p: Pending<4, 8> = Pending::default();
+        let t = Instant::from_us;
+        for (token, deadline) in [(1, 30), (2, 10), (3, 10)] {
+            p.hold(t(0), Token(token), b"abc", &HOW.expires(t(deadline)));
+        }
+        let i = p.first_by(|h| h.how.expires).unwrap();
+        assert_eq!(p.get(i).unwrap().token, Token(2));
+    }
+}
