@@ -1,0 +1,411 @@
+//! The adapter: queues (QCU), channel access (DCU), frame exchanges and reception (PCU).
+//!
+//! What belongs here: the state of one adapter and its parameters. The behaviour is in [`access`] (when to send),
+//! [`exchange`] (what a transmission waits for) and [`receive`] (what comes in).
+
+pub mod access;
+pub mod exchange;
+pub mod receive;
+
+use crate::clock::Clock;
+use crate::queue::Handle;
+use crate::rng::Stream;
+use frame::{EdcaParams, MacAddr, Phy, Rate, RateSet};
+use radio::Counters;
+use std::collections::VecDeque;
+
+/// No time, or a time that never comes.
+pub(crate) const NEVER: u64 = u64::MAX;
+/// Frames longer than this many octets are never preceded by RTS by themselves (dot11RTSThreshold's default).
+pub const NO_RTS: u16 = 2_347;
+
+/// When a frame that comes to an idle adapter on an idle medium is sent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Immediate {
+    /// At once if the medium has been idle for the interframe space, else when that is over
+    /// (IEEE 802.11-2016, 10.3.4.2; what Atheros adapters do).
+    #[default]
+    AtOnce,
+    /// After an interframe space counted from its arrival (ns-3).
+    AfterSpaceFromArrival,
+}
+
+/// What happens to the contention window when a frame is dropped after its last attempt.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum WindowOnDrop {
+    /// It goes back to CWmin (IEEE 802.11-2016, 10.3.3; ns-3 up to 3.43).
+    #[default]
+    Reset,
+    /// It stays, and goes back at the failure after it has reached CWmax by count (ns-3 from 3.44 on).
+    Keep,
+}
+
+/// Rules of channel access on which implementations differ.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct AccessRules {
+    /// Access on an idle medium.
+    pub immediate: Immediate,
+    /// Contention window on drop.
+    pub window_on_drop: WindowOnDrop,
+    /// After an ACK timeout the interframe space is counted from the timeout (ns-3), not from the end of the frame.
+    pub space_after_timeout: bool,
+    /// A frozen backoff counter is decremented at the end of AIFS, so the station is one slot earlier (EDCA,
+    /// IEEE 802.11-2016, 10.22.2.4); otherwise after the first full slot (DCF).
+    pub countdown_at_space_end: bool,
+    /// EIFS after a frame that was received with errors.
+    pub eifs: bool,
+    /// From the arrival of a frame until a station that counts down notices and can still hold back, ns: CCA time
+    /// plus the time that a transmission is committed ahead. Must be below the slot time.
+    pub sense_ns: u32,
+}
+
+impl AccessRules {
+    /// What the standard says, with the sensing time of the PHY.
+    pub const fn standard(phy: &Phy) -> AccessRules {
+        AccessRules {
+            immediate: Immediate::AtOnce,
+            window_on_drop: WindowOnDrop::Reset,
+            space_after_timeout: false,
+            countdown_at_space_end: false,
+            eifs: true,
+            sense_ns: (phy.cca_us + phy.commit_us) * 1_000,
+        }
+    }
+
+    /// What ns-3.37 does.
+    pub const fn ns3() -> AccessRules {
+        AccessRules {
+            immediate: Immediate::AfterSpaceFromArrival,
+            window_on_drop: WindowOnDrop::Reset,
+            space_after_timeout: true,
+            countdown_at_space_end: false,
+            eifs: true,
+            sense_ns: 4_000,
+        }
+    }
+}
+
+/// Parameters of one adapter.
+#[derive(Clone, PartialEq, Debug)]
+pub struct AdapterConfig {
+    /// Its address.
+    pub address: MacAddr,
+    /// PHY and timing.
+    pub phy: Phy,
+    /// Centre frequency in MHz.
+    pub mhz: u16,
+    /// Transmit power in dBm.
+    pub tx_dbm: f64,
+    /// Basic rates: the rates of its ACKs.
+    pub basic: RateSet,
+    /// ACK timeout from the end of the frame, us.
+    pub ack_timeout_us: u32,
+    /// Access parameters by [`Queue::index`](radio::Queue::index).
+    pub edca: [EdcaParams; 5],
+    /// RTS threshold in octets.
+    pub rts_threshold: u16,
+    /// Frames a queue holds at most.
+    pub queue_limit: u16,
+    /// Rules on which implementations differ.
+    pub rules: AccessRules,
+    /// Its TSF timer.
+    pub tsf: Clock,
+}
+
+impl AdapterConfig {
+    /// A station with the defaults of the standard for `phy`: DCF on the best-effort queue when `edca` is false,
+    /// the EDCA defaults otherwise; 16 dBm, ACK timeout SIFS + slot + PHY-RX-START delay.
+    pub fn station(address: MacAddr, phy: Phy, mhz: u16, edca: bool) -> AdapterConfig {
+        use frame::AccessCategory::{Background, BestEffort, Video, Voice};
+        let queue = |ac| {
+            if edca {
+                frame::edca_default(ac, &phy)
+            } else {
+                EdcaParams::dcf(&phy)
+            }
+        };
+        let beacon = EdcaParams {
+            aifsn: 1,
+            cw_min: 0,
+            cw_max: 0,
+            txop_us: 0,
+        };
+        AdapterConfig {
+            address,
+            phy,
+            mhz,
+            tx_dbm: 16.0206,
+            basic: phy.basic,
+            ack_timeout_us: phy.ack_timeout_us(),
+            edca: [
+                queue(Background),
+                queue(BestEffort),
+                queue(Video),
+                queue(Voice),
+                beacon,
+            ],
+            rts_threshold: NO_RTS,
+            queue_limit: 500,
+            rules: AccessRules::standard(&phy),
+            tsf: Clock::default(),
+        }
+    }
+}
+
+/// One queue with its channel access function.
+#[derive(Debug)]
+pub(crate) struct Dcu {
+    pub params: EdcaParams,
+    /// Current contention window.
+    pub cw: u16,
+    /// Consecutive failures, for [`WindowOnDrop::Keep`].
+    pub failures: u16,
+    /// Slots left to count down.
+    pub backoff: u32,
+    /// The head came to an idle medium: if that turns busy before the space is over, a backoff is drawn.
+    pub immediate: bool,
+    /// No countdown before this time (end of an ACK timeout, arrival).
+    pub from: u64,
+    /// The countdown begins here; [`NEVER`] while that is not known.
+    pub base: u64,
+    /// The countdown ends here; [`NEVER`] while that is not known.
+    pub expiry: u64,
+    /// TXOP that was won: until when it lasts.
+    pub txop_end: u64,
+    /// Frames, head first.
+    pub frames: VecDeque<u32>,
+}
+
+/// What an adapter that has sent something waits for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Phase {
+    /// Its RTS is on the air.
+    SendingRts,
+    /// A CTS should begin.
+    AwaitCts,
+    /// SIFS before the frame.
+    Pause,
+    /// Its frame is on the air.
+    Sending,
+    /// An ACK should begin.
+    AwaitAck,
+}
+
+/// The frame exchange in progress.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Exchange {
+    pub queue: u8,
+    pub frame: u32,
+    pub phase: Phase,
+    /// The timeout, unless it was found that something is being received.
+    pub timeout: Option<Handle>,
+    /// Start of the frame on the air, ns.
+    pub start: u64,
+}
+
+/// A frame that is being received.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rx {
+    pub signal: u32,
+    pub power: u64,
+    /// Sum of powers up to which it is certainly received.
+    pub harmless: u64,
+    /// Largest sum of powers so far, its own if it never was above `harmless`.
+    pub peak: u64,
+    pub start: u64,
+    pub end: u64,
+    /// Decided at its start: the checksum will be wrong.
+    pub corrupt: bool,
+}
+
+/// A response that is due after SIFS.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Response {
+    pub at: u64,
+    pub rate: Rate,
+    pub to: u64,
+    pub cts_duration_us: Option<u32>,
+}
+
+/// The state of one adapter.
+#[derive(Debug)]
+pub(crate) struct Adapter {
+    pub address: u64,
+    pub node: u32,
+    /// Number of the adapter on its node.
+    pub ordinal: u8,
+    // the medium, as this adapter sees it: busy in [busy_from, idle_from), and while `energy`
+    pub busy_from: u64,
+    pub idle_from: u64,
+    pub nav_until: u64,
+    pub tx_until: u64,
+    pub energy: bool,
+    /// The last reception failed: EIFS instead of DIFS.
+    pub after_error: bool,
+    // switches
+    pub carrier_sense: bool,
+    pub virtual_carrier_sense: bool,
+    pub reception: bool,
+    pub ack_generation: bool,
+    pub promiscuous: bool,
+    pub bssid: u64,
+    // constants in ns
+    pub slot_ns: u64,
+    pub sifs_ns: u64,
+    pub eifs_extra_ns: u64,
+    pub ack_timeout_ns: u64,
+    pub rules: AccessRules,
+    /// Bit i: queue i counts down (with or without a frame).
+    pub active: u8,
+    pub timer: Option<Handle>,
+    pub armed_at: u64,
+    pub rx: Option<Rx>,
+    pub exchange: Option<Exchange>,
+    pub response: Option<Response>,
+    pub dcu: [Dcu; 5],
+    /// (time, sum of powers) after each change during a reception, from the first harmful one on.
+    pub changes: Vec<(u64, u64)>,
+    pub backoff_stream: Stream,
+    pub reception_stream: Stream,
+    /// Last (transmitter, TID, sequence control) received, newest last.
+    pub seen: Vec<(u64, u8, u16)>,
+    pub counters: Counters,
+    pub tsf: Clock,
+    pub phy: Phy,
+    pub basic: RateSet,
+    pub mhz: u16,
+    pub tx_dbm: f64,
+    pub rts_threshold: u16,
+    pub queue_limit: u16,
+    /// Rate and duration of the ACK to the last data rate that was asked for.
+    pub ack_memo: (Rate, Rate, u32),
+    /// Arrival of the latest request at the queues, so that requests do not overtake each other.
+    pub last_arrival: u64,
+}
+
+impl Adapter {
+    pub fn new(config: &AdapterConfig, node: u32, ordinal: u8, index: u64, seed: u64) -> Adapter {
+        use crate::rng::Cause;
+        let phy = config.phy;
+        let dcu = |q: usize| Dcu {
+            params: config.edca[q],
+            cw: config.edca[q].cw_min,
+            failures: 0,
+            backoff: 0,
+            immediate: false,
+            from: 0,
+            base: NEVER,
+            expiry: NEVER,
+            txop_end: 0,
+            frames: VecDeque::new(),
+        };
+        let mut a = Adapter {
+            address: key(config.address),
+            node,
+            ordinal,
+            busy_from: 0,
+            idle_from: 0,
+            nav_until: 0,
+            tx_until: 0,
+            energy: false,
+            after_error: false,
+            carrier_sense: true,
+            virtual_carrier_sense: true,
+            reception: true,
+            ack_generation: true,
+            promiscuous: false,
+            bssid: 0,
+            slot_ns: u64::from(phy.slot_us) * 1_000,
+            sifs_ns: u64::from(phy.sifs_us) * 1_000,
+            eifs_extra_ns: u64::from(phy.eifs_extra_us()) * 1_000,
+            ack_timeout_ns: u64::from(config.ack_timeout_us) * 1_000,
+            rules: config.rules,
+            active: 0,
+            timer: None,
+            armed_at: NEVER,
+            rx: None,
+            exchange: None,
+            response: None,
+            dcu: std::array::from_fn(dcu),
+            changes: Vec::new(),
+            backoff_stream: Stream::new(seed, index, Cause::Backoff),
+            reception_stream: Stream::new(seed, index, Cause::Reception),
+            seen: Vec::new(),
+            counters: Counters::default(),
+            tsf: config.tsf,
+            phy,
+            basic: config.basic,
+            mhz: config.mhz,
+            tx_dbm: config.tx_dbm,
+            rts_threshold: config.rts_threshold,
+            queue_limit: config.queue_limit,
+            ack_memo: (Rate::OFDM_6, Rate::OFDM_6, 0),
+            last_arrival: 0,
+        };
+        a.memorise_ack(phy.lowest);
+        a
+    }
+
+    /// Rate and duration (us) of the ACK to a frame at `data`.
+    #[inline]
+    pub fn ack(&mut self, data: Rate) -> (Rate, u32) {
+        if self.ack_memo.0 != data {
+            self.memorise_ack(data);
+        }
+        (self.ack_memo.1, self.ack_memo.2)
+    }
+
+    pub fn memorise_ack(&mut self, data: Rate) {
+        let rate = frame::response_rate(data, self.basic);
+        self.ack_memo = (
+            data,
+            rate,
+            frame::ppdu_us(rate, frame::phy::ACK_OCTETS, self.phy.band),
+        );
+    }
+
+    /// TSF in microseconds at true time `ns`.
+    pub fn tsf_us(&self, ns: u64) -> u64 {
+        self.tsf.show(ns) / 1_000
+    }
+
+    /// Whether the queue at index `q` has a frame.
+    #[inline]
+    pub fn has_frame(&self, q: usize) -> bool {
+        !self.dcu[q].frames.is_empty()
+    }
+}
+
+/// An address as a number, for fast comparison.
+#[inline]
+pub(crate) fn key(address: MacAddr) -> u64 {
+    let [a, b, c, d, e, f] = address.0;
+    u64::from_be_bytes([0, 0, a, b, c, d, e, f])
+}
+
+/// The address of a [`key`].
+pub(crate) fn address(key: u64) -> MacAddr {
+    let [_, _, a, b, c, d, e, f] = key.to_be_bytes();
+    MacAddr([a, b, c, d, e, f])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_of_addresses() {
+        let a = MacAddr([2, 0, 1, 2, 3, 250]);
+        assert_eq!(address(key(a)), a);
+        assert_ne!(key(MacAddr::ZERO), key(MacAddr::BROADCAST));
+    }
+
+    #[test]
+    fn ack_memo_follows_the_rate() {
+        let config = AdapterConfig::station(MacAddr::local(1), Phy::A, 5180, false);
+        let mut a = Adapter::new(&config, 0, 0, 0, 1);
+        assert_eq!(a.ack(Rate::OFDM_54), (Rate::OFDM_24, 28));
+        assert_eq!(a.ack(Rate::OFDM_6), (Rate::OFDM_6, 44));
+        assert_eq!(a.ack(Rate::OFDM_54), (Rate::OFDM_24, 28));
+    }
+}

@@ -1,0 +1,466 @@
+//! A node: its clock, its host's latencies, and the [`Radio`] that its protocol sees.
+
+use crate::clock::Clock;
+use crate::core::{Core, Ev, NONE, PendingConfirm, PendingIndication, Signal, TxFrame};
+use crate::fault::HostFaults;
+use crate::host::{HostModel, Outcome as Ending, Wait};
+use crate::queue::Handle;
+use crate::rng::Stream;
+use frame::Rate;
+use frame::mac::header::Header;
+use radio::{
+    AckPolicy, AdapterId, Attribute, AttributeName, Capabilities, Confirm, Instant, Msdu, Outcome,
+    PacketState, Plane, Radio, Refusal, SetAnswer, SetError, Settable, Stamps, Token, Tsf, TxHow,
+};
+use std::rc::Rc;
+
+/// Planes that a host model can stamp: all nine.
+const ALL_PLANES: u16 = 0x1ff;
+
+/// One node, without its protocol.
+pub(crate) struct Node {
+    pub clock: Clock,
+    /// Latencies; `None`: an ideal host, to which everything is visible at once.
+    pub host: Option<Rc<HostModel>>,
+    /// How its protocol waits for its timer.
+    pub wait: Wait,
+    pub stream: Stream,
+    pub faults: HostFaults,
+    pub fault_stream: Stream,
+    /// Adapters: index of the first, and how many.
+    pub adapters: (u32, u8),
+    pub next_token: u64,
+    /// The deadline that is armed (host clock), and its entry in the queue.
+    pub deadline: Option<(u64, Handle)>,
+    /// The clock jumped: the deadline must be armed anew.
+    pub deadline_moved: bool,
+    /// Earliest true time at which the next request can be called: calls of one thread follow each other.
+    pub thread_free: u64,
+    /// True time of the latest event handed over, so that confirms do not overtake each other.
+    pub last_visible: u64,
+    /// Requests that are not confirmed: (token, frame).
+    pub open: Vec<(Token, u32)>,
+    /// Saturated sources to refill at every confirm.
+    pub refill: Option<u32>,
+    /// Confirm is asked to be told for lost confirms after this long, ns.
+    pub confirm_timeout_ns: u64,
+    /// The protocol sees `not_before` honoured by the adapter.
+    pub honours_not_before: bool,
+}
+
+impl Core {
+    /// The confirm of request `id` sets out; `at` is when its fate was sealed. `ending` is how the last exchange ended,
+    /// `None` if there was none.
+    pub(crate) fn confirm(&mut self, id: u32, outcome: Outcome, at: u64, ending: Option<Ending>) {
+        let f = &self.frames[id];
+        let (node, token) = (f.node, f.token);
+        let exchange = f.exchange;
+        let (series, rate) = match f.how.series.at(f.attempts.saturating_sub(1)) {
+            Some((i, s)) => (i, s.rate),
+            None => (0, f.timing.0),
+        };
+        let mut stamps = f.stamps;
+        let on_air = f.attempts > 0 && matches!(outcome, Outcome::Acked | Outcome::NotAcked);
+        let (adapter, attempts) = (f.adapter, f.attempts);
+        let load = f.load;
+        let n = &mut self.nodes[node as usize];
+        let mut t9 = at.max(self.now);
+        if let (true, Some(host), Some(load), Some(ending)) = (on_air, &n.host, load, ending) {
+            let c = host.sample_confirm(&mut n.stream, load, ending);
+            let t5 = at + c.hardware_ns;
+            let t6 = t5 + c.t5_t6_ns;
+            let t7 = t6 + c.t6_t7_ns;
+            let t8 = t7 + c.t7_t8_ns;
+            t9 = (t8 + c.t8_t9_ns).max(t9);
+            let clock = n.clock;
+            for (plane, t) in [(Plane::T5, t5), (Plane::T6, t6), (Plane::T7, t7), (Plane::T8, t8)] {
+                stamps.host(plane, Instant::from_ns(clock.show(t)));
+            }
+        }
+        let mut outcome = outcome;
+        if on_air && n.fault_stream.chance(n.faults.lost_confirm) {
+            outcome = Outcome::Unknown;
+            stamps = Stamps::NONE;
+            t9 += n.confirm_timeout_ns;
+        } else {
+            // confirms of one thread come one after the other
+            t9 = t9.max(n.last_visible);
+            n.last_visible = t9;
+        }
+        let shown = n.clock.show(t9);
+        if on_air && outcome != Outcome::Unknown {
+            stamps.host(Plane::T9, Instant::from_ns(shown));
+        }
+        let tsf = on_air.then(|| Tsf(self.adapters[adapter as usize].tsf_us(at)));
+        let ack_signal_dbm = None;
+        let confirm = Confirm {
+            token,
+            outcome,
+            attempts,
+            series,
+            rate,
+            ack_signal_dbm,
+            tsf,
+            stamps,
+        };
+        let n = &mut self.nodes[node as usize];
+        if let Some(i) = n.open.iter().position(|(t, _)| *t == token) {
+            n.open.swap_remove(i);
+        }
+        self.drop_frame(id);
+        let exchange = if on_air { exchange } else { None };
+        let index = self.confirms.put(PendingConfirm {
+            node,
+            confirm,
+            exchange,
+        });
+        self.at(t9, Ev::Confirm(index));
+    }
+
+    /// A received frame sets out for its protocol.
+    pub(crate) fn indicate(&mut self, to: usize, s: &Signal, end: u64, start: u64, signal_dbm: i8) {
+        let a = &self.adapters[to];
+        let (node, tsf_us) = (a.node, a.tsf_us(start));
+        let n = &mut self.nodes[node as usize];
+        let mut stamps = Stamps::NONE;
+        let mut visible = end.max(self.now);
+        if let Some(host) = &n.host {
+            let c = host.sample_indication(&mut n.stream);
+            let t5 = end + c.hardware_ns;
+            let t6 = t5 + c.t5_t6_ns;
+            let t7 = t6 + c.t6_t7_ns;
+            let t8 = t7 + c.t7_t8_ns;
+            visible = visible.max(t8 + c.t8_t9_ns).max(n.last_visible);
+            for (plane, t) in [
+                (Plane::T5, t5),
+                (Plane::T6, t6),
+                (Plane::T7, t7),
+                (Plane::T8, t8),
+                (Plane::T9, visible),
+            ] {
+                stamps.host(plane, Instant::from_ns(n.clock.show(t)));
+            }
+        }
+        visible = visible.max(n.last_visible);
+        n.last_visible = visible;
+        self.frames[s.frame].users += 1;
+        let index = self.indications.put(PendingIndication {
+            node,
+            adapter: to as u32,
+            frame: s.frame,
+            rate: s.rate,
+            signal_dbm,
+            tsf_us,
+            retry: s.retry,
+            duration_us: s.duration_us,
+            beacon_tsf_us: s.tsf_us,
+            stamps,
+        });
+        self.at(visible, Ev::Indicate(index));
+    }
+}
+
+/// What the protocol of one node acts through.
+pub(crate) struct NodeRadio<'a> {
+    pub core: &'a mut Core,
+    pub node: u32,
+}
+
+impl NodeRadio<'_> {
+    fn node(&mut self) -> &mut Node {
+        &mut self.core.nodes[self.node as usize]
+    }
+
+    fn adapter(&self, id: AdapterId) -> Option<usize> {
+        let (first, count) = self.core.nodes[self.node as usize].adapters;
+        (id.0 < count).then(|| first as usize + usize::from(id.0))
+    }
+
+    /// Why a request cannot be taken, if so.
+    fn refusal(&self, frame: &[u8], how: &TxHow) -> Option<Refusal> {
+        let Some(adapter) = self.adapter(how.adapter) else {
+            return Some(Refusal::NoAdapter);
+        };
+        if Header::parse(frame).is_err() || frame.len() > radio::MAX_FRAME_OCTETS || frame.len() < 10 {
+            return Some(Refusal::BadFrame);
+        }
+        let phy = &self.core.adapters[adapter].phy;
+        if how.series.as_slice().iter().any(|s| !phy_has(phy.name, s.rate)) {
+            return Some(Refusal::RateNotSupported);
+        }
+        let n = &self.core.nodes[self.node as usize];
+        (how.not_before.is_some() && !n.honours_not_before).then_some(Refusal::NotSupported)
+    }
+
+    fn refuse(&mut self, token: Token, how: &TxHow, why: Refusal) {
+        let confirm = Confirm::without_air(token, Outcome::Refused(why), how.series.as_slice()[0].rate);
+        let index = self.core.confirms.put(PendingConfirm {
+            node: self.node,
+            confirm,
+            exchange: None,
+        });
+        let now = self.core.now;
+        self.core.at(now, Ev::Confirm(index));
+    }
+}
+
+/// Whether a PHY can send a rate: OFDM and HT only at their bands' PHYs, DSSS only at 2.4 GHz.
+fn phy_has(name: &str, rate: Rate) -> bool {
+    match rate {
+        Rate::Dsss(..) => matches!(name, "b" | "g" | "g-long" | "n2.4"),
+        Rate::Ofdm(_) => name != "b",
+        Rate::Ht(..) => matches!(name, "n2.4" | "n5"),
+    }
+}
+
+impl Radio for NodeRadio<'_> {
+    fn token(&mut self) -> Token {
+        let n = self.node();
+        n.next_token += 1;
+        Token(n.next_token)
+    }
+
+    fn request(&mut self, token: Token, frame: &[u8], how: &TxHow) {
+        if let Some(why) = self.refusal(frame, how) {
+            return self.refuse(token, how, why);
+        }
+        let header = Header::parse(frame).expect("checked above");
+        let adapter = self.adapter(how.adapter).expect("checked above");
+        let solicits = header.wants_ack();
+        let (ra, is_beacon) = (
+            crate::adapter::key(header.receiver()),
+            matches!(frame[0], 0x80 | 0x50),
+        );
+        let payload = frame.len().saturating_sub(header.octets() + 8);
+        let now = self.core.now;
+        let node = self.node;
+        let n = self.node();
+        // the thread calls one request after the other
+        let t1 = now.max(n.thread_free);
+        let mut stamps = Stamps::NONE;
+        stamps.host(Plane::T1, Instant::from_ns(n.clock.show(t1)));
+        let (mut at_queue, mut load) = (t1, None);
+        if let Some(host) = &n.host {
+            let r = host.sample_request(&mut n.stream, payload);
+            let t2 = t1 + r.t1_t2_ns;
+            let t3 = t2 + r.t2_t3_ns;
+            let t4 = t3 + r.t3_t4_ns;
+            for (plane, t) in [(Plane::T2, t2), (Plane::T3, t3), (Plane::T4, t4)] {
+                stamps.host(plane, Instant::from_ns(n.clock.show(t)));
+            }
+            n.thread_free = t4;
+            at_queue = t4 + r.hardware_ns;
+            load = Some(r.load);
+        }
+        if let Some(t) = how.not_before {
+            at_queue = at_queue.max(n.clock.when(t.as_ns()));
+        }
+        let first = how.series.as_slice()[0].rate;
+        let id = self.core.frames.take(blank_frame);
+        let f = &mut self.core.frames[id];
+        f.octets.clear();
+        f.octets.extend_from_slice(frame);
+        *f = TxFrame {
+            token,
+            node,
+            adapter: adapter as u32,
+            how: *how,
+            octets: std::mem::take(&mut f.octets),
+            ra,
+            solicits,
+            awaits: solicits && how.ack == AckPolicy::Normal,
+            is_beacon,
+            attempts: 0,
+            rts_failures: 0,
+            aborted: false,
+            arrived: false,
+            stamps,
+            load,
+            timing: (first, 0),
+            exchange: None,
+            users: 1,
+        };
+        self.node().open.push((token, id));
+        let a = &mut self.core.adapters[adapter];
+        if how.not_before.is_none() {
+            at_queue = at_queue.max(a.last_arrival);
+            a.last_arrival = at_queue;
+        }
+        self.core.at(at_queue, Ev::Arrive(id));
+    }
+
+    fn set(&mut self, token: Token, adapter: AdapterId, attribute: Attribute) {
+        let result = match self.adapter(adapter) {
+            Some(a) => self.core.set_attribute(a, self.node, attribute),
+            None => Err(SetError::NotFound),
+        };
+        let index = self.core.answers.put(SetAnswer { token, result });
+        let now = self.core.now;
+        self.core.at(now, Ev::Answer(self.node, index));
+    }
+
+    fn get(&self, adapter: AdapterId, name: AttributeName) -> Option<Attribute> {
+        self.core.get_attribute(self.adapter(adapter)?, self.node, name)
+    }
+
+    fn abort(&mut self, token: Token) {
+        let found = self
+            .node()
+            .open
+            .iter()
+            .find(|(t, _)| *t == token)
+            .map(|(_, f)| *f);
+        if let Some(id) = found {
+            self.core.abort(id);
+        }
+    }
+
+    fn deliver(&mut self, msdu: Msdu<'_>) {
+        let (now, node) = (self.core.now, self.node);
+        self.core
+            .trace
+            .step(now, 4, u64::from(node), msdu.payload.len() as u64);
+        self.core.count_delivery(node, msdu.payload);
+        if let Some(o) = &mut self.core.trace.observer {
+            o.delivered(now, node, &msdu);
+        }
+    }
+}
+
+fn blank_frame() -> TxFrame {
+    TxFrame {
+        token: Token(0),
+        node: NONE,
+        adapter: NONE,
+        how: TxHow::one_shot(Rate::OFDM_6),
+        octets: Vec::new(),
+        ra: 0,
+        solicits: false,
+        awaits: false,
+        is_beacon: false,
+        attempts: 0,
+        rts_failures: 0,
+        aborted: false,
+        arrived: false,
+        stamps: Stamps::NONE,
+        load: None,
+        timing: (Rate::OFDM_6, 0),
+        exchange: None,
+        users: 0,
+    }
+}
+
+impl Core {
+    /// Reads an attribute of an adapter.
+    pub(crate) fn get_attribute(&self, a: usize, node: u32, name: AttributeName) -> Option<Attribute> {
+        let x = &self.adapters[a];
+        let n = &self.nodes[node as usize];
+        Some(match name {
+            AttributeName::Capabilities => Attribute::Capabilities(Capabilities {
+                not_before: n.honours_not_before,
+                abort: true,
+                one_shot: true,
+                attempts: true,
+                tsf: true,
+                planes: if n.host.is_some() { ALL_PLANES } else { 1 | 1 << 8 },
+                max_outstanding: x.queue_limit,
+                max_frame_octets: radio::MAX_FRAME_OCTETS as u16,
+                settable: Settable::ALL,
+            }),
+            AttributeName::Address => Attribute::Address(crate::adapter::address(x.address)),
+            AttributeName::Bssid => Attribute::Bssid(crate::adapter::address(x.bssid)),
+            AttributeName::Channel => Attribute::Channel(x.mhz),
+            AttributeName::AckTimeout => Attribute::AckTimeout((x.ack_timeout_ns / 1_000) as u16),
+            AttributeName::SlotTime => Attribute::SlotTime((x.slot_ns / 1_000) as u16),
+            AttributeName::Tsf => Attribute::Tsf(Tsf(x.tsf_us(self.now))),
+            AttributeName::TxPower => Attribute::TxPower(x.tx_dbm.round() as i8),
+            AttributeName::BasicRates => Attribute::BasicRates(x.basic),
+            AttributeName::RtsThreshold => Attribute::RtsThreshold(x.rts_threshold),
+            AttributeName::CarrierSense => Attribute::CarrierSense(x.carrier_sense),
+            AttributeName::VirtualCarrierSense => Attribute::VirtualCarrierSense(x.virtual_carrier_sense),
+            AttributeName::Reception => Attribute::Reception(x.reception),
+            AttributeName::AckGeneration => Attribute::AckGeneration(x.ack_generation),
+            AttributeName::Promiscuous => Attribute::Promiscuous(x.promiscuous),
+            AttributeName::Counters => Attribute::Counters(x.counters),
+            AttributeName::Edca(q) => Attribute::Edca(q, x.dcu[q.index()].params),
+            AttributeName::QueueLength(q) => Attribute::QueueLength(q, x.dcu[q.index()].frames.len() as u16),
+            AttributeName::Packet(token) => {
+                let id = n.open.iter().find(|(t, _)| *t == token)?.1;
+                let f = &self.frames[id];
+                let at_head = x.dcu[f.how.queue.index()].frames.front() == Some(&id);
+                Attribute::Packet(
+                    token,
+                    PacketState {
+                        attempts: f.attempts,
+                        at_head,
+                        stamps: f.stamps,
+                    },
+                )
+            }
+        })
+    }
+
+    /// Changes an attribute of an adapter.
+    pub(crate) fn set_attribute(&mut self, a: usize, node: u32, value: Attribute) -> Result<(), SetError> {
+        let now = self.now;
+        let x = &mut self.adapters[a];
+        match value {
+            Attribute::Address(v) => x.address = crate::adapter::key(v),
+            Attribute::Bssid(v) => x.bssid = crate::adapter::key(v),
+            Attribute::Channel(mhz) if (2_400..6_000).contains(&mhz) => self.retune(a, mhz),
+            Attribute::AckTimeout(us) if us > 0 => x.ack_timeout_ns = u64::from(us) * 1_000,
+            Attribute::SlotTime(us) if us > 0 => x.slot_ns = u64::from(us) * 1_000,
+            Attribute::Tsf(t) => x.tsf.set(now, t.0.saturating_mul(1_000)),
+            Attribute::TxPower(dbm) if (-20..=30).contains(&dbm) => {
+                x.tx_dbm = f64::from(dbm);
+                self.antennas[a].tx_dbm = f64::from(dbm);
+                self.links.touch();
+            }
+            Attribute::BasicRates(v) if !v.is_empty() => {
+                x.basic = v;
+                x.memorise_ack(x.ack_memo.0);
+            }
+            Attribute::RtsThreshold(v) => x.rts_threshold = v,
+            Attribute::CarrierSense(on) => {
+                x.carrier_sense = on;
+                if !on {
+                    x.idle_from = x.tx_until.min(x.idle_from);
+                }
+                let busy = on && self.power[a] >= self.levels.energy;
+                self.set_energy(a, busy);
+                self.settle(a);
+            }
+            Attribute::VirtualCarrierSense(on) => x.virtual_carrier_sense = on,
+            Attribute::Reception(on) => self.switch_reception(a, on),
+            Attribute::AckGeneration(on) => x.ack_generation = on,
+            Attribute::Promiscuous(on) => x.promiscuous = on,
+            Attribute::Edca(q, p) => {
+                let window = |cw: u16| cw <= 32_767 && (cw + 1).is_power_of_two();
+                if !window(p.cw_min) || !window(p.cw_max) || p.cw_min > p.cw_max || p.aifsn > 15 {
+                    return Err(SetError::OutOfRange);
+                }
+                let d = &mut x.dcu[q.index()];
+                d.params = p;
+                d.cw = p.cw_min;
+            }
+            Attribute::PacketSeries(token, series) => {
+                let open = &self.nodes[node as usize].open;
+                let id = open
+                    .iter()
+                    .find(|(t, _)| *t == token)
+                    .map(|(_, f)| *f)
+                    .ok_or(SetError::NotFound)?;
+                if self.frames[id].attempts > 0 {
+                    return Err(SetError::OutOfRange);
+                }
+                self.frames[id].how.series = series;
+            }
+            Attribute::Capabilities(_)
+            | Attribute::Counters(_)
+            | Attribute::QueueLength(..)
+            | Attribute::Packet(..) => return Err(SetError::NotSupported),
+            _ => return Err(SetError::OutOfRange),
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,435 @@
+//! A world: nodes with their protocols on one medium, and the loop that runs them.
+
+use crate::adapter::{Adapter, AdapterConfig};
+use crate::clock::Clock;
+use crate::core::{Core, Ev};
+use crate::fault::{HostFaults, Incident};
+use crate::host::{HostModel, Wait};
+use crate::medium::fate::LinkState;
+use crate::medium::links::Antenna;
+use crate::medium::{LinkLoss, MediumConfig, Position};
+use crate::node::{Node, NodeRadio};
+use crate::plan::Plan;
+use crate::rng::{Cause, Stream};
+use crate::trace::Observer;
+use crate::traffic::{FlowCounts, Traffic};
+use frame::mac::header::Header;
+use radio::{Beacon, Counters, Event, Instant, Protocol, Tsf};
+use std::rc::Rc;
+
+/// A node to be added to a world.
+#[derive(Clone)]
+pub struct NodeConfig {
+    /// Where it is.
+    pub position: Position,
+    /// Its adapters, one or more.
+    pub adapters: Vec<AdapterConfig>,
+    /// Latencies of its host; `None`: an ideal host.
+    pub host: Option<Rc<HostModel>>,
+    /// How its protocol waits for timers.
+    pub wait: Wait,
+    /// Its host clock.
+    pub clock: Clock,
+    /// What goes wrong.
+    pub faults: HostFaults,
+    /// How long the host waits for a lost status before it says `Unknown`, ns.
+    pub confirm_timeout_ns: u64,
+    /// Whether the adapter can hold frames back (`not_before`).
+    pub honours_not_before: bool,
+    /// When the protocol gets its first event, ns.
+    pub start_ns: u64,
+}
+
+impl NodeConfig {
+    /// A node with one adapter, an ideal host and a perfect clock.
+    pub fn ideal(position: Position, adapter: AdapterConfig) -> NodeConfig {
+        NodeConfig {
+            position,
+            adapters: vec![adapter],
+            host: None,
+            wait: Wait::Sleep,
+            clock: Clock::default(),
+            faults: HostFaults::default(),
+            confirm_timeout_ns: 100_000_000,
+            honours_not_before: true,
+            start_ns: 0,
+        }
+    }
+}
+
+/// A source of energy that is no frame.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct NoiseConfig {
+    /// Where it is.
+    pub position: Position,
+    /// Frequency in MHz.
+    pub mhz: u16,
+    /// Power in dBm.
+    pub tx_dbm: f64,
+    /// Length of a burst, ns.
+    pub on_ns: u64,
+    /// Pause between bursts, ns: the mean if `random`.
+    pub off_ns: u64,
+    /// Exponential pauses.
+    pub random: bool,
+    /// First burst, ns.
+    pub start_ns: u64,
+}
+
+/// Nodes with protocols of type `P`, the medium between them, and virtual time.
+pub struct World<P> {
+    core: Core,
+    protocols: Vec<P>,
+    scratch: Vec<u8>,
+}
+
+impl<P: Protocol> World<P> {
+    /// An empty world. Everything random in it follows from `seed`.
+    pub fn new(medium: &MediumConfig, seed: u64) -> World<P> {
+        World {
+            core: Core::new(medium, seed),
+            protocols: Vec::new(),
+            scratch: Vec::new(),
+        }
+    }
+
+    /// Adds a node and tells its number: 0, 1, 2...
+    ///
+    /// # Panics
+    /// Without an adapter, or with an adapter whose sensing time is not below its slot time.
+    pub fn add_node(&mut self, config: NodeConfig, protocol: P) -> u32 {
+        assert!(!config.adapters.is_empty(), "a node has at least one adapter");
+        let core = &mut self.core;
+        let node = core.nodes.len() as u32;
+        let first = core.adapters.len() as u32;
+        for (ordinal, a) in config.adapters.iter().enumerate() {
+            let sense = u64::from(a.rules.sense_ns);
+            assert!(
+                sense < u64::from(a.phy.slot_us) * 1_000,
+                "stations must notice a frame within a slot"
+            );
+            // streams are named by node and ordinal, so that more nodes do not reshuffle them
+            let name = u64::from(node) << 8 | ordinal as u64;
+            core.adapters
+                .push(Adapter::new(a, node, ordinal as u8, name, core.seed));
+            add_antenna(core, config.position, a.tx_dbm, a.mhz);
+        }
+        let count = config.adapters.len() as u8;
+        core.nodes.push(Node {
+            clock: config.clock,
+            host: config.host,
+            wait: config.wait,
+            stream: Stream::new(core.seed, u64::from(node), Cause::Host),
+            faults: config.faults,
+            fault_stream: Stream::new(core.seed, u64::from(node), Cause::Fault),
+            adapters: (first, count),
+            next_token: 0,
+            deadline: None,
+            deadline_moved: false,
+            thread_free: 0,
+            last_visible: 0,
+            open: Vec::new(),
+            refill: None,
+            confirm_timeout_ns: config.confirm_timeout_ns,
+            honours_not_before: config.honours_not_before,
+        });
+        self.protocols.push(protocol);
+        self.core.at(config.start_ns, Ev::Start(node));
+        node
+    }
+
+    /// Adds a source of energy.
+    pub fn add_noise(&mut self, config: &NoiseConfig) {
+        let core = &mut self.core;
+        let adapter = core.adapters.len() as u32;
+        let a = AdapterConfig::station(frame::MacAddr::ZERO, frame::Phy::A, config.mhz, false);
+        // an antenna that belongs to no node: it receives nothing
+        let mut silent = Adapter::new(&a, u32::MAX, 0, u64::MAX - u64::from(adapter), core.seed);
+        silent.reception = false;
+        core.adapters.push(silent);
+        add_antenna(core, config.position, config.tx_dbm, config.mhz);
+        core.gate[adapter as usize] |= crate::core::gate::DEAF;
+        core.adapters[adapter as usize].carrier_sense = false;
+        core.relimit(adapter as usize);
+        let stream = Stream::new(core.seed, u64::from(adapter), Cause::Fault);
+        let (on_ns, off_ns, random) = (config.on_ns.max(1), config.off_ns, config.random);
+        self.plan(
+            config.start_ns,
+            Plan::Noise {
+                adapter,
+                on_ns,
+                off_ns,
+                random,
+                stream,
+            },
+        );
+    }
+
+    /// Adds traffic from `node` and tells the number of its flow: 0, 1, 2...
+    pub fn add_traffic(&mut self, node: u32, traffic: Traffic) -> u32 {
+        self.core.add_source(node, traffic)
+    }
+
+    /// Gives the link between two nodes (their first adapters), in one direction, losses of its own.
+    pub fn set_link_loss(&mut self, from: u32, to: u32, loss: LinkLoss) {
+        let core = &mut self.core;
+        let (from, to) = (
+            core.nodes[from as usize].adapters.0,
+            core.nodes[to as usize].adapters.0,
+        );
+        let stream = Stream::new(core.seed, u64::from(from) << 32 | u64::from(to), Cause::Link);
+        core.losses.push(LinkState::new(loss, stream));
+        core.links.set_loss_state(from, to, core.losses.len() as u32 - 1);
+    }
+
+    /// Plans a change of the path loss between two nodes in one direction, in dB; infinite: they lose sight of each
+    /// other.
+    pub fn plan_loss(&mut self, at_ns: u64, from: u32, to: u32, db: f64) {
+        let (from, to) = (
+            self.core.nodes[from as usize].adapters.0,
+            self.core.nodes[to as usize].adapters.0,
+        );
+        self.plan(at_ns, Plan::Loss { from, to, db });
+    }
+
+    /// Plans a move of a node.
+    pub fn plan_move(&mut self, at_ns: u64, node: u32, position: Position) {
+        self.plan(at_ns, Plan::Move { node, position });
+    }
+
+    /// Plans a fault.
+    pub fn plan_incident(&mut self, at_ns: u64, node: u32, incident: Incident) {
+        self.plan(at_ns, Plan::Incident { node, incident });
+    }
+
+    fn plan(&mut self, at_ns: u64, plan: Plan) {
+        self.core.plans.push(plan);
+        let index = self.core.plans.len() as u32 - 1;
+        self.core.at(at_ns, Ev::Plan(index));
+    }
+
+    /// Shows every step to `observer` from now on.
+    pub fn set_observer(&mut self, observer: Box<dyn Observer>) {
+        self.core.trace.observer = Some(observer);
+    }
+
+    /// Takes the observer back.
+    pub fn take_observer(&mut self) -> Option<Box<dyn Observer>> {
+        self.core.trace.observer.take()
+    }
+
+    /// Runs until `until_ns` of true time, that time included.
+    pub fn run_until(&mut self, until_ns: u64) {
+        while let Some((time, event)) = self.core.queue.pop_until(until_ns) {
+            debug_assert!(time >= self.core.now, "time runs forwards");
+            self.core.now = time;
+            self.step(event);
+        }
+        self.core.now = self.core.now.max(until_ns);
+    }
+
+    /// True time, ns.
+    pub fn now_ns(&self) -> u64 {
+        self.core.now
+    }
+
+    /// A hash of everything that has happened: equal for equal seeds.
+    pub fn trace_hash(&self) -> u64 {
+        self.core.trace.hash()
+    }
+
+    /// Frames on the air so far, responses included.
+    pub fn frames_on_air(&self) -> u64 {
+        self.core.frames_on_air
+    }
+
+    /// Counters of an adapter of a node.
+    pub fn counters(&self, node: u32, adapter: u8) -> Counters {
+        self.core.adapters[(self.core.nodes[node as usize].adapters.0 + u32::from(adapter)) as usize].counters
+    }
+
+    /// What has become of a flow.
+    pub fn flow(&self, flow: u32) -> FlowCounts {
+        self.core.sources[flow as usize].counts
+    }
+
+    /// Number of flows.
+    pub fn flows(&self) -> u32 {
+        self.core.sources.len() as u32
+    }
+
+    /// Number of nodes.
+    pub fn nodes(&self) -> u32 {
+        self.core.nodes.len() as u32
+    }
+
+    /// The protocol of a node.
+    pub fn protocol(&self, node: u32) -> &P {
+        &self.protocols[node as usize]
+    }
+
+    /// The protocol of a node.
+    pub fn protocol_mut(&mut self, node: u32) -> &mut P {
+        &mut self.protocols[node as usize]
+    }
+
+    /// Requests of a node that are not confirmed yet.
+    pub fn open_requests(&self, node: u32) -> usize {
+        self.core.nodes[node as usize].open.len()
+    }
+
+    fn step(&mut self, event: Ev) {
+        let core = &mut self.core;
+        match event {
+            Ev::End(s) => core.end(s),
+            Ev::Detect(s) => core.detect(s),
+            Ev::Respond(a) => core.respond(a as usize),
+            Ev::Continue(a) => core.go_on(a as usize),
+            Ev::Timeout(a) => core.timeout(a as usize),
+            Ev::Access(a) => core.access(a as usize),
+            Ev::Arrive(f) => core.arrive(f),
+            Ev::Plan(p) => self.planned(p),
+            Ev::Start(node) => self.handle(node, Event::Start),
+            Ev::Timer(node) => self.timer(node),
+            Ev::Traffic(source) => self.submit(source),
+            Ev::Confirm(index) => self.confirm(index),
+            Ev::Indicate(index) => self.indicate(index),
+            Ev::Answer(node, index) => {
+                let answer = core.answers[index];
+                core.answers.release(index);
+                self.handle(node, Event::Set(answer));
+            }
+        }
+    }
+
+    fn planned(&mut self, index: u32) {
+        self.core.plan(index);
+        // a clock that jumped moves its node's deadline
+        for node in 0..self.core.nodes.len() {
+            if std::mem::take(&mut self.core.nodes[node].deadline_moved) {
+                self.rearm(node as u32, true);
+            }
+        }
+    }
+
+    /// Hands an event to a protocol and reads its deadline again.
+    fn handle(&mut self, node: u32, event: Event<'_>) {
+        let now = self.core.nodes[node as usize].clock.show(self.core.now);
+        let radio = &mut NodeRadio {
+            core: &mut self.core,
+            node,
+        };
+        self.protocols[node as usize].handle(Instant::from_ns(now), event, radio);
+        self.rearm(node, false);
+    }
+
+    fn rearm(&mut self, node: u32, always: bool) {
+        let wanted = self.protocols[node as usize].deadline().map(Instant::as_ns);
+        let core = &mut self.core;
+        let n = &mut core.nodes[node as usize];
+        if n.deadline.map(|d| d.0) == wanted && !always {
+            return;
+        }
+        if let Some((_, handle)) = n.deadline.take() {
+            core.queue.cancel(handle);
+        }
+        let Some(wanted) = wanted else { return };
+        let due = n.clock.when(wanted).max(core.now);
+        let mut late = n
+            .host
+            .as_ref()
+            .map_or(0, |h| h.sample_lateness_ns(&mut n.stream, n.wait));
+        if n.fault_stream.chance(n.faults.late_timer) {
+            late += n.faults.late_timer_ns;
+        }
+        let handle = core.at(
+            due.saturating_add(late).min(Instant::MAX.as_ns()),
+            Ev::Timer(node),
+        );
+        core.nodes[node as usize].deadline = Some((wanted, handle));
+    }
+
+    fn timer(&mut self, node: u32) {
+        self.core.nodes[node as usize].deadline = None;
+        self.handle(node, Event::Timer);
+    }
+
+    fn submit(&mut self, source: u32) {
+        let mut payload = std::mem::take(&mut self.scratch);
+        if let Some(node) = self.core.next_payload(source, &mut payload) {
+            let msdu = self.core.msdu(source, &payload);
+            let now = self.core.now;
+            if let Some(o) = &mut self.core.trace.observer {
+                o.submitted(now, node, &msdu);
+            }
+            self.handle(node, Event::Submit(msdu));
+        }
+        self.scratch = payload;
+    }
+
+    fn confirm(&mut self, index: u32) {
+        let c = self.core.confirms[index].clone();
+        self.core.confirms.release(index);
+        let now = self.core.now;
+        if let Some(o) = &mut self.core.trace.observer {
+            o.confirmed(now, c.node, &c.confirm, c.exchange);
+        }
+        self.handle(c.node, Event::Confirm(c.confirm));
+        if let Some(source) = self.core.nodes[c.node as usize].refill {
+            self.submit(source);
+        }
+    }
+
+    fn indicate(&mut self, index: u32) {
+        let i = self.core.indications[index].clone();
+        self.core.indications.release(index);
+        let mut octets = std::mem::take(&mut self.scratch);
+        self.core
+            .frame_on_air(i.frame, i.retry, i.duration_us, i.beacon_tsf_us, &mut octets);
+        self.core.drop_frame(i.frame);
+        let indication = self.core.indication(&i, &octets);
+        let event = match beacon(&octets) {
+            Some((timestamp, interval_tu)) => {
+                let bssid = Header::parse(&octets)
+                    .ok()
+                    .and_then(|h| h.address3())
+                    .unwrap_or_default();
+                Event::Beacon(Beacon {
+                    bssid,
+                    timestamp: Tsf(timestamp),
+                    interval_tu,
+                    received: indication,
+                })
+            }
+            None => Event::Indication(indication),
+        };
+        self.handle(i.node, event);
+        self.scratch = octets;
+    }
+}
+
+fn add_antenna(core: &mut Core, position: Position, tx_dbm: f64, mhz: u16) {
+    let channel = core.channel_index(mhz);
+    core.power.push(0);
+    core.gate.push(channel);
+    core.limit.push(0);
+    core.antennas.push(Antenna {
+        position,
+        tx_dbm,
+        mhz,
+    });
+    core.relimit(core.power.len() - 1);
+    core.links.touch();
+}
+
+/// Timestamp (us) and interval (TU) if the frame is a beacon.
+fn beacon(octets: &[u8]) -> Option<(u64, u16)> {
+    if octets.first() != Some(&0x80) {
+        return None;
+    }
+    let timestamp = u64::from_le_bytes(octets.get(24..32)?.try_into().ok()?);
+    Some((
+        timestamp,
+        u16::from_le_bytes(octets.get(32..34)?.try_into().ok()?),
+    ))
+}
