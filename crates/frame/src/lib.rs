@@ -7,15 +7,24 @@
 
 pub mod addr;
 pub mod airtime;
+pub mod amsdu;
+mod any;
 pub mod edca;
+pub mod element;
 pub mod error;
+pub mod fcs;
+pub mod llc;
 pub mod mac;
+pub mod mgmt;
 pub mod phy;
 pub mod rate;
+mod wire;
 
 pub use addr::MacAddr;
 pub use airtime::ppdu_us;
+pub use any::Frame;
 pub use edca::{AccessCategory, EdcaParams, edca_default, edca_default_ap};
 pub use error::{EmitError, ParseError};
 pub use phy::{Band, Phy};
 pub use rate::{Rate, RateSet, response_rate};
+pub use wire::Wire;

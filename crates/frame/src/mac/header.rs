@@ -5,7 +5,7 @@
 use crate::addr::MacAddr;
 use crate::edca::AccessCategory;
 use crate::error::ParseError;
-use crate::mac::control::{AckPolicy, Flags, FrameControl, FrameType, Kind, QosControl, SequenceControl};
+use crate::mac::fields::{AckPolicy, Flags, FrameControl, FrameType, Kind, QosControl, SequenceControl};
 
 /// What the receiver of a frame owes its sender after SIFS.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -150,6 +150,15 @@ impl<'a> Header<'a> {
         self.kind().is_qos().then(|| QosControl(self.u16_at(at)))
     }
 
+    /// HT Control field of QoS data and management frames with [`Flags::ORDER`].
+    #[inline]
+    pub fn ht_control(&self) -> Option<u32> {
+        let has = self.flags().contains(Flags::ORDER)
+            && (self.kind().is_qos() || self.frame_type() == FrameType::Management);
+        let at = self.octets() - 4;
+        has.then(|| u32::from(self.u16_at(at)) | u32::from(self.u16_at(at + 2)) << 16)
+    }
+
     /// Traffic identifier of QoS data frames, 0 to 15.
     #[inline]
     pub fn tid(&self) -> Option<u8> {
@@ -268,6 +277,35 @@ pub fn set_sequence(mpdu: &mut [u8], sequence: SequenceControl) -> Result<(), Pa
     }
     mpdu[22..24].copy_from_slice(&sequence.0.to_le_bytes());
     Ok(())
+}
+
+/// Timestamp of a beacon or probe response: the TSF of its sender when its first bit was on the air, in
+/// microseconds (IEEE 802.11-2016, 9.4.1.10). `None` for other and for cut frames.
+#[inline]
+pub fn timestamp_us(mpdu: &[u8]) -> Option<u64> {
+    let at = timestamp_at(mpdu)?;
+    mpdu.get(at..)?
+        .first_chunk()
+        .map(|octets| u64::from_le_bytes(*octets))
+}
+
+/// Writes the timestamp of a beacon or probe response, as the adapter does at the last moment.
+///
+/// # Errors
+/// [`ParseError::WrongKind`] for other frames, [`ParseError::Truncated`] for cut ones.
+#[inline]
+pub fn set_timestamp_us(mpdu: &mut [u8], tsf_us: u64) -> Result<(), ParseError> {
+    Header::parse(mpdu)?;
+    let at = timestamp_at(mpdu).ok_or(ParseError::WrongKind)?;
+    let place = mpdu[at..].first_chunk_mut().ok_or(ParseError::Truncated)?;
+    *place = tsf_us.to_le_bytes();
+    Ok(())
+}
+
+#[inline]
+fn timestamp_at(mpdu: &[u8]) -> Option<usize> {
+    let h = Header::parse(mpdu).ok()?;
+    matches!(h.kind(), Kind::BEACON | Kind::PROBE_RESPONSE).then(|| h.octets())
 }
 
 #[cfg(test)]
@@ -404,5 +442,19 @@ mod tests {
         m[2..4].copy_from_slice(&[0x01, 0xc0]);
         let h = Header::parse(&m).unwrap();
         assert_eq!((h.duration(), h.nav_us()), (0xc001, 0));
+    }
+
+    #[test]
+    fn timestamps() {
+        let (mut m, _) = mpdu(40, 0x80, 0);
+        assert_eq!(timestamp_us(&m), Some(0x1f1e_1d1c_1b1a_1918));
+        set_timestamp_us(&mut m, 0x0102_0304_0506_0708).unwrap();
+        assert_eq!(timestamp_us(&m), Some(0x0102_0304_0506_0708));
+        assert_eq!((m[23], m[24], m[31], m[32]), (23, 8, 1, 32));
+        assert_eq!(timestamp_us(&m[..31]), None);
+        assert_eq!(set_timestamp_us(&mut m[..31], 0), Err(ParseError::Truncated));
+        m[0] = 0x40;
+        assert_eq!(timestamp_us(&m), None);
+        assert_eq!(set_timestamp_us(&mut m, 0), Err(ParseError::WrongKind));
     }
 }
