@@ -141,6 +141,14 @@ impl<'o> Writer<'o> {
         self.bytes(&address.0);
     }
 
+    /// Writes zeroes up to the next multiple of `n` octets.
+    #[inline]
+    pub(crate) fn align(&mut self, n: usize) {
+        let to = self.at.next_multiple_of(n);
+        self.out[self.at..to].fill(0);
+        self.at = to;
+    }
+
     /// Octets written: all that were claimed.
     #[inline]
     pub(crate) fn finish(self) -> usize {

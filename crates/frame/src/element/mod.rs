@@ -6,19 +6,19 @@
 //! (IEEE 802.11-2016, 10.27.8: elements may grow in later editions).
 
 mod basic;
+mod channel;
 mod ht;
 mod list;
-mod power;
 mod rates;
-mod switch;
+mod tim;
 mod vendor;
 
 pub use basic::{DsParameters, Erp, IbssParameters, Ssid};
+pub use channel::{ChannelSwitch, Country, CountryTriplet};
 pub use ht::{HtCapabilities, HtOperation, SecondaryChannel};
 pub use list::{Elements, ElementsBuilder, ElementsIter};
-pub use power::Tim;
 pub use rates::{ExtendedRates, RateOctets, SupportedRates};
-pub use switch::{ChannelSwitch, Country, CountryTriplet};
+pub use tim::Tim;
 pub use vendor::{AcParameters, Vendor, WmmInformation, WmmParameters};
 
 use core::fmt;
