@@ -128,21 +128,24 @@ pub fn frames() -> Vec<Vec<u8>> {
     let qos = Some(QosControl::new(5, AckPolicy::NoAck));
     let mut amsdu = [0; 200];
     let mut subframes = AmsduBuilder::new(&mut amsdu);
-    for msdu in [&b"one"[..], b"another"] {
+    for msdu in [
+        emit(Snap::ethernet(0x88b5, b"one")),
+        emit(Snap::ethernet(0x88b6, b"another")),
+    ] {
         let subframe = Subframe {
             destination: PEER,
             source: ME,
-            msdu,
+            msdu: &msdu,
         };
         subframes.push(&subframe).unwrap();
     }
     let amsdu = subframes.finish();
-    let mut encrypted = emit(mgmt::Deauthentication {
+    // CCMP: packet number and key 1, ciphertext, MIC
+    let mut encrypted = emit(mgmt::Atim {
         header,
-        reason,
-        elements: Elements::EMPTY,
+        body: &[1, 0, 0, 0x20, 0, 0, 0, 0, 0xc1, 0xc2, 9, 9, 9, 9, 9, 9, 9, 9],
     });
-    encrypted[1] |= 0x40;
+    encrypted[..2].copy_from_slice(&[0xc0, 0x40]);
     vec![
         emit(data),
         emit(Data { qos, ..data }),
@@ -248,7 +251,7 @@ pub fn frames() -> Vec<Vec<u8>> {
         emit(mgmt::Deauthentication {
             header,
             reason,
-            elements,
+            elements: Elements::new(&[221, 4, 0x00, 0x10, 0x18, 1]),
         }),
         emit(mgmt::Atim { header, body: &[] }),
         emit(mgmt::Action {
@@ -257,8 +260,9 @@ pub fn frames() -> Vec<Vec<u8>> {
             body: &[0x50, 0x6f, 0x9a, 1],
         }),
         encrypted,
+        // a compressed block ack
         emit(mac::Opaque {
-            octets: &[0x94, 0, 0, 0, 2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 5, 0, 9],
+            octets: b"\x94\0\0\0\x02\0\0\0\0\x01\x02\0\0\0\0\x02\x04\x50\x70\0\xff\0\0\0\0\0\0\0",
         }),
     ]
 }
@@ -283,20 +287,37 @@ pub fn packets() -> Vec<Vec<u8>> {
         ..Radiotap::default()
     };
     let everything = Radiotap {
-        fhss: Some(Default::default()),
-        lock_quality: Some(1),
-        tx_attenuation: Some(2),
-        tx_attenuation_db: Some(3),
+        fhss: Some(radiotap::Fhss { set: 31, pattern: 32 }),
+        lock_quality: Some(0x0101),
+        tx_attenuation: Some(0x0202),
+        tx_attenuation_db: Some(0x0303),
         tx_power_dbm: Some(20),
         signal_db: Some(4),
         noise_db: Some(5),
         tx_flags: Some(Radiotap::TX_FAILED),
         rts_retries: Some(6),
         data_retries: Some(7),
-        xchannel: Some(Default::default()),
-        ampdu: Some(Default::default()),
-        vht: Some(Default::default()),
-        timestamp: Some(Default::default()),
+        xchannel: Some(radiotap::XChannel {
+            flags: 0x0140,
+            mhz: 5180,
+            number: 36,
+            max_power: 40,
+        }),
+        ampdu: Some(radiotap::Ampdu {
+            reference: 0x0102_0304,
+            ..Default::default()
+        }),
+        vht: Some(radiotap::Vht {
+            known: 0x0044,
+            bandwidth: 4,
+            mcs_streams: [0x92, 0, 0, 0],
+            ..Default::default()
+        }),
+        timestamp: Some(radiotap::Timestamp {
+            value: 0x1122_3344_5566,
+            unit_position: 2,
+            ..Default::default()
+        }),
         he: Some([1; 12]),
         he_mu: Some([2; 12]),
         he_other_user: Some([3; 6]),
@@ -305,9 +326,12 @@ pub fn packets() -> Vec<Vec<u8>> {
         ..received.with_rate(Rate::parse("mcs7/40s").unwrap())
     };
     let packet = |radiotap: Radiotap, frame| emit(Packet { radiotap, frame });
+    // rate; a vendor's word and eight octets; then signal and antenna
+    #[rustfmt::skip]
     let foreign = [
-        0, 0, 38, 0, 0x04, 0, 0, 0xc0, 0x21, 0, 0, 0x80, 0x08, 0, 0, 0xa0, 0x20, 0x08, 0, 0, 108, 0, 0x00,
-        0x50, 0xf2, 7, 8, 0, 9, 9, 9, 9, 9, 9, 9, 9, 0xd0, 1, 0xd4, 0, 0, 0, 2, 0, 0, 0, 0, 1,
+        0, 0, 34, 0, 0x04, 0, 0, 0xc0, 0x21, 0, 0, 0xa0, 0x20, 0x08, 0, 0,
+        108, 0, 0x00, 0x50, 0xf2, 7, 8, 0, 9, 9, 9, 9, 9, 9, 9, 9, 0xd0, 1,
+        0xd4, 0, 0, 0, 2, 0, 0, 0, 0, 2,
     ];
     vec![
         packet(received.with_rate(Rate::OFDM_6), ack),
