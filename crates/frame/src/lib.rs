@@ -55,5 +55,5 @@ pub use any::Frame;
 pub use edca::{AccessCategory, EdcaParams, edca_default, edca_default_ap};
 pub use error::{EmitError, ParseError};
 pub use phy::{Band, Phy};
-pub use rate::{Rate, RateSet, response_rate};
+pub use rate::{GuardInterval, Rate, RateSet, Width, response_rate};
 pub use wire::Wire;

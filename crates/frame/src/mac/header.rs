@@ -23,9 +23,9 @@ pub enum Response {
 /// The MAC header of an MPDU that is complete as far as its frame control field says.
 #[derive(Clone, Copy, Debug)]
 pub struct Header<'a> {
-    mpdu: &'a [u8],
-    control: FrameControl,
-    octets: u8,
+    /// The header alone, 10 to 36 octets.
+    head: &'a [u8],
+    body: &'a [u8],
 }
 
 impl<'a> Header<'a> {
@@ -36,39 +36,34 @@ impl<'a> Header<'a> {
     #[inline]
     pub fn parse(mpdu: &'a [u8]) -> Result<Header<'a>, ParseError> {
         let control = control(mpdu)?;
-        let octets = control.header_octets();
-        if mpdu.len() < octets {
-            return Err(ParseError::Truncated);
-        }
-        Ok(Header {
-            mpdu,
-            control,
-            octets: octets as u8,
-        })
+        let (head, body) = mpdu
+            .split_at_checked(control.header_octets())
+            .ok_or(ParseError::Truncated)?;
+        Ok(Header { head, body })
     }
 
     /// Frame control.
     #[inline]
     pub fn control(&self) -> FrameControl {
-        self.control
+        FrameControl([self.head[0], self.head[1]])
     }
 
     /// Type and subtype.
     #[inline]
     pub fn kind(&self) -> Kind {
-        self.control.kind()
+        self.control().kind()
     }
 
     /// Type.
     #[inline]
     pub fn frame_type(&self) -> FrameType {
-        self.control.frame_type()
+        self.control().frame_type()
     }
 
     /// Flags.
     #[inline]
     pub fn flags(&self) -> Flags {
-        self.control.flags()
+        self.control().flags()
     }
 
     /// Whether the retry flag is set.
@@ -80,20 +75,20 @@ impl<'a> Header<'a> {
     /// Octets of the header, 10 to 36; the body starts after them.
     #[inline]
     pub fn octets(&self) -> usize {
-        usize::from(self.octets)
+        self.head.len()
     }
 
     /// Everything after the header.
     #[inline]
     pub fn body(&self) -> &'a [u8] {
-        &self.mpdu[self.octets()..]
+        self.body
     }
 
     /// The Duration/ID field as it stands (IEEE 802.11-2016, 9.2.4.2): up to 32767 it is the NAV in microseconds
     /// after this frame; in a PS-Poll it is not a duration, see [`nav_us`](Header::nav_us).
     #[inline]
     pub fn duration(&self) -> u16 {
-        self.u16_at(2)
+        u16::from_le_bytes([self.head[2], self.head[3]])
     }
 
     /// For how long after this frame other stations must keep off the medium, in microseconds, 0 to 32767; 0 if
@@ -109,54 +104,64 @@ impl<'a> Header<'a> {
     /// Receiver address (RA), which is address 1 in every frame.
     #[inline]
     pub fn receiver(&self) -> MacAddr {
-        self.address_at(4)
+        let h = self.head;
+        MacAddr([h[4], h[5], h[6], h[7], h[8], h[9]])
     }
 
     /// Transmitter address (TA), address 2; `None` where there is none (ACK, CTS) or where this crate does not
     /// know the frame.
     #[inline]
     pub fn transmitter(&self) -> Option<MacAddr> {
-        (self.octets >= 16).then(|| self.address_at(10))
+        self.address_at(10)
     }
 
     /// Address 3 of data and management frames.
     #[inline]
     pub fn address3(&self) -> Option<MacAddr> {
-        (self.octets >= 24).then(|| self.address_at(16))
+        self.address_at(16)
     }
 
     /// Address 4 of data frames with both DS flags.
     #[inline]
     pub fn address4(&self) -> Option<MacAddr> {
-        self.has_four_addresses().then(|| self.address_at(24))
+        if self.has_four_addresses() {
+            self.address_at(24)
+        } else {
+            None
+        }
     }
 
     /// Whether the receiver is a group (multicast or broadcast).
     #[inline]
     pub fn is_group(&self) -> bool {
-        self.mpdu[4] & 1 != 0
+        self.head[4] & 1 != 0
     }
 
     /// Sequence control of data and management frames.
     #[inline]
     pub fn sequence(&self) -> Option<SequenceControl> {
-        (self.octets >= 24).then(|| SequenceControl(self.u16_at(22)))
+        self.u16_at(22).map(SequenceControl)
     }
 
     /// QoS control of QoS data and QoS null frames.
     #[inline]
     pub fn qos(&self) -> Option<QosControl> {
+        if !self.kind().is_qos() {
+            return None;
+        }
         let at = if self.has_four_addresses() { 30 } else { 24 };
-        self.kind().is_qos().then(|| QosControl(self.u16_at(at)))
+        self.u16_at(at).map(QosControl)
     }
 
     /// HT Control field of QoS data and management frames with [`Flags::ORDER`].
     #[inline]
     pub fn ht_control(&self) -> Option<u32> {
-        let has = self.flags().contains(Flags::ORDER)
-            && (self.kind().is_qos() || self.frame_type() == FrameType::Management);
-        let at = self.octets() - 4;
-        has.then(|| u32::from(self.u16_at(at)) | u32::from(self.u16_at(at + 2)) << 16)
+        if !self.flags().contains(Flags::ORDER)
+            || !(self.kind().is_qos() || self.frame_type() == FrameType::Management)
+        {
+            return None;
+        }
+        self.head.last_chunk().map(|octets| u32::from_le_bytes(*octets))
     }
 
     /// Traffic identifier of QoS data frames, 0 to 15.
@@ -214,14 +219,15 @@ impl<'a> Header<'a> {
     }
 
     #[inline]
-    fn u16_at(&self, at: usize) -> u16 {
-        u16::from_le_bytes([self.mpdu[at], self.mpdu[at + 1]])
+    fn u16_at(&self, at: usize) -> Option<u16> {
+        let octets = self.head.get(at..)?.first_chunk()?;
+        Some(u16::from_le_bytes(*octets))
     }
 
     #[inline]
-    fn address_at(&self, at: usize) -> MacAddr {
-        let m = &self.mpdu[at..at + 6];
-        MacAddr([m[0], m[1], m[2], m[3], m[4], m[5]])
+    fn address_at(&self, at: usize) -> Option<MacAddr> {
+        let octets = self.head.get(at..)?.first_chunk()?;
+        Some(MacAddr(*octets))
     }
 }
 

@@ -82,15 +82,18 @@ impl MgmtHeader {
         if h.flags().contains(Flags::PROTECTED) {
             return Err(ParseError::Protected);
         }
-        let mut r = Reader::new(octets);
-        r.take(4)?;
+        // These three are always there in management frames.
+        let (Some(source), Some(bssid), Some(sequence)) = (h.transmitter(), h.address3(), h.sequence())
+        else {
+            return Err(ParseError::Truncated);
+        };
         let header = MgmtHeader {
             flags: h.flags(),
             duration_us: h.duration(),
-            destination: r.address()?,
-            source: r.address()?,
-            bssid: r.address()?,
-            sequence: SequenceControl(r.u16()?),
+            destination: h.receiver(),
+            source,
+            bssid,
+            sequence,
             ht_control: h.ht_control(),
         };
         Ok((header, Reader::new(h.body())))
