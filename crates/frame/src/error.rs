@@ -15,6 +15,8 @@ pub enum ParseError {
     Trailing,
     /// The body is encrypted, so its fields cannot be read.
     Protected,
+    /// The frame check sequence does not fit the octets before it.
+    BadFcs,
     /// A field holds a value that its definition does not allow.
     BadValue,
 }
@@ -27,6 +29,7 @@ impl fmt::Display for ParseError {
             ParseError::WrongKind => "the octets are of another kind",
             ParseError::Trailing => "octets are left over after the last field (is the FCS still there?)",
             ParseError::Protected => "the body is encrypted",
+            ParseError::BadFcs => "the FCS does not fit the frame",
             ParseError::BadValue => "a field holds a value that its definition does not allow",
         })
     }

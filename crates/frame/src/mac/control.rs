@@ -1,333 +1,198 @@
-//! The control fields: frame control, sequence control, QoS control.
+//! Control frames: ACK, CTS, RTS, PS-Poll.
 
 use core::fmt;
-use core::ops::{BitOr, BitOrAssign};
 
-/// The four types of frames (IEEE 802.11-2016, Table 9-1).
+use crate::addr::MacAddr;
+use crate::error::{EmitError, ParseError};
+use crate::mac::fields::{Aid, Flags, FrameControl, Kind};
+use crate::mac::header;
+use crate::wire::{Reader, Wire, Writer};
+
+/// Acknowledgement (IEEE 802.11-2016, 9.3.1.4): 10 octets.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum FrameType {
-    /// Beacons, probes, association and so on.
-    Management,
-    /// ACK, RTS, CTS and so on.
-    Control,
-    /// Data and null frames.
-    Data,
-    /// Frames of other bands (60 GHz, below 1 GHz).
-    Extension,
+pub struct Ack {
+    /// Flags; normally none.
+    pub flags: Flags,
+    /// NAV in microseconds; 0 unless more fragments follow.
+    pub duration_us: u16,
+    /// Who sent the frame that is acknowledged.
+    pub receiver: MacAddr,
 }
 
-/// Type and subtype of a frame: the first octet of an MPDU of protocol version 0. It compares and matches like an
-/// enumeration: `match header.kind() { Kind::BEACON => ..., _ => ... }`.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Kind(u8);
+/// Clear to send (IEEE 802.11-2016, 9.3.1.3): 10 octets.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Cts {
+    /// Flags; normally none.
+    pub flags: Flags,
+    /// NAV in microseconds.
+    pub duration_us: u16,
+    /// Who sent the RTS; the sender itself in a CTS-to-self.
+    pub receiver: MacAddr,
+}
 
-macro_rules! kinds {
-    ($($name:ident = $octet:literal $text:literal),* $(,)?) => {
-        /// The kinds that this crate knows by name (IEEE 802.11-2016, Table 9-1).
-        impl Kind {
-            $(#[doc = $text] pub const $name: Kind = Kind($octet);)*
+/// Request to send (IEEE 802.11-2016, 9.3.1.2): 16 octets.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Rts {
+    /// Flags; normally none, or retry.
+    pub flags: Flags,
+    /// NAV in microseconds: up to the end of the ACK of the data frame.
+    pub duration_us: u16,
+    /// Who shall answer.
+    pub receiver: MacAddr,
+    /// Who asks.
+    pub transmitter: MacAddr,
+}
 
-            /// Name in plain words; `None` for reserved and obsolete kinds.
-            pub const fn name(self) -> Option<&'static str> {
-                match self {
-                    $(Kind::$name => Some($text),)*
-                    _ => None,
-                }
+/// Power save poll (IEEE 802.11-2016, 9.3.1.5): 16 octets.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct PsPoll {
+    /// Flags.
+    pub flags: Flags,
+    /// Association identifier of the sender.
+    pub aid: Aid,
+    /// The access point.
+    pub bssid: MacAddr,
+    /// Who asks for its buffered frame.
+    pub transmitter: MacAddr,
+}
+
+/// Reads frame control, which must be of `kind`, and the Duration/ID field.
+fn start(octets: &[u8], kind: Kind) -> Result<(Reader<'_>, Flags, u16), ParseError> {
+    let control = header::control(octets)?;
+    if control.kind() != kind {
+        return Err(ParseError::WrongKind);
+    }
+    let mut r = Reader::new(&octets[2..]);
+    let duration = r.u16()?;
+    Ok((r, control.flags(), duration))
+}
+
+/// The frames with nothing but a receiver.
+macro_rules! receiver_only {
+    ($name:ident, $kind:expr) => {
+        impl<'a> Wire<'a> for $name {
+            fn parse(octets: &'a [u8]) -> Result<Self, ParseError> {
+                let (mut r, flags, duration_us) = start(octets, $kind)?;
+                let receiver = r.address()?;
+                r.end()?;
+                Ok($name {
+                    flags,
+                    duration_us,
+                    receiver,
+                })
+            }
+
+            fn length(&self) -> usize {
+                10
+            }
+
+            fn emit(&self, out: &mut [u8]) -> Result<usize, EmitError> {
+                let mut w = Writer::new(out, self.length())?;
+                w.bytes(&FrameControl::new($kind, self.flags).0);
+                w.u16(self.duration_us);
+                w.address(self.receiver);
+                Ok(w.finish())
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(
+                    f,
+                    "-> {} {}, Flags={}, NAV={} us",
+                    self.receiver, $kind, self.flags, self.duration_us
+                )
             }
         }
     };
 }
 
-kinds! {
-    ASSOCIATION_REQUEST = 0x00 "Association Request",
-    ASSOCIATION_RESPONSE = 0x10 "Association Response",
-    REASSOCIATION_REQUEST = 0x20 "Reassociation Request",
-    REASSOCIATION_RESPONSE = 0x30 "Reassociation Response",
-    PROBE_REQUEST = 0x40 "Probe Request",
-    PROBE_RESPONSE = 0x50 "Probe Response",
-    TIMING_ADVERTISEMENT = 0x60 "Timing Advertisement",
-    BEACON = 0x80 "Beacon",
-    ATIM = 0x90 "ATIM",
-    DISASSOCIATION = 0xa0 "Disassociation",
-    AUTHENTICATION = 0xb0 "Authentication",
-    DEAUTHENTICATION = 0xc0 "Deauthentication",
-    ACTION = 0xd0 "Action",
-    ACTION_NO_ACK = 0xe0 "Action No Ack",
-    CONTROL_WRAPPER = 0x74 "Control Wrapper",
-    BLOCK_ACK_REQUEST = 0x84 "Block Ack Request",
-    BLOCK_ACK = 0x94 "Block Ack",
-    PS_POLL = 0xa4 "PS-Poll",
-    RTS = 0xb4 "RTS",
-    CTS = 0xc4 "CTS",
-    ACK = 0xd4 "ACK",
-    CF_END = 0xe4 "CF-End",
-    DATA = 0x08 "Data",
-    NULL = 0x48 "Null",
-    QOS_DATA = 0x88 "QoS Data",
-    QOS_NULL = 0xc8 "QoS Null",
-}
+receiver_only!(Ack, Kind::ACK);
+receiver_only!(Cts, Kind::CTS);
 
-impl Kind {
-    /// From type and subtype; of `subtype` only the four lowest bits count.
-    pub const fn new(of: FrameType, subtype: u8) -> Kind {
-        let of = match of {
-            FrameType::Management => 0,
-            FrameType::Control => 1,
-            FrameType::Data => 2,
-            FrameType::Extension => 3,
-        };
-        Kind(subtype << 4 | of << 2)
+impl<'a> Wire<'a> for Rts {
+    fn parse(octets: &'a [u8]) -> Result<Self, ParseError> {
+        let (mut r, flags, duration_us) = start(octets, Kind::RTS)?;
+        let (receiver, transmitter) = (r.address()?, r.address()?);
+        r.end()?;
+        Ok(Rts {
+            flags,
+            duration_us,
+            receiver,
+            transmitter,
+        })
     }
 
-    /// Type.
-    pub const fn frame_type(self) -> FrameType {
-        match self.0 >> 2 & 3 {
-            0 => FrameType::Management,
-            1 => FrameType::Control,
-            2 => FrameType::Data,
-            _ => FrameType::Extension,
-        }
+    fn length(&self) -> usize {
+        16
     }
 
-    /// Subtype, 0 to 15.
-    pub const fn subtype(self) -> u8 {
-        self.0 >> 4
-    }
-
-    /// Whether the header has a QoS control field: data frames with bit 3 of the subtype.
-    pub const fn is_qos(self) -> bool {
-        self.0 & 0x8c == 0x88
-    }
-
-    /// The octet on the air.
-    pub const fn octet(self) -> u8 {
-        self.0
+    fn emit(&self, out: &mut [u8]) -> Result<usize, EmitError> {
+        let mut w = Writer::new(out, self.length())?;
+        w.bytes(&FrameControl::new(Kind::RTS, self.flags).0);
+        w.u16(self.duration_us);
+        w.address(self.receiver);
+        w.address(self.transmitter);
+        Ok(w.finish())
     }
 }
 
-impl fmt::Display for Kind {
-    /// The name, or `type 1 subtype 3`.
+impl fmt::Display for Rts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.name() {
-            Some(name) => f.write_str(name),
-            None => write!(f, "type {} subtype {}", self.0 >> 2 & 3, self.subtype()),
-        }
+        let Rts {
+            flags,
+            duration_us,
+            receiver,
+            transmitter,
+        } = self;
+        write!(
+            f,
+            "{transmitter} -> {receiver} {}, Flags={flags}, NAV={duration_us} us",
+            Kind::RTS
+        )
     }
 }
 
-impl fmt::Debug for Kind {
+impl<'a> Wire<'a> for PsPoll {
+    fn parse(octets: &'a [u8]) -> Result<Self, ParseError> {
+        let (mut r, flags, id) = start(octets, Kind::PS_POLL)?;
+        let (bssid, transmitter) = (r.address()?, r.address()?);
+        r.end()?;
+        Ok(PsPoll {
+            flags,
+            aid: Aid(id),
+            bssid,
+            transmitter,
+        })
+    }
+
+    fn length(&self) -> usize {
+        16
+    }
+
+    fn emit(&self, out: &mut [u8]) -> Result<usize, EmitError> {
+        let mut w = Writer::new(out, self.length())?;
+        w.bytes(&FrameControl::new(Kind::PS_POLL, self.flags).0);
+        w.u16(self.aid.0);
+        w.address(self.bssid);
+        w.address(self.transmitter);
+        Ok(w.finish())
+    }
+}
+
+impl fmt::Display for PsPoll {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
-
-/// The second octet of the frame control field (IEEE 802.11-2016, 9.2.4.1.4 to 9.2.4.1.10).
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub struct Flags(pub u8);
-
-impl Flags {
-    /// No flag.
-    pub const NONE: Flags = Flags(0);
-    /// To DS: towards the access point. With [`FROM_DS`](Flags::FROM_DS): four addresses.
-    pub const TO_DS: Flags = Flags(0x01);
-    /// From DS: from the access point.
-    pub const FROM_DS: Flags = Flags(0x02);
-    /// More fragments of this MSDU follow.
-    pub const MORE_FRAGMENTS: Flags = Flags(0x04);
-    /// A repetition of an earlier frame.
-    pub const RETRY: Flags = Flags(0x08);
-    /// The sender will doze after this exchange.
-    pub const POWER_MANAGEMENT: Flags = Flags(0x10);
-    /// More frames for the receiver are buffered.
-    pub const MORE_DATA: Flags = Flags(0x20);
-    /// The body is encrypted.
-    pub const PROTECTED: Flags = Flags(0x40);
-    /// +HTC/Order: in QoS data and management frames, an HT Control field ends the header; elsewhere strictly
-    /// ordered service (obsolete).
-    pub const ORDER: Flags = Flags(0x80);
-
-    /// Whether all flags of `other` are set.
-    pub const fn contains(self, other: Flags) -> bool {
-        self.0 & other.0 == other.0
-    }
-
-    /// With the flags of `other` added.
-    #[must_use]
-    pub const fn with(self, other: Flags) -> Flags {
-        Flags(self.0 | other.0)
-    }
-
-    /// With the flags of `other` removed.
-    #[must_use]
-    pub const fn without(self, other: Flags) -> Flags {
-        Flags(self.0 & !other.0)
-    }
-}
-
-impl BitOr for Flags {
-    type Output = Flags;
-    fn bitor(self, other: Flags) -> Flags {
-        self.with(other)
-    }
-}
-
-impl BitOrAssign for Flags {
-    fn bitor_assign(&mut self, other: Flags) {
-        *self = self.with(other);
-    }
-}
-
-impl fmt::Display for Flags {
-    /// Eight letters or dots, highest bit first, as Wireshark shows them without its FCS letter: `opmPRMFT`.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (i, letter) in "opmPRMFT".chars().enumerate() {
-            let set = self.0 & 0x80 >> i != 0;
-            fmt::Write::write_char(f, if set { letter } else { '.' })?;
-        }
-        Ok(())
-    }
-}
-
-impl fmt::Debug for Flags {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
-
-/// The frame control field, little-endian on the air (IEEE 802.11-2016, 9.2.4.1).
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct FrameControl(pub [u8; 2]);
-
-impl FrameControl {
-    /// Protocol version 0 with this kind and these flags.
-    pub const fn new(kind: Kind, flags: Flags) -> FrameControl {
-        FrameControl([kind.0, flags.0])
-    }
-
-    /// Protocol version, 0 to 3; only 0 is known here.
-    pub const fn version(self) -> u8 {
-        self.0[0] & 3
-    }
-
-    /// Type and subtype.
-    pub const fn kind(self) -> Kind {
-        Kind(self.0[0] & !3)
-    }
-
-    /// Type.
-    pub const fn frame_type(self) -> FrameType {
-        self.kind().frame_type()
-    }
-
-    /// The eight flags.
-    pub const fn flags(self) -> Flags {
-        Flags(self.0[1])
-    }
-
-    /// Octets of the MAC header that belongs to this frame control field, up to the body. For control and
-    /// extension frames that this crate does not know it is 10, which is what all of them have in common.
-    pub const fn header_octets(self) -> usize {
-        let kind = self.kind();
-        let order = self.flags().contains(Flags::ORDER);
-        match self.frame_type() {
-            FrameType::Management => 24 + if order { 4 } else { 0 },
-            FrameType::Data => {
-                let four = self.flags().contains(Flags(0x03));
-                let qos = match (kind.is_qos(), order) {
-                    (false, _) => 0,
-                    (true, false) => 2,
-                    (true, true) => 6,
-                };
-                24 + qos + if four { 6 } else { 0 }
-            }
-            FrameType::Control => match kind {
-                Kind::RTS | Kind::PS_POLL | Kind::BLOCK_ACK_REQUEST | Kind::BLOCK_ACK | Kind::CF_END => 16,
-                _ => 10,
-            },
-            FrameType::Extension => 10,
-        }
-    }
-}
-
-impl fmt::Debug for FrameControl {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} v{} {}", self.kind(), self.version(), self.flags())
-    }
-}
-
-/// The sequence control field (IEEE 802.11-2016, 9.2.4.4): number of the MSDU and of its fragment.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-pub struct SequenceControl(pub u16);
-
-impl SequenceControl {
-    /// From sequence number (0 to 4095) and fragment number (0 to 15); higher bits are cut off.
-    pub const fn new(number: u16, fragment: u8) -> SequenceControl {
-        SequenceControl(number << 4 | (fragment & 0xf) as u16)
-    }
-
-    /// Sequence number of the MSDU, 0 to 4095.
-    pub const fn number(self) -> u16 {
-        self.0 >> 4
-    }
-
-    /// Fragment number, 0 to 15.
-    pub const fn fragment(self) -> u8 {
-        (self.0 & 0xf) as u8
-    }
-}
-
-/// Which acknowledgement a QoS data frame asks for (IEEE 802.11-2016, Table 9-9).
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-pub enum AckPolicy {
-    /// Normal: an ACK after SIFS (or a block ack, if the frame is part of an A-MPDU).
-    #[default]
-    Normal,
-    /// None.
-    NoAck,
-    /// No explicit acknowledgement (a poll or PSMP follows).
-    NoExplicitAck,
-    /// Later, in a block ack that is asked for separately.
-    BlockAck,
-}
-
-/// The QoS control field (IEEE 802.11-2016, 9.2.4.5).
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-pub struct QosControl(pub u16);
-
-impl QosControl {
-    /// With this traffic identifier (0 to 15, higher bits are cut off) and acknowledgement policy.
-    pub const fn new(tid: u8, policy: AckPolicy) -> QosControl {
-        QosControl((tid & 0xf) as u16 | (policy as u16) << 5)
-    }
-
-    /// Traffic identifier: 0 to 7 are user priorities, 8 to 15 traffic streams.
-    pub const fn tid(self) -> u8 {
-        (self.0 & 0xf) as u8
-    }
-
-    /// End of service period.
-    pub const fn eosp(self) -> bool {
-        self.0 & 0x10 != 0
-    }
-
-    /// Acknowledgement policy.
-    pub const fn ack_policy(self) -> AckPolicy {
-        match self.0 >> 5 & 3 {
-            0 => AckPolicy::Normal,
-            1 => AckPolicy::NoAck,
-            2 => AckPolicy::NoExplicitAck,
-            _ => AckPolicy::BlockAck,
-        }
-    }
-
-    /// The body holds A-MSDU subframes instead of one MSDU.
-    pub const fn is_amsdu(self) -> bool {
-        self.0 & 0x80 != 0
-    }
-
-    /// The upper octet: TXOP limit, duration asked for, or queue size, depending on who sends to whom.
-    pub const fn upper(self) -> u8 {
-        (self.0 >> 8) as u8
+        let PsPoll {
+            flags,
+            aid,
+            bssid,
+            transmitter,
+        } = self;
+        write!(
+            f,
+            "{transmitter} -> {bssid} {}, Flags={flags}, {aid}",
+            Kind::PS_POLL
+        )
     }
 }
 
@@ -335,85 +200,77 @@ impl QosControl {
 mod tests {
     extern crate std;
     use super::*;
-    use std::format;
+    use std::string::ToString;
 
-    #[test]
-    fn kinds_and_names() {
-        for octet in (0..=255u8).filter(|o| o & 3 == 0) {
-            let k = FrameControl([octet, 0]).kind();
-            assert_eq!(Kind::new(k.frame_type(), k.subtype()), k);
-            assert_eq!(k.octet(), octet);
+    const A: MacAddr = MacAddr([2, 0, 0, 0, 0, 0xa]);
+    const B: MacAddr = MacAddr([2, 0, 0, 0, 0, 0xb]);
+
+    /// Emits, compares with the octets of the standard, reads back.
+    fn check<'a, T: Wire<'a> + PartialEq + core::fmt::Debug>(value: T, octets: &'a [u8], text: &str) {
+        let mut out = [0xee; 40];
+        assert_eq!(value.emit(&mut out), Ok(octets.len()));
+        assert_eq!(&out[..octets.len()], octets);
+        assert_eq!(T::parse(octets).unwrap(), value);
+        assert_eq!(value.to_string(), text);
+        assert_eq!(
+            value.emit(&mut out[..octets.len() - 1]),
+            Err(EmitError::NoRoom { needed: octets.len() })
+        );
+        for n in 0..octets.len() {
+            assert_eq!(T::parse(&octets[..n]).unwrap_err(), ParseError::Truncated);
         }
-        assert_eq!(Kind::new(FrameType::Management, 8), Kind::BEACON);
-        assert_eq!(Kind::new(FrameType::Control, 13), Kind::ACK);
-        assert_eq!(
-            format!("{} / {}", Kind::QOS_NULL, Kind::new(FrameType::Control, 3)),
-            "QoS Null / type 1 subtype 3"
+    }
+
+    #[test]
+    fn octets_of_the_standard() {
+        let ack = Ack {
+            flags: Flags::NONE,
+            duration_us: 0,
+            receiver: A,
+        };
+        check(
+            ack,
+            &[0xd4, 0, 0, 0, 2, 0, 0, 0, 0, 0xa],
+            "-> 02:00:00:00:00:0a ACK, Flags=........, NAV=0 us",
         );
-        assert!(
-            Kind::QOS_DATA.is_qos() && !Kind::DATA.is_qos() && !Kind::BEACON.is_qos() && !Kind::RTS.is_qos()
+        let cts = Cts {
+            flags: Flags::NONE,
+            duration_us: 0x0123,
+            receiver: A,
+        };
+        check(
+            cts,
+            &[0xc4, 0, 0x23, 0x01, 2, 0, 0, 0, 0, 0xa],
+            "-> 02:00:00:00:00:0a CTS, Flags=........, NAV=291 us",
+        );
+        let rts = Rts {
+            flags: Flags::RETRY,
+            duration_us: 300,
+            receiver: A,
+            transmitter: B,
+        };
+        check(
+            rts,
+            &[0xb4, 8, 0x2c, 0x01, 2, 0, 0, 0, 0, 0xa, 2, 0, 0, 0, 0, 0xb],
+            "02:00:00:00:00:0b -> 02:00:00:00:00:0a RTS, Flags=....R..., NAV=300 us",
+        );
+        let poll = PsPoll {
+            flags: Flags::POWER_MANAGEMENT,
+            aid: Aid::new(5).unwrap(),
+            bssid: A,
+            transmitter: B,
+        };
+        check(
+            poll,
+            &[0xa4, 0x10, 0x05, 0xc0, 2, 0, 0, 0, 0, 0xa, 2, 0, 0, 0, 0, 0xb],
+            "02:00:00:00:00:0b -> 02:00:00:00:00:0a PS-Poll, Flags=...P...., AID=5",
         );
     }
 
     #[test]
-    fn flags() {
-        assert_eq!(
-            format!("{}", Flags::TO_DS | Flags::RETRY | Flags::ORDER),
-            "o...R..T"
-        );
-        assert!(Flags(0x0b).contains(Flags::TO_DS | Flags::FROM_DS));
-        assert_eq!(Flags(0x0b).without(Flags::RETRY), Flags(3));
-    }
-
-    #[test]
-    fn header_lengths() {
-        let n = |kind, flags| FrameControl::new(kind, Flags(flags)).header_octets();
-        assert_eq!(
-            [n(Kind::DATA, 0), n(Kind::DATA, 3), n(Kind::DATA, 0x80)],
-            [24, 30, 24]
-        );
-        assert_eq!(
-            [
-                n(Kind::QOS_DATA, 1),
-                n(Kind::QOS_DATA, 3),
-                n(Kind::QOS_DATA, 0x83)
-            ],
-            [26, 32, 36]
-        );
-        assert_eq!([n(Kind::BEACON, 0), n(Kind::BEACON, 0x80)], [24, 28]);
-        assert_eq!(
-            [
-                n(Kind::ACK, 0),
-                n(Kind::CTS, 0),
-                n(Kind::RTS, 0),
-                n(Kind::PS_POLL, 0)
-            ],
-            [10, 10, 16, 16]
-        );
-    }
-
-    #[test]
-    fn sequence_and_qos() {
-        let s = SequenceControl::new(4095, 3);
-        assert_eq!((s.0, s.number(), s.fragment()), (0xfff3, 4095, 3));
-        assert_eq!(
-            SequenceControl::new(4096, 16),
-            SequenceControl(0),
-            "out-of-range bits are cut off"
-        );
-        for policy in [
-            AckPolicy::Normal,
-            AckPolicy::NoAck,
-            AckPolicy::NoExplicitAck,
-            AckPolicy::BlockAck,
-        ] {
-            let q = QosControl::new(6, policy);
-            assert_eq!(
-                (q.tid(), q.ack_policy(), q.is_amsdu(), q.eosp()),
-                (6, policy, false, false)
-            );
-        }
-        assert!(QosControl(0x0090).is_amsdu() && QosControl(0x0010).eosp());
-        assert_eq!(QosControl(0x2a00).upper(), 0x2a);
+    fn refusals() {
+        let ack = [0xd4, 0, 0, 0, 2, 0, 0, 0, 0, 0xa, 1, 2, 3, 4];
+        assert_eq!(Ack::parse(&ack), Err(ParseError::Trailing), "with its FCS");
+        assert_eq!(Cts::parse(&ack[..10]), Err(ParseError::WrongKind));
     }
 }

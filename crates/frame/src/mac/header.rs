@@ -5,7 +5,7 @@
 use crate::addr::MacAddr;
 use crate::edca::AccessCategory;
 use crate::error::ParseError;
-use crate::mac::control::{AckPolicy, Flags, FrameControl, FrameType, Kind, QosControl, SequenceControl};
+use crate::mac::fields::{AckPolicy, Flags, FrameControl, FrameType, Kind, QosControl, SequenceControl};
 
 /// What the receiver of a frame owes its sender after SIFS.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -23,9 +23,9 @@ pub enum Response {
 /// The MAC header of an MPDU that is complete as far as its frame control field says.
 #[derive(Clone, Copy, Debug)]
 pub struct Header<'a> {
-    mpdu: &'a [u8],
-    control: FrameControl,
-    octets: u8,
+    /// The header alone, 10 to 36 octets.
+    head: &'a [u8],
+    body: &'a [u8],
 }
 
 impl<'a> Header<'a> {
@@ -36,39 +36,34 @@ impl<'a> Header<'a> {
     #[inline]
     pub fn parse(mpdu: &'a [u8]) -> Result<Header<'a>, ParseError> {
         let control = control(mpdu)?;
-        let octets = control.header_octets();
-        if mpdu.len() < octets {
-            return Err(ParseError::Truncated);
-        }
-        Ok(Header {
-            mpdu,
-            control,
-            octets: octets as u8,
-        })
+        let (head, body) = mpdu
+            .split_at_checked(control.header_octets())
+            .ok_or(ParseError::Truncated)?;
+        Ok(Header { head, body })
     }
 
     /// Frame control.
     #[inline]
     pub fn control(&self) -> FrameControl {
-        self.control
+        FrameControl([self.head[0], self.head[1]])
     }
 
     /// Type and subtype.
     #[inline]
     pub fn kind(&self) -> Kind {
-        self.control.kind()
+        self.control().kind()
     }
 
     /// Type.
     #[inline]
     pub fn frame_type(&self) -> FrameType {
-        self.control.frame_type()
+        self.control().frame_type()
     }
 
     /// Flags.
     #[inline]
     pub fn flags(&self) -> Flags {
-        self.control.flags()
+        self.control().flags()
     }
 
     /// Whether the retry flag is set.
@@ -80,20 +75,20 @@ impl<'a> Header<'a> {
     /// Octets of the header, 10 to 36; the body starts after them.
     #[inline]
     pub fn octets(&self) -> usize {
-        usize::from(self.octets)
+        self.head.len()
     }
 
     /// Everything after the header.
     #[inline]
     pub fn body(&self) -> &'a [u8] {
-        &self.mpdu[self.octets()..]
+        self.body
     }
 
     /// The Duration/ID field as it stands (IEEE 802.11-2016, 9.2.4.2): up to 32767 it is the NAV in microseconds
     /// after this frame; in a PS-Poll it is not a duration, see [`nav_us`](Header::nav_us).
     #[inline]
     pub fn duration(&self) -> u16 {
-        self.u16_at(2)
+        u16::from_le_bytes([self.head[2], self.head[3]])
     }
 
     /// For how long after this frame other stations must keep off the medium, in microseconds, 0 to 32767; 0 if
@@ -109,45 +104,64 @@ impl<'a> Header<'a> {
     /// Receiver address (RA), which is address 1 in every frame.
     #[inline]
     pub fn receiver(&self) -> MacAddr {
-        self.address_at(4)
+        let h = self.head;
+        MacAddr([h[4], h[5], h[6], h[7], h[8], h[9]])
     }
 
     /// Transmitter address (TA), address 2; `None` where there is none (ACK, CTS) or where this crate does not
     /// know the frame.
     #[inline]
     pub fn transmitter(&self) -> Option<MacAddr> {
-        (self.octets >= 16).then(|| self.address_at(10))
+        self.address_at(10)
     }
 
     /// Address 3 of data and management frames.
     #[inline]
     pub fn address3(&self) -> Option<MacAddr> {
-        (self.octets >= 24).then(|| self.address_at(16))
+        self.address_at(16)
     }
 
     /// Address 4 of data frames with both DS flags.
     #[inline]
     pub fn address4(&self) -> Option<MacAddr> {
-        self.has_four_addresses().then(|| self.address_at(24))
+        if self.has_four_addresses() {
+            self.address_at(24)
+        } else {
+            None
+        }
     }
 
     /// Whether the receiver is a group (multicast or broadcast).
     #[inline]
     pub fn is_group(&self) -> bool {
-        self.mpdu[4] & 1 != 0
+        self.head[4] & 1 != 0
     }
 
     /// Sequence control of data and management frames.
     #[inline]
     pub fn sequence(&self) -> Option<SequenceControl> {
-        (self.octets >= 24).then(|| SequenceControl(self.u16_at(22)))
+        self.u16_at(22).map(SequenceControl)
     }
 
     /// QoS control of QoS data and QoS null frames.
     #[inline]
     pub fn qos(&self) -> Option<QosControl> {
+        if !self.kind().is_qos() {
+            return None;
+        }
         let at = if self.has_four_addresses() { 30 } else { 24 };
-        self.kind().is_qos().then(|| QosControl(self.u16_at(at)))
+        self.u16_at(at).map(QosControl)
+    }
+
+    /// HT Control field of QoS data and management frames with [`Flags::ORDER`].
+    #[inline]
+    pub fn ht_control(&self) -> Option<u32> {
+        if !self.flags().contains(Flags::ORDER)
+            || !(self.kind().is_qos() || self.frame_type() == FrameType::Management)
+        {
+            return None;
+        }
+        self.head.last_chunk().map(|octets| u32::from_le_bytes(*octets))
     }
 
     /// Traffic identifier of QoS data frames, 0 to 15.
@@ -205,14 +219,15 @@ impl<'a> Header<'a> {
     }
 
     #[inline]
-    fn u16_at(&self, at: usize) -> u16 {
-        u16::from_le_bytes([self.mpdu[at], self.mpdu[at + 1]])
+    fn u16_at(&self, at: usize) -> Option<u16> {
+        let octets = self.head.get(at..)?.first_chunk()?;
+        Some(u16::from_le_bytes(*octets))
     }
 
     #[inline]
-    fn address_at(&self, at: usize) -> MacAddr {
-        let m = &self.mpdu[at..at + 6];
-        MacAddr([m[0], m[1], m[2], m[3], m[4], m[5]])
+    fn address_at(&self, at: usize) -> Option<MacAddr> {
+        let octets = self.head.get(at..)?.first_chunk()?;
+        Some(MacAddr(*octets))
     }
 }
 
@@ -268,6 +283,35 @@ pub fn set_sequence(mpdu: &mut [u8], sequence: SequenceControl) -> Result<(), Pa
     }
     mpdu[22..24].copy_from_slice(&sequence.0.to_le_bytes());
     Ok(())
+}
+
+/// Timestamp of a beacon or probe response: the TSF of its sender when its first bit was on the air, in
+/// microseconds (IEEE 802.11-2016, 9.4.1.10). `None` for other and for cut frames.
+#[inline]
+pub fn timestamp_us(mpdu: &[u8]) -> Option<u64> {
+    let at = timestamp_at(mpdu)?;
+    mpdu.get(at..)?
+        .first_chunk()
+        .map(|octets| u64::from_le_bytes(*octets))
+}
+
+/// Writes the timestamp of a beacon or probe response, as the adapter does at the last moment.
+///
+/// # Errors
+/// [`ParseError::WrongKind`] for other frames, [`ParseError::Truncated`] for cut ones.
+#[inline]
+pub fn set_timestamp_us(mpdu: &mut [u8], tsf_us: u64) -> Result<(), ParseError> {
+    Header::parse(mpdu)?;
+    let at = timestamp_at(mpdu).ok_or(ParseError::WrongKind)?;
+    let place = mpdu[at..].first_chunk_mut().ok_or(ParseError::Truncated)?;
+    *place = tsf_us.to_le_bytes();
+    Ok(())
+}
+
+#[inline]
+fn timestamp_at(mpdu: &[u8]) -> Option<usize> {
+    let h = Header::parse(mpdu).ok()?;
+    matches!(h.kind(), Kind::BEACON | Kind::PROBE_RESPONSE).then(|| h.octets())
 }
 
 #[cfg(test)]
@@ -404,5 +448,19 @@ mod tests {
         m[2..4].copy_from_slice(&[0x01, 0xc0]);
         let h = Header::parse(&m).unwrap();
         assert_eq!((h.duration(), h.nav_us()), (0xc001, 0));
+    }
+
+    #[test]
+    fn timestamps() {
+        let (mut m, _) = mpdu(40, 0x80, 0);
+        assert_eq!(timestamp_us(&m), Some(0x1f1e_1d1c_1b1a_1918));
+        set_timestamp_us(&mut m, 0x0102_0304_0506_0708).unwrap();
+        assert_eq!(timestamp_us(&m), Some(0x0102_0304_0506_0708));
+        assert_eq!((m[23], m[24], m[31], m[32]), (23, 8, 1, 32));
+        assert_eq!(timestamp_us(&m[..31]), None);
+        assert_eq!(set_timestamp_us(&mut m[..31], 0), Err(ParseError::Truncated));
+        m[0] = 0x40;
+        assert_eq!(timestamp_us(&m), None);
+        assert_eq!(set_timestamp_us(&mut m, 0), Err(ParseError::WrongKind));
     }
 }
