@@ -58,6 +58,7 @@ impl Step {
 }
 
 /// All steps, in an order that tells of simple mistakes early.
+#[rustfmt::skip]
 const STEPS: &[Step] = &[
     Step::new("fmt", "the code is formatted", steps::fmt),
     Step::new("tidy", "cargo xtask tidy", steps::tidy),
@@ -65,27 +66,14 @@ const STEPS: &[Step] = &[
     Step::new("build", "the workspace and its tests build", steps::build),
     Step::new("clippy", "no lint of clippy or rustc, all targets", steps::clippy).needs("build"),
     Step::new("test", "all tests and doc tests, debug", steps::test).needs("build"),
-    Step::new(
-        "doc",
-        "the API documentation builds without a warning",
-        steps::doc,
-    )
-    .needs("build"),
+    Step::new("doc", "the API documentation builds without a warning", steps::doc).needs("build"),
     Step::new("thumb", "the no_std crates build for a Cortex-M3", steps::thumb).needs("build"),
     Step::new("golden", "golden trace hashes, release", steps::golden).needs("build"),
     Step::new("readme", "the commands of README.md run", steps::readme).needs("build"),
-    Step::new(
-        "deny",
-        "licences, sources and bans of the dependencies",
-        steps::deny,
-    ),
+    Step::new("deny", "licences, sources and bans of the dependencies", steps::deny),
     Step::new("miri", "tests of `frame` under miri", steps::miri).needs("build"),
     Step::new("fuzz", "each fuzz target for a few seconds", steps::fuzz).needs("build"),
-    Step::new(
-        "book",
-        "the book builds, where `mdbook` is installed",
-        steps::book,
-    ),
+    Step::new("book", "the book builds, where `mdbook` is installed", steps::book),
 ];
 
 /// Runs the chosen steps and prints the table. True when none failed.

@@ -11,19 +11,21 @@ use anyhow::{Context, Result, bail, ensure};
 
 use crate::workspace::{Workspace, cargo};
 
-/// `cargo` with these arguments, at the root.
-pub(super) fn cargo_at_root(workspace: &Workspace, arguments: &[&str]) -> Command {
+/// `cargo` with these arguments, spaces between them, at the root.
+pub(super) fn cargo_at_root(workspace: &Workspace, arguments: &str) -> Command {
     let mut command = Command::new(cargo());
-    command.args(arguments).current_dir(&workspace.root);
+    command
+        .args(arguments.split_whitespace())
+        .current_dir(&workspace.root);
     command
 }
 
 /// The nightly `cargo` with these arguments, at the root, our tools in its reach.
-pub(super) fn nightly_at_root(workspace: &Workspace, arguments: &[&str]) -> Command {
+pub(super) fn nightly_at_root(workspace: &Workspace, arguments: &str) -> Command {
     let mut command = Command::new("rustup");
     command
         .args(["run", "nightly", "cargo"])
-        .args(arguments)
+        .args(arguments.split_whitespace())
         .current_dir(&workspace.root);
     // Set by the stable cargo that runs us, and wrong for another toolchain.
     for name in ["CARGO", "RUSTC", "RUSTDOC", "RUSTUP_TOOLCHAIN", "LD_LIBRARY_PATH"] {
@@ -43,10 +45,11 @@ pub(super) fn run(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
-/// What a command printed, and whether it succeeded.
+/// What a command printed, and how it ended.
 pub(super) struct Run {
     pub(super) stdout: String,
-    pub(super) success: bool,
+    /// Exit code; `None` when a signal ended it.
+    pub(super) code: Option<i32>,
 }
 
 /// Runs a command, shows its output as it comes and keeps what it writes to the standard output.
@@ -67,7 +70,7 @@ pub(super) fn run_and_read(command: &mut Command) -> Result<Run> {
     }
     Ok(Run {
         stdout,
-        success: child.wait()?.success(),
+        code: child.wait()?.code(),
     })
 }
 
@@ -83,34 +86,18 @@ pub(super) fn answer(command: &mut Command) -> Option<String> {
 /// Installs a program from its crate into the build folder, unless it is there. `Err` says why it is not.
 pub(super) fn install(workspace: &Workspace, package: &str, version: &str) -> Result<(), String> {
     let folder = workspace.target.join("tools");
-    let root = folder.to_string_lossy();
-    let have = answer(&mut cargo_at_root(
-        workspace,
-        &["install", "--list", "--root", &root],
-    ));
+    let have = answer(cargo_at_root(workspace, "install --list --root").arg(&folder));
     if have.is_some_and(|list| list.lines().any(|line| line == format!("{package} v{version}:"))) {
         return Ok(());
     }
-    let mut command = cargo_at_root(
-        workspace,
-        &[
-            "install",
-            "--locked",
-            "--root",
-            &root,
-            "--version",
-            version,
-            package,
-        ],
-    );
+    let mut command = cargo_at_root(workspace, "install --locked --root");
+    command.arg(&folder).args([package, "--version", version]);
     // Without a network this is to fail soon.
     command
         .env("CARGO_NET_RETRY", "1")
         .env("CARGO_HTTP_TIMEOUT", "20");
-    // Built beside the project, so that an interrupted installation goes on where it was.
-    command.env("CARGO_TARGET_DIR", folder.join("build"));
     run(&mut command)
-        .map_err(|error| format!("{package} {version} is not here and cannot be installed: {error:#}"))
+        .map_err(|_| format!("{package} {version} is not here and cannot be installed, see above"))
 }
 
 /// Adds the folder of [`install`] to the path of a command.
@@ -146,7 +133,7 @@ pub(super) fn rust_target(workspace: &Workspace, target: &str) -> Result<(), Str
     run(Command::new("rustup")
         .args(["target", "add", target])
         .current_dir(&workspace.root))
-    .map_err(|error| format!("the target {target} cannot be installed: {error:#}"))
+    .map_err(|_| format!("the target {target} is not here and cannot be installed, see above"))
 }
 
 fn has_sysroot(workspace: &Workspace, target: &str) -> bool {
@@ -233,11 +220,10 @@ fn name(command: &Command) -> String {
 
 /// The command as one would type it, with the variables that were set for it.
 fn shown(command: &Command) -> String {
-    let hidden = ["PATH", "CARGO_TARGET_DIR"];
     let mut words: Vec<String> = command
         .get_envs()
         .filter_map(|(key, value)| Some((key.to_str()?, value?.to_str()?)))
-        .filter(|(key, _)| !hidden.contains(key))
+        .filter(|(key, _)| *key != "PATH")
         .map(|(key, value)| format!("{key}={}", quoted(value)))
         .collect();
     words.push(
@@ -300,7 +286,7 @@ mod tests {
     #[test]
     fn output_is_kept_and_failure_is_told() {
         let run = run_and_read(Command::new("sh").args(["-c", "echo one; echo two; exit 3"])).unwrap();
-        assert_eq!((run.stdout.as_str(), run.success), ("one\ntwo\n", false));
+        assert_eq!((run.stdout.as_str(), run.code), ("one\ntwo\n", Some(3)));
         assert!(super::run(&mut Command::new("false")).is_err());
         assert!(!exists("no-such-program-here"));
     }

@@ -62,87 +62,24 @@ impl Rule {
 }
 
 /// All habits, in the order they are checked.
+#[rustfmt::skip]
 const RULES: &[Rule] = &[
-    Rule::new(
-        "layers",
-        "dependencies between rooms go one way",
-        layers::direction,
-    ),
-    Rule::new(
-        "lints",
-        "every crate takes the lints of the workspace",
-        rooms::lints,
-    ),
-    Rule::new(
-        "changelog",
-        "CHANGELOG.md has a heading for every room",
-        rooms::changelog,
-    ),
-    Rule::new(
-        "scenarios",
-        "a scenario opens with a comment that teaches",
-        rooms::scenarios,
-    ),
-    Rule::new(
-        "size",
-        "Rust files have at most 400 lines, 600 with their tests",
-        code::size,
-    ),
-    Rule::new(
-        "head",
-        "a Rust file opens with a paragraph that says what it is",
-        code::head,
-    ),
-    Rule::new(
-        "unsafe",
-        "`unsafe` stays in the rooms next to the kernel",
-        code::no_unsafe,
-    ),
-    Rule::new(
-        "order",
-        "ordered maps only, where runs must repeat",
-        code::ordered,
-    ),
-    Rule::new(
-        "clock",
-        "no clock of the computer in virtual time",
-        code::no_clock,
-    ),
-    Rule::new(
-        "no_std",
-        "the rooms for firmware use neither std nor alloc",
-        code::no_std,
-    ),
-    Rule::new(
-        "unfinished",
-        "no `todo!`, no test ignored without a reason",
-        code::finished,
-    ),
-    Rule::new(
-        "words",
-        "no path of one computer, no host of a registry",
-        words::check,
-    ),
-    Rule::new(
-        "links",
-        "relative links and includes in Markdown lead somewhere",
-        pages::links,
-    ),
-    Rule::new(
-        "summary",
-        "every page of the book is linked in its SUMMARY.md",
-        pages::summary,
-    ),
-    Rule::new(
-        "examples",
-        "Rust code in the book comes from files that cargo builds",
-        pages::examples,
-    ),
-    Rule::new(
-        "licence",
-        "GPL code is marked, and stays in its folders",
-        licence::check,
-    ),
+    Rule::new("layers", "dependencies between rooms go one way", layers::direction),
+    Rule::new("lints", "every crate takes the lints of the workspace", rooms::lints),
+    Rule::new("changelog", "CHANGELOG.md has a heading for every room", rooms::changelog),
+    Rule::new("scenarios", "a scenario opens with a comment that teaches", rooms::scenarios),
+    Rule::new("size", "Rust files have at most 400 lines, 600 with their tests", code::size),
+    Rule::new("head", "a Rust file opens with a paragraph that says what it is", code::head),
+    Rule::new("unsafe", "`unsafe` stays in the rooms next to the kernel", code::no_unsafe),
+    Rule::new("order", "ordered maps only, where runs must repeat", code::ordered),
+    Rule::new("clock", "no clock of the computer in virtual time", code::no_clock),
+    Rule::new("no_std", "the rooms for firmware use neither std nor alloc", code::no_std),
+    Rule::new("unfinished", "no `todo!`, no test ignored without a reason", code::finished),
+    Rule::new("words", "no path of one computer, no host of a registry", words::check),
+    Rule::new("links", "relative links and includes in Markdown lead somewhere", pages::links),
+    Rule::new("summary", "every page of the book is linked in its SUMMARY.md", pages::summary),
+    Rule::new("examples", "Rust code in the book comes from files that cargo builds", pages::examples),
+    Rule::new("licence", "GPL code is marked, and stays in its folders", licence::check),
 ];
 
 /// Checks everything and prints each finding as `path:line: rule: text`. True when there is none.
