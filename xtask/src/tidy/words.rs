@@ -8,7 +8,7 @@ const WORDS: &[(&str, &str, &str)] = &[
     ("/ho", "me/", "a path of one computer"),
     ("/ro", "ot/", "a path of one computer"),
     ("/wo", "rk/", "a path of one computer"),
-    ("sha", "red/", "a folder outside the tree"),
+    ("../sha", "red/", "a folder outside the tree"),
     ("see", "ds/", "a folder outside the tree"),
     ("static.cra", "tes.io", "a host of a registry"),
     ("index.cra", "tes.io", "a host of a registry"),
@@ -67,7 +67,7 @@ mod tests {
         for line in [
             "artwork/a",
             "network/src",
-            "unshared/",
+            "tests/shared/mod.rs",
             "$HOME/work",
             "target/tools",
             "the air is shared / busy",
