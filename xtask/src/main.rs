@@ -1,11 +1,40 @@
-//! Everything CI runs, as a program.
+//! Everything CI runs, as a program: `cargo xtask test`, and the habits of the tree: `cargo xtask tidy`.
+//!
+//! What belongs here: checks that look at the repository from outside and run other programs.
+//! This crate depends on no room of the project, so that it still builds when one of them does not.
 
-use std::process::{Command, exit};
+mod test;
+mod tidy;
+mod workspace;
 
-fn main() {
-    let ok = Command::new("cargo")
-        .args(["test", "--workspace"])
-        .status()
-        .is_ok_and(|s| s.success());
-    exit(i32::from(!ok));
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use workspace::Workspace;
+
+/// Everything CI runs, as a program.
+#[derive(Parser)]
+#[command(bin_name = "cargo xtask")]
+enum Command {
+    /// Run everything CI runs: each step named and timed, a table at the end, exit code 1 if one failed.
+    Test(test::Options),
+    /// Check the habits that a program can check: layers, sizes, forbidden things, links, licences.
+    Tidy(tidy::Options),
+}
+
+fn main() -> ExitCode {
+    let command = Command::parse();
+    let done = Workspace::read().and_then(|workspace| match command {
+        Command::Test(options) => test::run(&workspace, &options),
+        Command::Tidy(options) => tidy::run(&workspace, &options),
+    });
+    match done {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::from(2)
+        }
+    }
 }

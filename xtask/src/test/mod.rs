@@ -1,0 +1,259 @@
+//! `cargo xtask test`: everything CI runs, in order, the same on a laptop.
+//!
+//! A step that fails does not stop the others, unless they need what it makes. A step that cannot run here says why.
+
+mod steps;
+mod tools;
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail};
+
+use crate::workspace::Workspace;
+
+/// Options of `cargo xtask test`.
+#[derive(clap::Args)]
+pub(crate) struct Options {
+    /// Run only these steps, with commas between them.
+    #[arg(long, value_name = "STEP,STEP", value_delimiter = ',')]
+    only: Vec<String>,
+    /// Name the steps and run nothing.
+    #[arg(long)]
+    list: bool,
+}
+
+/// One thing CI runs.
+struct Step {
+    name: &'static str,
+    what: &'static str,
+    /// A step before this one that makes what this one needs.
+    needs: Option<&'static str>,
+    run: fn(&Workspace) -> Result<Outcome>,
+}
+
+/// How a step ended that did not fail; a failure is an `Err`.
+enum Outcome {
+    /// Done, with a remark for the table, which may be empty.
+    Done(String),
+    /// It could not run here; why, and what would make it run.
+    Skipped(String),
+}
+
+impl Step {
+    const fn new(name: &'static str, what: &'static str, run: fn(&Workspace) -> Result<Outcome>) -> Step {
+        Step {
+            name,
+            what,
+            needs: None,
+            run,
+        }
+    }
+
+    const fn needs(self, step: &'static str) -> Step {
+        Step {
+            needs: Some(step),
+            ..self
+        }
+    }
+}
+
+/// All steps, in an order that tells of simple mistakes early.
+#[rustfmt::skip]
+const STEPS: &[Step] = &[
+    Step::new("fmt", "the code is formatted", steps::fmt),
+    Step::new("tidy", "cargo xtask tidy", steps::tidy),
+    Step::new("typos", "spelling, where `typos` is installed", steps::typos),
+    Step::new("build", "the workspace and its tests build", steps::build),
+    Step::new("clippy", "no lint of clippy or rustc, all targets", steps::clippy).needs("build"),
+    Step::new("test", "all tests and doc tests, debug", steps::test).needs("build"),
+    Step::new("doc", "the API documentation builds without a warning", steps::doc).needs("build"),
+    Step::new("thumb", "the no_std crates build for a Cortex-M3", steps::thumb).needs("build"),
+    Step::new("golden", "golden trace hashes, release", steps::golden).needs("build"),
+    Step::new("readme", "the commands of README.md run", steps::readme).needs("build"),
+    Step::new("deny", "licences, sources and bans of the dependencies", steps::deny),
+    Step::new("miri", "tests of `frame` under miri", steps::miri).needs("build"),
+    Step::new("fuzz", "each fuzz target for a few seconds", steps::fuzz).needs("build"),
+    Step::new("book", "the book builds, where `mdbook` is installed", steps::book),
+];
+
+/// Runs the chosen steps and prints the table. True when none failed.
+pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<bool> {
+    if options.list {
+        for step in STEPS {
+            println!("{:<8}{}", step.name, step.what);
+        }
+        return Ok(true);
+    }
+    let reports = run_steps(workspace, &choose(STEPS, &options.only)?);
+    print!("\n{}", summary(&reports));
+    Ok(!reports.iter().any(|report| matches!(report.end, End::Failed(_))))
+}
+
+/// The steps named in `only`, in our order; all when it is empty.
+fn choose<'a>(steps: &'a [Step], only: &[String]) -> Result<Vec<&'a Step>> {
+    if let Some(unknown) = only
+        .iter()
+        .find(|name| !steps.iter().any(|step| step.name == *name))
+    {
+        let names: Vec<&str> = steps.iter().map(|step| step.name).collect();
+        bail!("no step `{unknown}`: there are {}", names.join(", "));
+    }
+    Ok(steps
+        .iter()
+        .filter(|step| only.is_empty() || only.iter().any(|name| name == step.name))
+        .collect())
+}
+
+/// What became of one step.
+struct Report {
+    name: &'static str,
+    end: End,
+    took: Duration,
+}
+
+enum End {
+    Done(String),
+    Skipped(String),
+    Failed(String),
+}
+
+fn run_steps(workspace: &Workspace, steps: &[&Step]) -> Vec<Report> {
+    let mut reports: Vec<Report> = Vec::new();
+    for (index, step) in steps.iter().enumerate() {
+        println!("\n== {}/{} {}: {}", index + 1, steps.len(), step.name, step.what);
+        let start = Instant::now();
+        let failed = |need: &&str| {
+            reports
+                .iter()
+                .any(|r| r.name == *need && matches!(r.end, End::Failed(_)))
+        };
+        let end = match step.needs.filter(failed) {
+            Some(need) => End::Skipped(format!("it needs `{need}`, which failed")),
+            None => match (step.run)(workspace) {
+                Ok(Outcome::Done(remark)) => End::Done(remark),
+                Ok(Outcome::Skipped(why)) => End::Skipped(why),
+                Err(error) => End::Failed(format!("{error:#}")),
+            },
+        };
+        match &end {
+            End::Done(_) => {}
+            End::Skipped(why) => println!("skipped: {why}"),
+            End::Failed(why) => println!("FAILED: {why}"),
+        }
+        reports.push(Report {
+            name: step.name,
+            end,
+            took: start.elapsed(),
+        });
+    }
+    reports
+}
+
+fn summary(reports: &[Report]) -> String {
+    let mut text = String::from("step     result   seconds  remark\n");
+    for report in reports {
+        let (result, remark) = match &report.end {
+            End::Done(remark) => ("ok", remark),
+            End::Skipped(why) => ("skipped", why),
+            End::Failed(why) => ("FAILED", why),
+        };
+        let line = format!(
+            "{:<8} {result:<8} {:>7.1}  {remark}",
+            report.name,
+            report.took.as_secs_f64()
+        );
+        text += line.trim_end();
+        text.push('\n');
+    }
+    let count = |is_it: fn(&End) -> bool| reports.iter().filter(|report| is_it(&report.end)).count();
+    let seconds: f64 = reports.iter().map(|report| report.took.as_secs_f64()).sum();
+    text + &format!(
+        "{} steps in {seconds:.0} s: {} ok, {} skipped, {} failed\n",
+        reports.len(),
+        count(|end| matches!(end, End::Done(_))),
+        count(|end| matches!(end, End::Skipped(_))),
+        count(|end| matches!(end, End::Failed(_))),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GOOD: Step = Step::new("good", "", |_| Ok(Outcome::Done("7 tests".to_owned())));
+    const BAD: Step = Step::new("bad", "", |_| bail!("exit code 1"));
+    const ABSENT: Step = Step::new("absent", "", |_| Ok(Outcome::Skipped("no tool".to_owned())));
+
+    fn workspace() -> Workspace {
+        Workspace::parse(r#"{"workspace_root": "/w", "target_directory": "/w/target", "packages": []}"#)
+            .unwrap()
+    }
+
+    #[test]
+    fn a_failure_stops_only_what_needs_it() {
+        const AFTER_BAD: Step = Step::new("after", "", |_| unreachable!()).needs("bad");
+        let reports = run_steps(&workspace(), &[&BAD, &AFTER_BAD, &GOOD, &ABSENT]);
+        assert!(matches!(&reports[0].end, End::Failed(why) if why == "exit code 1"));
+        assert!(matches!(&reports[1].end, End::Skipped(why) if why == "it needs `bad`, which failed"));
+        assert!(matches!(&reports[2].end, End::Done(_)));
+        assert!(matches!(&reports[3].end, End::Skipped(why) if why == "no tool"));
+    }
+
+    #[test]
+    fn a_step_runs_when_what_it_needs_was_not_chosen() {
+        const AFTER_GOOD: Step = Step::new("after", "", |_| Ok(Outcome::Done(String::new()))).needs("good");
+        assert!(matches!(
+            run_steps(&workspace(), &[&AFTER_GOOD])[0].end,
+            End::Done(_)
+        ));
+    }
+
+    #[test]
+    fn the_table_names_every_step_and_counts() {
+        let report = |name, end| Report {
+            name,
+            end,
+            took: Duration::from_millis(1500),
+        };
+        let table = summary(&[
+            report("good", End::Done("7 tests".to_owned())),
+            report("absent", End::Skipped("no tool".to_owned())),
+            report("bad", End::Failed("exit code 1".to_owned())),
+        ]);
+        assert_eq!(
+            table,
+            "step     result   seconds  remark\n\
+             good     ok           1.5  7 tests\n\
+             absent   skipped      1.5  no tool\n\
+             bad      FAILED       1.5  exit code 1\n\
+             3 steps in 4 s: 1 ok, 1 skipped, 1 failed\n"
+        );
+    }
+
+    #[test]
+    fn only_chooses_in_our_order_and_refuses_what_is_not_there() {
+        let steps = [GOOD, BAD];
+        let names = |only: &[&str]| {
+            let only: Vec<String> = only.iter().map(|name| (*name).to_owned()).collect();
+            choose(&steps, &only).map(|steps| steps.iter().map(|step| step.name).collect::<Vec<_>>())
+        };
+        assert_eq!(names(&[]).unwrap(), ["good", "bad"]);
+        assert_eq!(names(&["bad", "good"]).unwrap(), ["good", "bad"]);
+        assert_eq!(
+            names(&["ugly"]).unwrap_err().to_string(),
+            "no step `ugly`: there are good, bad"
+        );
+    }
+
+    #[test]
+    fn needs_point_back() {
+        for (index, step) in STEPS.iter().enumerate() {
+            assert!(
+                step.needs
+                    .is_none_or(|need| STEPS[..index].iter().any(|earlier| earlier.name == need)),
+                "{}",
+                step.name
+            );
+        }
+    }
+}

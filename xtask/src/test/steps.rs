@@ -1,0 +1,265 @@
+//! The steps of `cargo xtask test`, in the order they run.
+
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+
+use super::Outcome;
+use super::tools::{
+    Counts, Run, answer, cargo_at_root, exists, install, nightly, nightly_at_root, run, run_and_read,
+    rust_target, with_tools,
+};
+use crate::tidy;
+use crate::workspace::Workspace;
+
+/// The microcontroller the no_std crates must build for.
+const THUMB: &str = "thumbv7m-none-eabi";
+/// Rooms that firmware is made of.
+const NO_STD: &[&str] = &["sdmac-frame", "sdmac-radio", "sdmac-protocols"];
+/// Integration tests of this name compare trace hashes with those in the repository.
+const GOLDEN: &str = "golden";
+const CARGO_DENY: &str = "0.20.2";
+const CARGO_FUZZ: &str = "0.13.2";
+/// Miri is about a thousand times slower than the machine: few cases of each property.
+const MIRI_CASES: &str = "4";
+/// For each target. This finds what is new and shallow; long campaigns are run by hand.
+const FUZZ_SECONDS: u32 = 10;
+
+pub(super) fn fmt(workspace: &Workspace) -> Result<Outcome> {
+    run(&mut cargo_at_root(workspace, "fmt --all --check"))?;
+    done("")
+}
+
+pub(super) fn tidy(workspace: &Workspace) -> Result<Outcome> {
+    ensure!(
+        tidy::run(workspace, &tidy::Options::default())?,
+        "the findings are listed above"
+    );
+    done("")
+}
+
+pub(super) fn typos(workspace: &Workspace) -> Result<Outcome> {
+    if !exists("typos") {
+        return skipped("no `typos`: `cargo install typos-cli`");
+    }
+    run(Command::new("typos").current_dir(&workspace.root))?;
+    done("")
+}
+
+pub(super) fn build(workspace: &Workspace) -> Result<Outcome> {
+    run(&mut cargo_at_root(workspace, "test --workspace --no-run"))?;
+    done("")
+}
+
+pub(super) fn clippy(workspace: &Workspace) -> Result<Outcome> {
+    run(&mut cargo_at_root(
+        workspace,
+        "clippy --workspace --all-targets -- -D warnings",
+    ))?;
+    done("")
+}
+
+pub(super) fn test(workspace: &Workspace) -> Result<Outcome> {
+    count_tests(&mut cargo_at_root(workspace, "test --workspace --no-fail-fast"))
+}
+
+pub(super) fn doc(workspace: &Workspace) -> Result<Outcome> {
+    run(cargo_at_root(workspace, "doc --workspace --no-deps").env("RUSTDOCFLAGS", "-D warnings"))?;
+    done("")
+}
+
+pub(super) fn thumb(workspace: &Workspace) -> Result<Outcome> {
+    if let Err(why) = rust_target(workspace, THUMB) {
+        return skipped(why);
+    }
+    let packages = NO_STD.iter().flat_map(|name| ["--package", name]);
+    run(cargo_at_root(workspace, "build --release --target")
+        .arg(THUMB)
+        .args(packages))?;
+    done(NO_STD.join(", "))
+}
+
+/// The debug run is part of `test`; both compare with the same file.
+pub(super) fn golden(workspace: &Workspace) -> Result<Outcome> {
+    let packages: Vec<&str> = workspace
+        .with_test(GOLDEN)
+        .flat_map(|package| ["--package", &package.name])
+        .collect();
+    if packages.is_empty() {
+        return skipped("no package has a test `golden`");
+    }
+    let mut command = cargo_at_root(workspace, "test --release --no-fail-fast --test");
+    count_tests(command.arg(GOLDEN).args(packages))
+}
+
+/// Every `cargo run --release -- ...` of README.md ends well or with a verdict.
+pub(super) fn readme(workspace: &Workspace) -> Result<Outcome> {
+    let text = std::fs::read_to_string(workspace.root.join("README.md")).context("cannot read README.md")?;
+    let commands = commands_of(&text);
+    ensure!(!commands.is_empty(), "README.md shows no `{RUN}...`");
+    run(&mut cargo_at_root(workspace, "build --release"))?;
+    let help = answer(&mut cargo_at_root(
+        workspace,
+        "run --release --quiet -- qualify --help",
+    ));
+    if !help.is_some_and(|text| text.contains("--nodes")) {
+        return skipped("there is no `sdmac qualify` yet");
+    }
+    for arguments in &commands {
+        let mut command = cargo_at_root(workspace, "run --release --");
+        let run = run_and_read(command.args(arguments.split_whitespace()))?;
+        ensure!(ended_well(&run), "`{RUN}{arguments}` failed without a verdict");
+    }
+    done(format!("commands: {}", commands.len()))
+}
+
+pub(super) fn deny(workspace: &Workspace) -> Result<Outcome> {
+    if let Err(why) = install(workspace, "cargo-deny", CARGO_DENY) {
+        return skipped(why);
+    }
+    let mut command = cargo_at_root(workspace, "deny --locked check bans licenses sources");
+    with_tools(&mut command, workspace);
+    run(&mut command)?;
+    done("")
+}
+
+pub(super) fn miri(workspace: &Workspace) -> Result<Outcome> {
+    if let Err(why) = nightly(&["miri", "rust-src"]) {
+        return skipped(why);
+    }
+    // Its standard library is built from sources, and these need crates from the registry.
+    if run(&mut nightly_at_root(workspace, "miri setup")).is_err() {
+        return skipped("miri cannot build its standard library, see above");
+    }
+    // Proptest reads the clock of the process and the folder it runs in.
+    count_tests(
+        nightly_at_root(workspace, "miri test --package sdmac-frame")
+            .env("MIRIFLAGS", "-Zmiri-disable-isolation")
+            .env("PROPTEST_CASES", MIRI_CASES),
+    )
+}
+
+pub(super) fn fuzz(workspace: &Workspace) -> Result<Outcome> {
+    let Ok(manifest) = std::fs::read_to_string(workspace.root.join("fuzz/Cargo.toml")) else {
+        return skipped("there is no folder fuzz/ yet");
+    };
+    if let Err(why) = nightly(&[]) {
+        return skipped(why);
+    }
+    if !exists("c++") {
+        return skipped("no C++ compiler, which libFuzzer needs");
+    }
+    if let Err(why) = install(workspace, "cargo-fuzz", CARGO_FUZZ) {
+        return skipped(why);
+    }
+    let targets = fuzz_targets(&manifest)?;
+    ensure!(!targets.is_empty(), "fuzz/Cargo.toml names no [[bin]]");
+    let limit = format!("-max_total_time={FUZZ_SECONDS}");
+    let falls = |target: &&str| {
+        let mut command = nightly_at_root(workspace, "fuzz run");
+        run(command.args([target, "--", &limit])).is_err()
+    };
+    let fallen: Vec<&str> = targets.iter().map(String::as_str).filter(falls).collect();
+    ensure!(fallen.is_empty(), "failed: {}", fallen.join(", "));
+    done(format!("{FUZZ_SECONDS} s each: {}", targets.join(", ")))
+}
+
+/// Links, includes and the code of the book are checked by `tidy` and `test`; this looks at the rest.
+pub(super) fn book(workspace: &Workspace) -> Result<Outcome> {
+    if !exists("mdbook") {
+        return skipped("no `mdbook`: `cargo install mdbook`");
+    }
+    run(Command::new("mdbook")
+        .args(["build", "docs"])
+        .current_dir(&workspace.root))?;
+    done("")
+}
+
+fn done(remark: impl Into<String>) -> Result<Outcome> {
+    Ok(Outcome::Done(remark.into()))
+}
+
+fn skipped(why: impl Into<String>) -> Result<Outcome> {
+    Ok(Outcome::Skipped(why.into()))
+}
+
+fn count_tests(command: &mut Command) -> Result<Outcome> {
+    let run = run_and_read(command)?;
+    let counts = Counts::parse(&run.stdout)?;
+    ensure!(
+        counts.failed > 0 || run.code == Some(0),
+        "cargo failed, see above"
+    );
+    done(counts.remark()?)
+}
+
+/// How README.md runs the program.
+const RUN: &str = "cargo run --release -- ";
+
+/// What stands behind [`RUN`] in the code blocks of a Markdown file.
+fn commands_of(markdown: &str) -> Vec<&str> {
+    markdown
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix(RUN))
+        .collect()
+}
+
+/// A FAIL is an answer, so a command may end with a code of its own if it gives its verdict. A panic (101) is none.
+fn ended_well(run: &Run) -> bool {
+    let has_verdict = || {
+        let mut words = run.stdout.split(|c: char| !c.is_ascii_alphabetic());
+        words.any(|word| matches!(word, "PASS" | "FAIL" | "UNDECIDED"))
+    };
+    match run.code {
+        Some(0) => true,
+        Some(1..=100) => has_verdict(),
+        _ => false,
+    }
+}
+
+fn fuzz_targets(manifest: &str) -> Result<Vec<String>> {
+    let table: toml::Table = manifest.parse().context("cannot read fuzz/Cargo.toml")?;
+    let bins = table
+        .get("bin")
+        .and_then(toml::Value::as_array)
+        .map_or(&[][..], Vec::as_slice);
+    Ok(bins
+        .iter()
+        .filter_map(|bin| Some(bin.get("name")?.as_str()?.to_owned()))
+        .collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_are_read_from_the_readme() {
+        let text = "Try it:\n```sh\ncargo run --release -- qualify --nodes 8\ncargo xtask test\n```\nor `cargo run --release -- x`\n";
+        assert_eq!(commands_of(text), ["qualify --nodes 8"]);
+    }
+
+    #[test]
+    fn a_verdict_excuses_an_exit_code_but_no_panic() {
+        let run = |stdout: &str, code| {
+            ended_well(&Run {
+                stdout: stdout.to_owned(),
+                code,
+            })
+        };
+        assert!(run("", Some(0)));
+        assert!(run("EDF   FAIL  p=1e-2", Some(1)));
+        assert!(run("verdict:UNDECIDED", Some(2)));
+        assert!(!run("error: FAILURE to open", Some(1)));
+        assert!(!run("EDF   PASS", Some(101)));
+        assert!(!run("EDF   PASS", None));
+    }
+
+    #[test]
+    fn fuzz_targets_are_read_from_the_manifest() {
+        let manifest = "[package]\nname = \"f\"\n[[bin]]\nname = \"beacon\"\npath = \"a.rs\"\n[[bin]]\nname = \"radiotap\"\n";
+        assert_eq!(fuzz_targets(manifest).unwrap(), ["beacon", "radiotap"]);
+        assert!(fuzz_targets("[package]\n").unwrap().is_empty());
+        assert!(fuzz_targets("[[bin").is_err());
+    }
+}

@@ -1,0 +1,293 @@
+//! Other programs: running them, and getting those that are not on every machine.
+//!
+//! A machine with rustup and a C compiler is enough. What else a step wants is fetched when that is cheap; when that
+//! fails, the step is skipped with the reason, and the run does not fail.
+
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail, ensure};
+
+use crate::workspace::{Workspace, cargo};
+
+/// `cargo` with these arguments, spaces between them, at the root.
+pub(super) fn cargo_at_root(workspace: &Workspace, arguments: &str) -> Command {
+    let mut command = Command::new(cargo());
+    command
+        .args(arguments.split_whitespace())
+        .current_dir(&workspace.root);
+    command
+}
+
+/// The nightly `cargo` with these arguments, at the root, our tools in its reach.
+pub(super) fn nightly_at_root(workspace: &Workspace, arguments: &str) -> Command {
+    let mut command = Command::new("rustup");
+    command
+        .args(["run", "nightly", "cargo"])
+        .args(arguments.split_whitespace())
+        .current_dir(&workspace.root);
+    // Set by the stable cargo that runs us, and wrong for another toolchain.
+    for name in ["CARGO", "RUSTC", "RUSTDOC", "RUSTUP_TOOLCHAIN", "LD_LIBRARY_PATH"] {
+        command.env_remove(name);
+    }
+    with_tools(&mut command, workspace);
+    command
+}
+
+/// Prints the command and runs it; its output goes where ours goes.
+pub(super) fn run(command: &mut Command) -> Result<()> {
+    println!("$ {}", shown(command));
+    let status = command
+        .status()
+        .with_context(|| format!("cannot run {}", name(command)))?;
+    ensure!(status.success(), "{} failed ({status})", shown(command));
+    Ok(())
+}
+
+/// What a command printed, and how it ended.
+pub(super) struct Run {
+    pub(super) stdout: String,
+    /// Exit code; `None` when a signal ended it.
+    pub(super) code: Option<i32>,
+}
+
+/// Runs a command, shows its output as it comes and keeps what it writes to the standard output.
+pub(super) fn run_and_read(command: &mut Command) -> Result<Run> {
+    println!("$ {}", shown(command));
+    let mut child = command
+        .stdout(Stdio::piped())
+        .spawn()
+        .with_context(|| format!("cannot run {}", name(command)))?;
+    let mut reader = BufReader::new(child.stdout.take().context("the output is not piped")?);
+    let mut stdout = String::new();
+    let mut line = Vec::new();
+    while reader.read_until(b'\n', &mut line)? > 0 {
+        let text = String::from_utf8_lossy(&line);
+        print!("{text}");
+        stdout += &text;
+        line.clear();
+    }
+    Ok(Run {
+        stdout,
+        code: child.wait()?.code(),
+    })
+}
+
+/// The standard output of a command that succeeds and is not worth showing.
+pub(super) fn answer(command: &mut Command) -> Option<String> {
+    let output = command.stderr(Stdio::null()).output().ok()?;
+    output
+        .status
+        .success()
+        .then(|| String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// Installs a program from its crate into the build folder, unless it is there. `Err` says why it is not.
+pub(super) fn install(workspace: &Workspace, package: &str, version: &str) -> Result<(), String> {
+    let folder = workspace.target.join("tools");
+    let have = answer(cargo_at_root(workspace, "install --list --root").arg(&folder));
+    if have.is_some_and(|list| list.lines().any(|line| line == format!("{package} v{version}:"))) {
+        return Ok(());
+    }
+    let mut command = cargo_at_root(workspace, "install --locked --root");
+    command.arg(&folder).args([package, "--version", version]);
+    // Without a network this is to fail soon.
+    command
+        .env("CARGO_NET_RETRY", "1")
+        .env("CARGO_HTTP_TIMEOUT", "20");
+    run(&mut command)
+        .map_err(|_| format!("{package} {version} is not here and cannot be installed, see above"))
+}
+
+/// Adds the folder of [`install`] to the path of a command.
+pub(super) fn with_tools(command: &mut Command, workspace: &Workspace) {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders = [workspace.target.join("tools/bin")]
+        .into_iter()
+        .chain(std::env::split_paths(&path));
+    if let Ok(path) = std::env::join_paths(folders) {
+        command.env("PATH", path);
+    }
+}
+
+/// Whether a program answers to `--version`.
+pub(super) fn exists(program: &str) -> bool {
+    answer(Command::new(program).arg("--version")).is_some()
+}
+
+/// Makes sure that the standard library for `target` is there. `Err` says why it is not.
+pub(super) fn rust_target(workspace: &Workspace, target: &str) -> Result<(), String> {
+    let installed = answer(
+        Command::new("rustup")
+            .args(["target", "list", "--installed"])
+            .current_dir(&workspace.root),
+    );
+    match installed {
+        Some(list) if list.lines().any(|line| line == target) => return Ok(()),
+        Some(_) => {}
+        // A toolchain that did not come from rustup may have the target all the same.
+        None if has_sysroot(workspace, target) => return Ok(()),
+        None => return Err(format!("there is no rustup to install the target {target}")),
+    }
+    run(Command::new("rustup")
+        .args(["target", "add", target])
+        .current_dir(&workspace.root))
+    .map_err(|_| format!("the target {target} is not here and cannot be installed, see above"))
+}
+
+fn has_sysroot(workspace: &Workspace, target: &str) -> bool {
+    let sysroot = answer(
+        Command::new("rustc")
+            .args(["--print", "sysroot"])
+            .current_dir(&workspace.root),
+    );
+    sysroot.is_some_and(|path| Path::new(path.trim()).join("lib/rustlib").join(target).is_dir())
+}
+
+/// Makes sure that there is a nightly toolchain with these components. `Err` says what is missing.
+pub(super) fn nightly(components: &[&str]) -> Result<(), String> {
+    let list =
+        answer(Command::new("rustup").args(["component", "list", "--toolchain", "nightly", "--installed"]))
+            .ok_or("no nightly toolchain: `rustup toolchain install nightly`")?;
+    match components
+        .iter()
+        .find(|name| !list.lines().any(|line| line.starts_with(**name)))
+    {
+        None => Ok(()),
+        Some(name) => Err(format!(
+            "nightly has no {name}: `rustup component add --toolchain nightly {name}`"
+        )),
+    }
+}
+
+/// How many tests a run of `cargo test` counted.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Counts {
+    pub(super) passed: u64,
+    pub(super) failed: u64,
+    /// Names with reasons.
+    pub(super) ignored: Vec<String>,
+}
+
+impl Counts {
+    /// Reads what the test harness prints.
+    pub(super) fn parse(text: &str) -> Result<Counts> {
+        let mut counts = Counts::default();
+        for line in text.lines() {
+            if let Some(result) = line.strip_prefix("test result: ") {
+                counts.passed += number_before(result, " passed")?;
+                counts.failed += number_before(result, " failed")?;
+            } else if let Some((name, reason)) = line
+                .strip_prefix("test ")
+                .and_then(|rest| rest.split_once(" ... ignored"))
+            {
+                counts.ignored.push(format!("{name}{reason}"));
+            }
+        }
+        Ok(counts)
+    }
+
+    /// For the table. Fails when a test failed, and when there was none.
+    pub(super) fn remark(&self) -> Result<String> {
+        if self.failed > 0 {
+            bail!("{} of {} tests failed", self.failed, self.failed + self.passed);
+        }
+        ensure!(self.passed > 0, "not one test was run");
+        let mut remark = format!("{} tests", self.passed);
+        if !self.ignored.is_empty() {
+            remark += &format!("; ignored: {}", self.ignored.join("; "));
+        }
+        Ok(remark)
+    }
+}
+
+fn number_before(text: &str, word: &str) -> Result<u64> {
+    let head = text
+        .split_once(word)
+        .with_context(|| format!("no `{word}` in `{text}`"))?
+        .0;
+    head.rsplit(' ')
+        .next()
+        .unwrap_or("")
+        .parse()
+        .with_context(|| format!("no number before `{word}` in `{text}`"))
+}
+
+fn name(command: &Command) -> String {
+    command.get_program().to_string_lossy().into_owned()
+}
+
+/// The command as one would type it, with the variables that were set for it.
+fn shown(command: &Command) -> String {
+    let mut words: Vec<String> = command
+        .get_envs()
+        .filter_map(|(key, value)| Some((key.to_str()?, value?.to_str()?)))
+        .filter(|(key, _)| *key != "PATH")
+        .map(|(key, value)| format!("{key}={}", quoted(value)))
+        .collect();
+    words.push(
+        Path::new(&name(command))
+            .file_name()
+            .map_or_else(|| name(command), |file| file.to_string_lossy().into_owned()),
+    );
+    words.extend(
+        command
+            .get_args()
+            .map(|argument| quoted(&argument.to_string_lossy())),
+    );
+    words.join(" ")
+}
+
+fn quoted(word: &str) -> String {
+    if word.contains(' ') {
+        format!("'{word}'")
+    } else {
+        word.to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HARNESS: &str = "\nrunning 3 tests\ntest a::b ... ok\ntest a::c ... ignored, needs root\ntest a::d ... ok\n\n\
+        test result: ok. 2 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.00s\n\n\
+        test result: ok. 10 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 1.00s\n";
+
+    #[test]
+    fn tests_are_counted() {
+        let counts = Counts::parse(HARNESS).unwrap();
+        assert_eq!(counts.remark().unwrap(), "12 tests; ignored: a::c, needs root");
+    }
+
+    #[test]
+    fn failures_and_empty_runs_fail() {
+        let failed =
+            Counts::parse(&HARNESS.replace("ok. 10 passed; 0 failed", "FAILED. 9 passed; 1 failed")).unwrap();
+        assert_eq!(failed.remark().unwrap_err().to_string(), "1 of 12 tests failed");
+        assert_eq!(
+            Counts::parse("").unwrap().remark().unwrap_err().to_string(),
+            "not one test was run"
+        );
+        assert!(Counts::parse("test result: many").is_err());
+    }
+
+    #[test]
+    fn commands_are_shown_as_typed() {
+        let mut command = Command::new("/usr/bin/cargo");
+        command
+            .args(["test", "--", "-D warnings"])
+            .env("PROPTEST_CASES", "4")
+            .env_remove("RUSTC");
+        assert_eq!(shown(&command), "PROPTEST_CASES=4 cargo test -- '-D warnings'");
+    }
+
+    #[test]
+    fn output_is_kept_and_failure_is_told() {
+        let run = run_and_read(Command::new("sh").args(["-c", "echo one; echo two; exit 3"])).unwrap();
+        assert_eq!((run.stdout.as_str(), run.code), ("one\ntwo\n", Some(3)));
+        assert!(super::run(&mut Command::new("false")).is_err());
+        assert!(!exists("no-such-program-here"));
+    }
+}
