@@ -62,6 +62,8 @@ main(int argc, char** argv)
 
     uint64_t delivered = 0;
     uint64_t attempts = 0;
+    uint64_t acks = 0;
+    peer::CountTransmissions(peer::Device(devices, 0), &acks);
     devices.Get(0)->SetReceiveCallback(
         [&](Ptr<NetDevice>, Ptr<const Packet>, uint16_t, const Address&) { return ++delivered > 0; });
     std::vector<Station> stations(nodes);
@@ -90,6 +92,6 @@ main(int argc, char** argv)
     peer::Json result;
     result.Add("throughput_mbps", delivered * kMsduOctets * 8 / experiment.Seconds() / 1e6);
     result.Add("collision_probability", attempts > 0 ? 1 - acked / attempts : 0);
-    result.Add("frames_on_air", attempts).Add("acked", acked).Add("dropped", dropped);
+    result.Add("frames_on_air", attempts + acks).Add("acked", acked).Add("dropped", dropped);
     experiment.Report(result);
 }
