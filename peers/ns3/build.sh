@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
-# Compiles the scenario programs into target/peers/ns3/. A program is compiled again only when its source, peer.h, this
-# script, the compiler or ns-3 is another than last time.
+# Compiles the scenario programs into target/peers/ns3/. A program is compiled again only when its source, a header,
+# this script, the compiler or ns-3 is another than last time.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 out=${CARGO_TARGET_DIR:-$here/../../target}/peers/ns3
@@ -23,13 +23,16 @@ for program in ${*:-saturation oneshot grid beacons chain}; do
     source=$here/$program.cc
     [ -f "$source" ] || fail "there is no program '$program'"
     # only what a program needs: each library loaded counts in its memory
-    modules=$wifi
-    [ "$program" != chain ] || modules="applications internet traffic-control bridge $wifi"
+    case $program in
+        chain) modules="applications internet traffic-control bridge $wifi" ;;
+        grid) modules="internet traffic-control bridge $wifi" ;;
+        *) modules=$wifi ;;
+    esac
     libraries=
     for module in $modules; do
         libraries="$libraries -lns3-$module"
     done
-    now=$( (cat "$source" "$here/peer.h" "$here/build.sh"; "$cxx" --version; echo "$installed") | sha256sum)
+    now=$( (cat "$source" "$here/peer.h" "$here/ip.h" "$here/build.sh"; "$cxx" --version; echo "$installed") | sha256sum)
     if [ -x "$out/$program" ] && [ "$(cat "$out/$program.built" 2>/dev/null)" = "$now" ]; then
         continue
     fi

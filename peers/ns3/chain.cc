@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // TCP over a line of nodes, each in reach of its two neighbours only: at -50 dBm, and nothing at all from anybody farther away.
-#include "peer.h"
+#include "ip.h"
 
 #include "ns3/applications-module.h"
-#include "ns3/internet-module.h"
-#include "ns3/traffic-control-module.h"
 
 using namespace ns3;
 
@@ -47,54 +45,33 @@ ConfigureTcp()
     }
 }
 
-/// IPv4 with host routes along the line and known MAC addresses, straight onto the MAC queue.
-Ipv4InterfaceContainer
-RouteAlong(const NetDeviceContainer& devices)
+/// Host routes along the line, in place of the route to the subnet that all of them share.
+void
+RouteAlong(const NetDeviceContainer& devices, const Ipv4InterfaceContainer& at)
 {
-    NodeContainer nodes;
     for (uint32_t i = 0; i < devices.GetN(); i++)
     {
-        nodes.Add(devices.Get(i)->GetNode());
-    }
-    Ipv4StaticRoutingHelper routing;
-    InternetStackHelper internet;
-    internet.SetIpv6StackInstall(false);
-    internet.SetRoutingHelper(routing);
-    internet.Install(nodes);
-    Ipv4AddressHelper addresses("10.0.0.0", "255.255.255.0");
-    Ipv4InterfaceContainer at = addresses.Assign(devices);
-    TrafficControlHelper().Uninstall(devices);
-
-    for (uint32_t i = 0; i < nodes.GetN(); i++)
-    {
-        auto ip = nodes.Get(i)->GetObject<Ipv4>();
-        auto table = routing.GetStaticRouting(ip);
+        auto table = Ipv4StaticRoutingHelper().GetStaticRouting(at.Get(i).first);
         for (uint32_t route = table->GetNRoutes(); route-- > 0;)
         {
-            if (table->GetRoute(route).GetInterface() == at.Get(i).second)
+            if (table->GetRoute(route).GetInterface() == 1)
             {
-                table->RemoveRoute(route); // that of the shared prefix
+                table->RemoveRoute(route);
             }
         }
-        for (uint32_t to = 0; to < nodes.GetN(); to++)
+        for (uint32_t to = 0; to < devices.GetN(); to++)
         {
             if (to != i)
             {
-                table->AddHostRouteTo(at.GetAddress(to), at.GetAddress(to > i ? i + 1 : i - 1), at.Get(i).second);
+                table->AddHostRouteTo(at.GetAddress(to), at.GetAddress(to > i ? i + 1 : i - 1), 1);
             }
         }
-        auto arp = nodes.Get(i)->GetObject<Ipv4L3Protocol>()->GetInterface(at.Get(i).second)->GetArpCache();
-        for (uint32_t next : {i - 1, i + 1})
+        if (i > 0)
         {
-            if (next < nodes.GetN())
-            {
-                auto entry = arp->Add(at.GetAddress(next));
-                entry->SetMacAddress(devices.Get(next)->GetAddress());
-                entry->MarkPermanent();
-            }
+            peer::Introduce(devices, at, i, i - 1);
+            peer::Introduce(devices, at, i - 1, i);
         }
     }
-    return at;
 }
 
 } // namespace
@@ -125,7 +102,8 @@ main(int argc, char** argv)
     {
         peer::CountTransmissions(peer::Device(devices, i), &sent);
     }
-    auto at = RouteAlong(devices);
+    auto at = peer::InstallIp(devices);
+    RouteAlong(devices, at);
 
     auto first = devices.Get(0)->GetNode();
     auto last = devices.Get(hops)->GetNode();

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// A square grid of nodes 30 m apart. Each sends a 236-octet MSDU (200 octets in UDP/IPv4) to one of its up to four neighbours
-// every 20 ms, at 6 Mb/s. The headers are padding: there is no IP in the run, so that ns-3 is timed for the air alone.
-#include "peer.h"
+// A square grid of nodes 30 m apart. Each sends 200 octets in UDP/IPv4, an MSDU of 236 octets, to one of its up to four
+// neighbours every 20 ms, at 6 Mb/s.
+#include "ip.h"
 
 using namespace ns3;
 
 namespace
 {
 
-constexpr uint32_t kMsduOctets = 236;
+constexpr uint32_t kUdpOctets = 200;
+constexpr uint16_t kUdpPort = 9;
 constexpr uint32_t kPeriodUs = 20'000;
 
 /// Nodes west, east, north and south of node `i`, in this order, as far as they exist.
@@ -50,6 +51,8 @@ main(int argc, char** argv)
     const auto columns = static_cast<uint32_t>(std::ceil(std::sqrt(nodes)));
     auto devices = peer::AdHoc(radio, peer::Rows(nodes, columns, 30), peer::LogDistance);
 
+    auto at = peer::InstallIp(devices);
+
     uint64_t submitted = 0;
     uint64_t delivered = 0;
     uint64_t sent = 0;
@@ -57,19 +60,26 @@ main(int argc, char** argv)
     for (uint32_t i = 0; i < nodes; i++)
     {
         auto device = peer::Device(devices, i);
-        device->SetReceiveCallback(
-            [&](Ptr<NetDevice>, Ptr<const Packet>, uint16_t, const Address&) { return ++delivered > 0; });
         peer::CountTransmissions(device, &sent);
         device->GetMac()->TraceConnectWithoutContext(
             "DroppedMpdu",
             MakeBoundCallback(&peer::Count<WifiMacDropReason, Ptr<const WifiMpdu>>, &dropped));
+        auto socket = Socket::CreateSocket(device->GetNode(), UdpSocketFactory::GetTypeId());
+        socket->Bind(InetSocketAddress(Ipv4Address::GetAny(), kUdpPort));
+        socket->SetRecvCallback(Callback<void, Ptr<Socket>>([&delivered](Ptr<Socket> received) {
+            while (received->Recv())
+            {
+                delivered++;
+            }
+        }));
         const auto neighbours = Neighbours(i, nodes, columns);
         const uint32_t to = neighbours.at(peer::Mix3(experiment.Run(), i, 2) % neighbours.size());
-        const Address address = devices.Get(to)->GetAddress();
+        peer::Introduce(devices, at, i, to);
+        const InetSocketAddress address(at.GetAddress(to), kUdpPort);
         const uint64_t phaseUs = peer::Mix3(experiment.Run(), i, 3) % kPeriodUs;
-        peer::Every(MicroSeconds(phaseUs), MicroSeconds(kPeriodUs), [&submitted, device, address] {
+        peer::Every(MicroSeconds(phaseUs), MicroSeconds(kPeriodUs), [&submitted, socket, address] {
             submitted++;
-            peer::Submit(device, address, kMsduOctets);
+            socket->SendTo(Create<Packet>(kUdpOctets), 0, address);
         });
     }
     experiment.Simulate();

@@ -4,6 +4,7 @@
 //! The scenarios are in [`scenario`], what is started and read in [`programs`]. `docs/src/peers.md` says what the comparison means.
 
 mod bianchi;
+mod judge;
 mod measure;
 mod programs;
 mod report;
@@ -15,9 +16,9 @@ use anyhow::Result;
 use clap::ValueEnum;
 use clap::builder::PossibleValuesParser;
 
+use judge::Outcome;
 use measure::{interrupted, tell};
 use programs::Folders;
-use report::Outcome;
 use scenario::{Case, SCENARIOS};
 
 /// Options of `cargo xtask compare`.
@@ -81,21 +82,18 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
         if !outcome.ns3.is_empty() {
             outcomes.push(outcome);
         }
-        trouble = trouble.or(error);
+        trouble.extend(error);
     }
     if interrupted() {
-        trouble = Some("interrupted: not all cases were run".into());
+        trouble.push("interrupted: not all cases were run".into());
     }
 
-    let rows = report::rows(&outcomes);
+    let rows = judge::rows(&outcomes);
     if options.json {
-        println!(
-            "{}",
-            report::json(&outcomes, &rows, trouble.as_deref(), memory_floor_kb)
-        );
+        println!("{}", report::json(&outcomes, &rows, &trouble, memory_floor_kb));
     } else {
         println!(
-            "Results, mean of the runs (least..greatest)\n\n{}",
+            "Results: mean of the runs (least..greatest). An absolute difference is the largest of any run.\n\n{}",
             report::results(&rows)
         );
         println!(
@@ -106,11 +104,11 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
             "Memory below {:.1} MB cannot be told apart.",
             memory_floor_kb as f64 / 1024.0
         );
-        if let Some(trouble) = &trouble {
+        for trouble in &trouble {
             println!("{trouble}");
         }
     }
-    Ok(trouble.is_none() && report::accepted(&rows))
+    Ok(trouble.is_empty() && judge::accepted(&rows))
 }
 
 impl Options {
@@ -132,19 +130,18 @@ impl Options {
 }
 
 /// The scenarios that `sdmac` can run, and what is in the way of the others.
-fn prepare_sdmac<'a>(folders: &Folders, names: &[&'a str]) -> (Vec<&'a str>, Option<String>) {
+fn prepare_sdmac<'a>(folders: &Folders, names: &[&'a str]) -> (Vec<&'a str>, Vec<String>) {
     let (ready, missing): (Vec<&str>, Vec<&str>) = names.iter().partition(|name| folders.has_scenario(name));
     if let (false, Err(error)) = (ready.is_empty(), folders.build_sdmac()) {
-        return (Vec::new(), Some(format!("sdmac: not built: {error:#}")));
+        return (Vec::new(), vec![format!("sdmac: not built: {error:#}")]);
     }
-    let files: Vec<String> = missing.iter().map(|name| programs::scenario_file(name)).collect();
     let state = if ready.is_empty() {
         "not built"
     } else {
         "not run everywhere"
     };
-    let trouble = format!("sdmac: {state}: there is no {}", files.join(", no "));
-    (ready, (!missing.is_empty()).then_some(trouble))
+    let no_file = |name| format!("sdmac: {state}: there is no {}", programs::scenario_file(name));
+    (ready, missing.into_iter().map(no_file).collect())
 }
 
 /// ns-3 and `sdmac` in turns, so that what else the machine does hits both. Trouble with `sdmac` is told and leaves the runs of ns-3

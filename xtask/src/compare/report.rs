@@ -1,152 +1,32 @@
-//! From the runs to what is printed: results side by side with a verdict, and the ratios of cost.
+//! What is printed: results side by side with their verdicts, and costs with their ratios.
 
 use serde_json::{Value, json};
 
+use super::judge::{Outcome, Row, accepted, mean};
 use super::programs::Run;
-use super::scenario::{Case, Tolerance};
-
-/// A case and the runs it has had so far. `sdmac` has none where it could not be run.
-pub(super) struct Outcome {
-    /// What was run.
-    pub case: Case,
-    /// ns-3, by run number.
-    pub ns3: Vec<Run>,
-    /// `sdmac`, by run number.
-    pub sdmac: Vec<Run>,
-    /// Instructions of one run of `sdmac`.
-    pub sdmac_instructions: Option<f64>,
-}
-
-/// One metric of one case against one reference.
-pub(super) struct Row {
-    case: String,
-    metric: &'static str,
-    reference: &'static str,
-    theirs: Spread,
-    ours: Option<Spread>,
-    tolerance: Tolerance,
-    /// None when the metric is not judged.
-    ok: Option<bool>,
-}
-
-/// Least, mean and greatest of several values.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Spread {
-    least: f64,
-    mean: f64,
-    most: f64,
-}
-
-impl Spread {
-    /// None of no values.
-    fn of(values: &[f64]) -> Option<Spread> {
-        let least = values.iter().copied().reduce(f64::min)?;
-        let most = values.iter().copied().reduce(f64::max)?;
-        Some(Spread {
-            least,
-            mean: values.iter().sum::<f64>() / values.len() as f64,
-            most,
-        })
-    }
-
-    fn text(&self) -> String {
-        if self.least == self.most {
-            number(self.mean)
-        } else {
-            format!(
-                "{} ({}..{})",
-                number(self.mean),
-                number(self.least),
-                number(self.most)
-            )
-        }
-    }
-
-    fn json(&self) -> Value {
-        json!({"least": self.least, "mean": self.mean, "most": self.most})
-    }
-}
-
-/// Compares the means over the runs. A judged metric that `sdmac` does not report is not ok.
-pub(super) fn rows(outcomes: &[Outcome]) -> Vec<Row> {
-    let mut rows = Vec::new();
-    for outcome in outcomes {
-        for metric in outcome.case.scenario.metrics {
-            let values = |runs: &[Run]| -> Vec<f64> {
-                runs.iter().filter_map(|run| run.metric(metric.name)).collect()
-            };
-            let ours = values(&outcome.sdmac);
-            let ours = if ours.len() == outcome.sdmac.len() {
-                Spread::of(&ours)
-            } else {
-                None
-            };
-            let mut add = |reference, theirs: Spread, tolerance: Tolerance| {
-                let ok = match ours {
-                    Some(ours) => tolerance.accepts(ours.mean, theirs.mean),
-                    None => (tolerance != Tolerance::Shown).then_some(false),
-                };
-                let case = outcome.case.label();
-                rows.push(Row {
-                    case,
-                    metric: metric.name,
-                    reference,
-                    theirs,
-                    ours,
-                    tolerance,
-                    ok,
-                });
-            };
-            if let Some(theirs) = Spread::of(&values(&outcome.ns3)) {
-                add("ns-3", theirs, (metric.tolerance)(&outcome.case));
-            }
-            if let Some((name, value, tolerance)) = (metric.theory)(&outcome.case) {
-                add(
-                    name,
-                    Spread {
-                        least: value,
-                        mean: value,
-                        most: value,
-                    },
-                    tolerance,
-                );
-            }
-        }
-    }
-    rows
-}
-
-/// True if something was judged and nothing was refused.
-pub(super) fn accepted(rows: &[Row]) -> bool {
-    rows.iter().all(|row| row.ok != Some(false)) && rows.iter().any(|row| row.ok == Some(true))
-}
+use super::scenario::Tolerance;
 
 /// The results as a table.
 pub(super) fn results(rows: &[Row]) -> String {
     let lines = rows.iter().map(|row| {
-        let (ours, difference) = match row.ours {
-            Some(ours) => (ours.text(), row.difference(ours.mean)),
-            None => ("-".into(), "-".into()),
-        };
         let allowed = match row.tolerance {
             Tolerance::Relative(share) => format!("{} %", number(share * 100.0)),
             Tolerance::Absolute(allowed) => number(allowed),
             Tolerance::Shown => String::new(),
         };
-        let verdict = match (row.ok, row.ours) {
-            (None, _) => "",
-            (Some(true), _) => "ok",
-            (Some(false), Some(_)) => "REFUSED",
-            (Some(false), None) => "no value",
+        let verdict = match row.ok() {
+            None => "",
+            Some(true) => "ok",
+            Some(false) if row.ours.is_empty() => "no value",
+            Some(false) => "REFUSED",
         };
-        let reference = row.reference.to_owned();
         vec![
             row.case.clone(),
             row.metric.to_owned(),
-            reference,
-            row.theirs.text(),
-            ours,
-            difference,
+            row.reference.to_owned(),
+            spread(&row.theirs),
+            spread(&row.ours),
+            difference(row),
             allowed,
             verdict.to_owned(),
         ]
@@ -166,31 +46,36 @@ pub(super) fn results(rows: &[Row]) -> String {
     )
 }
 
-impl Row {
-    fn difference(&self, ours: f64) -> String {
-        let difference = ours - self.theirs.mean;
-        match self.tolerance {
-            Tolerance::Absolute(_) => format!("{difference:+.4}"),
-            _ if self.theirs.mean == 0.0 => format!("{difference:+.4}"),
-            _ => format!("{:+.2} %", 100.0 * difference / self.theirs.mean),
-        }
+/// Mean, least and greatest.
+fn spread(values: &[f64]) -> String {
+    let Some(mean) = mean(values) else {
+        return "-".into();
+    };
+    let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    if least == most {
+        number(mean)
+    } else {
+        format!("{} ({}..{})", number(mean), number(least), number(most))
     }
+}
 
-    fn json(&self) -> Value {
-        let tolerance = match self.tolerance {
-            Tolerance::Relative(share) => json!({"relative": share}),
-            Tolerance::Absolute(allowed) => json!({"absolute": allowed}),
-            Tolerance::Shown => Value::Null,
-        };
-        json!({
-            "case": self.case, "metric": self.metric, "reference": self.reference, "value": self.theirs.json(),
-            "sdmac": self.ours.map(|ours| ours.json()), "tolerance": tolerance, "ok": self.ok,
-        })
+/// In per cent of the reference, unless the tolerance is absolute.
+fn difference(row: &Row) -> String {
+    match (row.difference(), row.tolerance, mean(&row.theirs)) {
+        (None, _, _) => "-".into(),
+        (Some(difference), Tolerance::Relative(_) | Tolerance::Shown, Some(reference))
+            if reference != 0.0 =>
+        {
+            format!("{:+.2} %", 100.0 * difference / reference)
+        }
+        (Some(difference), _, _) => format!("{difference:+.4}"),
     }
 }
 
 /// What one simulated second costs in one program.
 struct Cost {
+    /// By run, sorted.
     cpu_s: Vec<f64>,
     instructions: Option<f64>,
     max_rss_mb: f64,
@@ -233,9 +118,11 @@ pub(super) fn costs(outcomes: &[Outcome]) -> String {
     let lines = outcomes.iter().filter_map(|outcome| {
         let ns3 = Cost::of(&outcome.ns3, None)?;
         let sdmac = Cost::of(&outcome.sdmac, outcome.sdmac_instructions);
-        let both = |value: fn(&Cost) -> f64| match &sdmac {
-            Some(sdmac) => format!("{} / {}", number(value(&ns3)), number(value(sdmac))),
-            None => format!("{} / -", number(value(&ns3))),
+        let both = |value: fn(&Cost) -> f64| {
+            let ours = sdmac
+                .as_ref()
+                .map_or_else(|| "-".into(), |sdmac| number(value(sdmac)));
+            format!("{} / {ours}", number(value(&ns3)))
         };
         let ratio = |value: fn(&Cost) -> Option<f64>| {
             let ratio = sdmac
@@ -243,13 +130,11 @@ pub(super) fn costs(outcomes: &[Outcome]) -> String {
                 .and_then(|sdmac| Some(value(&ns3)? / value(sdmac)?));
             ratio.map_or_else(|| "-".to_owned(), |ratio| format!("{} x", number(ratio)))
         };
-        let goal = outcome.case.goal().map_or_else(String::new, |(cpu, memory)| {
-            if memory > 1.0 {
-                format!("CPU {cpu} x, memory {memory} x")
-            } else {
-                format!("CPU {cpu} x")
-            }
-        });
+        let goal = match outcome.case.goal() {
+            None => String::new(),
+            Some((cpu, None)) => format!("CPU {cpu} x"),
+            Some((cpu, Some(memory))) => format!("CPU {cpu} x, memory {memory} x"),
+        };
         Some(vec![
             outcome.case.label(),
             both(Cost::least),
@@ -267,7 +152,7 @@ pub(super) fn costs(outcomes: &[Outcome]) -> String {
         "CPU s, least",
         "CPU s, median",
         "CPU ratio, least",
-        "median",
+        "CPU ratio, median",
         "instructions ratio",
         "MB",
         "memory ratio",
@@ -277,21 +162,30 @@ pub(super) fn costs(outcomes: &[Outcome]) -> String {
 }
 
 /// Everything, for programs.
-pub(super) fn json(outcomes: &[Outcome], rows: &[Row], trouble: Option<&str>, memory_floor_kb: u64) -> Value {
-    let costs: Vec<Value> = outcomes
-        .iter()
-        .map(|outcome| {
-            json!({
-                "case": outcome.case.label(), "seconds": outcome.case.seconds, "runs": outcome.ns3.len(),
-                "ns3": Cost::of(&outcome.ns3, None).map(|cost| cost.json()),
-                "sdmac": Cost::of(&outcome.sdmac, outcome.sdmac_instructions).map(|cost| cost.json()),
-            })
+pub(super) fn json(outcomes: &[Outcome], rows: &[Row], trouble: &[String], memory_floor_kb: u64) -> Value {
+    let row = |row: &Row| {
+        let tolerance = match row.tolerance {
+            Tolerance::Relative(share) => json!({"relative": share}),
+            Tolerance::Absolute(allowed) => json!({"absolute": allowed}),
+            Tolerance::Shown => Value::Null,
+        };
+        json!({
+            "case": row.case, "metric": row.metric, "reference": row.reference, "value": row.theirs, "sdmac": row.ours,
+            "difference": row.difference(), "tolerance": tolerance, "ok": row.ok(),
         })
-        .collect();
+    };
+    let cost = |outcome: &Outcome| {
+        json!({
+            "case": outcome.case.label(), "seconds": outcome.case.seconds, "runs": outcome.ns3.len(),
+            "ns3": Cost::of(&outcome.ns3, None).map(|cost| cost.json()),
+            "sdmac": Cost::of(&outcome.sdmac, outcome.sdmac_instructions).map(|cost| cost.json()),
+        })
+    };
     json!({
-        "peer": "ns3", "ok": trouble.is_none() && accepted(rows), "trouble": trouble,
-        "rows": rows.iter().map(Row::json).collect::<Vec<_>>(),
-        "cost_of_one_simulated_second": costs, "memory_floor_kb": memory_floor_kb,
+        "peer": "ns3", "ok": trouble.is_empty() && accepted(rows), "trouble": trouble,
+        "rows": rows.iter().map(row).collect::<Vec<_>>(),
+        "cost_of_one_simulated_second": outcomes.iter().map(cost).collect::<Vec<_>>(),
+        "memory_floor_kb": memory_floor_kb,
     })
 }
 
@@ -336,7 +230,8 @@ fn table(header: &[&str], lines: impl Iterator<Item = Vec<String>>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::compare::scenario::SCENARIOS;
+    use crate::compare::judge::rows;
+    use crate::compare::scenario::{Case, SCENARIOS};
 
     fn outcome(ns3: &[f64], sdmac: &[f64]) -> Outcome {
         let run = |mbps: &f64, cpu_s, kb| Run::of(10.0, cpu_s, kb, json!({"throughput_mbps": mbps}));
@@ -346,48 +241,57 @@ mod tests {
                 parameters: vec![("nodes", 10)],
                 seconds: 10.0,
             },
-            ns3: ns3.iter().map(|mbps| run(mbps, 5.0 + mbps, 20_480)).collect(),
+            ns3: ns3.iter().map(|mbps| run(mbps, mbps - 3.0, 20_480)).collect(),
             sdmac: sdmac.iter().map(|mbps| run(mbps, 0.05, 2_048)).collect(),
             sdmac_instructions: None,
         }
     }
 
+    fn cells(table: &str, line: usize) -> Vec<&str> {
+        table
+            .lines()
+            .nth(line)
+            .unwrap()
+            .trim_matches('|')
+            .split('|')
+            .map(str::trim)
+            .collect()
+    }
+
     #[test]
-    fn near_results_are_accepted() {
-        let rows = rows(&[outcome(&[28.0, 28.1], &[28.2, 28.3])]);
-        // ns-3 and Bianchi for the throughput, Bianchi for the collision probability
+    fn results_and_verdicts() {
+        let near = results(&rows(&[outcome(&[28.0, 28.1], &[28.2, 28.3])]));
         assert_eq!(
-            rows.iter().map(|row| row.ok).collect::<Vec<_>>(),
-            [Some(true), Some(true), None]
+            cells(&near, 2)[1..],
+            [
+                "throughput_mbps",
+                "ns-3",
+                "28.05 (28..28.1)",
+                "28.25 (28.2..28.3)",
+                "+0.71 %",
+                "1.5 %",
+                "ok"
+            ]
         );
-        assert!(accepted(&rows));
-        assert!(results(&rows).contains("| +0.71 %"), "{}", results(&rows));
-    }
-
-    #[test]
-    fn far_results_are_refused() {
-        let rows = rows(&[outcome(&[28.0], &[27.5])]);
-        assert!(!accepted(&rows));
-        assert!(results(&rows).contains("| REFUSED"));
-    }
-
-    #[test]
-    fn a_missing_program_or_metric_is_not_accepted() {
-        let absent = rows(&[outcome(&[28.0], &[])]);
-        assert!(!accepted(&absent));
-        assert!(results(&absent).contains("| no value"));
-        let mut silent = outcome(&[28.0], &[28.0]);
-        silent.sdmac.push(Run::of(10.0, 0.05, 2_048, json!({})));
-        assert!(!accepted(&rows(&[silent])));
-        assert!(!accepted(&rows(&[])));
+        assert_eq!(
+            cells(&near, 3)[2..],
+            ["Bianchi", "28.215", "28.25 (28.2..28.3)", "+0.12 %", "2 %", "ok"]
+        );
+        assert_eq!(
+            cells(&results(&rows(&[outcome(&[28.0], &[27.5])])), 2)[7],
+            "REFUSED"
+        );
+        assert_eq!(
+            cells(&results(&rows(&[outcome(&[28.0], &[])])), 2)[4..],
+            ["-", "-", "1.5 %", "no value"]
+        );
     }
 
     #[test]
     fn ratios_of_cost() {
-        let table = costs(&[outcome(&[20.0, 15.0, 25.0], &[20.0, 20.0, 20.0])]);
-        let line: Vec<&str> = table.lines().nth(2).unwrap().split('|').map(str::trim).collect();
+        let table = costs(&[outcome(&[28.0, 23.0, 33.0], &[28.0, 28.0, 28.0])]);
         assert_eq!(
-            line[1..9],
+            cells(&table, 2),
             [
                 "saturation nodes=10",
                 "2 / 0.005",
@@ -396,7 +300,8 @@ mod tests {
                 "500 x",
                 "-",
                 "20 / 2",
-                "10 x"
+                "10 x",
+                "CPU 100 x"
             ]
         );
     }
@@ -405,13 +310,15 @@ mod tests {
     fn json_tells_the_trouble() {
         let outcomes = [outcome(&[28.0], &[28.0])];
         let rows = rows(&outcomes);
-        assert_eq!(json(&outcomes, &rows, None, 0)["ok"], true);
-        let told = json(&outcomes, &rows, Some("interrupted"), 0);
+        assert_eq!(json(&outcomes, &rows, &[], 0)["ok"], true);
+        let told = json(&outcomes, &rows, &["interrupted".into()], 0);
         assert_eq!(
             (&told["ok"], &told["trouble"]),
-            (&json!(false), &json!("interrupted"))
+            (&json!(false), &json!(["interrupted"]))
         );
         assert_eq!(told["rows"][0]["tolerance"]["relative"], 0.015);
+        assert_eq!(told["rows"][0]["sdmac"], json!([28.0]));
+        assert_eq!(told["cost_of_one_simulated_second"][0]["ns3"]["cpu_s_least"], 2.5);
     }
 
     #[test]
