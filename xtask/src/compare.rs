@@ -26,7 +26,7 @@ use scenario::{Case, SCENARIOS};
 pub(crate) struct Options {
     /// Whom to compare with.
     peer: Peer,
-    /// Fewer and shorter cases, one run each: about a minute of CPU time.
+    /// Fewer and shorter cases, one run each: about half a minute of CPU time.
     #[arg(long)]
     quick: bool,
     /// Only these scenarios; `chain` runs only when it is named here.
