@@ -3,6 +3,7 @@
 //! What belongs here: checks that look at the repository from outside and run other programs.
 //! This crate depends on no room of the project, so that it still builds when one of them does not.
 
+mod compare;
 mod test;
 mod tidy;
 mod workspace;
@@ -21,6 +22,8 @@ enum Command {
     Test(test::Options),
     /// Check the habits that a program can check: layers, sizes, forbidden things, links, licences.
     Tidy(tidy::Options),
+    /// Run another simulator and sdmac on the same scenarios and compare them.
+    Compare(compare::Options),
 }
 
 fn main() -> ExitCode {
@@ -28,6 +31,7 @@ fn main() -> ExitCode {
     let done = Workspace::read().and_then(|workspace| match command {
         Command::Test(options) => test::run(&workspace, &options),
         Command::Tidy(options) => tidy::run(&workspace, &options),
+        Command::Compare(options) => compare::run(&options),
     });
     match done {
         Ok(true) => ExitCode::SUCCESS,
