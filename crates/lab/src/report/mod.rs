@@ -1,0 +1,1 @@
+//! Writers of what a run leaves.
