@@ -6,3 +6,4 @@
 pub mod folder;
 pub mod pcapng;
 pub mod samples;
+pub mod timeline;

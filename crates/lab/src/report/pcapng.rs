@@ -309,8 +309,10 @@ mod tests {
         w.finish().unwrap()
     }
 
+    type ReadFrame = (u32, u64, Vec<u8>, String);
+
     /// What `pcap-parser` reads: interface names, and per frame (interface, time in ns, octets, comment).
-    fn read(bytes: &[u8]) -> (Vec<String>, Vec<(u32, u64, Vec<u8>, String)>, Vec<String>) {
+    fn read(bytes: &[u8]) -> (Vec<String>, Vec<ReadFrame>, Vec<String>) {
         let text = |options: &[PcapNGOption<'_>], code| {
             options
                 .iter()
