@@ -1,1 +1,4 @@
 //! Experiments: scenario, plan, run, measure, report.
+
+pub mod report;
+pub mod stats;
