@@ -10,7 +10,11 @@ fn main() -> Result<(), String> {
         match (argument.as_str(), argument.parse()) {
             ("quick", _) => plan = Plan::quick(),
             (_, Ok(samples)) => plan.samples = samples,
-            _ => return Err(format!("{argument} is neither a number of samples nor the word quick")),
+            _ => {
+                return Err(format!(
+                    "{argument} is neither a number of samples nor the word quick"
+                ));
+            }
         }
     }
     plan.budget = plan.budget.max(plan.duration() * 4);
@@ -24,15 +28,28 @@ fn main() -> Result<(), String> {
 
 fn print(measurement: &Measurement) {
     println!("{:#?}", measurement.environment);
-    println!("{:?}, frames over {:?}", measurement.cpus, measurement.packet_path);
+    println!(
+        "{:?}, frames over {:?}",
+        measurement.cpus, measurement.packet_path
+    );
     for report in &measurement.load_reports {
         let work = match &report.work {
             Work::Nothing => String::new(),
             Work::Computed { cpus } => format!("{cpus:.2} CPUs computing"),
-            Work::Written { octets_per_s, file_system } => {
-                format!("{:.1} MB/s written and synced to {file_system}", octets_per_s / 1e6)
+            Work::Written {
+                octets_per_s,
+                file_system,
+            } => {
+                format!(
+                    "{:.1} MB/s written and synced to {file_system}",
+                    octets_per_s / 1e6
+                )
             }
-            Work::Sent { sent_per_s, received_per_s, path } => {
+            Work::Sent {
+                sent_per_s,
+                received_per_s,
+                path,
+            } => {
                 format!("{sent_per_s:.0} frames/s sent, {received_per_s:.0}/s received over {path:?}")
             }
         };
@@ -49,7 +66,10 @@ fn print(measurement: &Measurement) {
             report.failed.as_deref().unwrap_or_default(),
         );
     }
-    println!("\n{:15} {:8} {:5} {:>7}   min, p50, p99, p99.9, max in us", "series", "load", "sched", "samples");
+    println!(
+        "\n{:15} {:8} {:5} {:>7}   min, p50, p99, p99.9, max in us",
+        "series", "load", "sched", "samples"
+    );
     for series in &measurement.results {
         let mut sorted = series.samples_ns.clone();
         sorted.sort_unstable();
@@ -70,6 +90,9 @@ fn print(measurement: &Measurement) {
         );
     }
     for left in &measurement.left_out {
-        println!("left out: {}: {} (missing: {:?}); {}", left.part, left.why, left.missing, left.remedy);
+        println!(
+            "left out: {}: {} (missing: {:?}); {}",
+            left.part, left.why, left.missing, left.remedy
+        );
     }
 }

@@ -107,7 +107,7 @@ impl Link {
                 return Ok(());
             }
             self.drain();
-            let _ = self.send(frame.sent_at(0)); // A pair that is still coming up drops frames.
+            let _ = self.send(frame.numbered(0, 0)); // A pair that is still coming up drops frames.
             sleep_until(monotonic_ns() + LYING_NS);
             let read_ns = realtime_ns();
             let mut buffer = [0; 60];
@@ -147,7 +147,7 @@ impl Link {
     }
 }
 
-/// A frame of ours: Ethernet header, the number of the run, the time of sending.
+/// A frame of ours: Ethernet header, the number of the run, the number of the frame, the time of sending.
 #[derive(Debug)]
 pub(super) struct Frame {
     octets: Vec<u8>,
@@ -171,16 +171,17 @@ impl Frame {
         self.run
     }
 
-    /// The frame with the time of sending in it, on `CLOCK_REALTIME`.
-    pub fn sent_at(&mut self, sent_ns: u64) -> &[u8] {
-        self.octets[22..30].copy_from_slice(&sent_ns.to_le_bytes());
+    /// The frame with its number and the time of sending in it, on `CLOCK_REALTIME`.
+    pub fn numbered(&mut self, number: u64, sent_ns: u64) -> &[u8] {
+        self.octets[22..30].copy_from_slice(&number.to_le_bytes());
+        self.octets[30..38].copy_from_slice(&sent_ns.to_le_bytes());
         &self.octets
     }
 
-    /// The time of sending in a received frame; `None` if it is not a frame of this run.
-    pub fn parse(received: &[u8], run: u64) -> Option<u64> {
+    /// The number and the time of sending in a received frame; `None` if it is not a frame of this run.
+    pub fn parse(received: &[u8], run: u64) -> Option<(u64, u64)> {
         let number = |at: usize| Some(u64::from_le_bytes(received.get(at..at + 8)?.try_into().ok()?));
-        (number(14)? == run).then_some(number(22)?)
+        (number(14)? == run).then_some((number(22)?, number(30)?))
     }
 }
 
@@ -225,13 +226,13 @@ mod tests {
             let mut frame = Frame::new(100);
             let run = frame.run();
             let sent_ns = realtime_ns();
-            assert!(link.send(frame.sent_at(sent_ns)).unwrap());
+            assert!(link.send(frame.numbered(7, sent_ns)).unwrap());
             let mut buffer = [0; 200];
             let received = (0..1000)
                 .find_map(|_| link.receive(&mut buffer).ok())
                 .expect("the frame arrives");
             assert_eq!(received.length, 100, "{:?}", link.path);
-            assert_eq!(Frame::parse(&buffer[..received.length], run), Some(sent_ns));
+            assert_eq!(Frame::parse(&buffer[..received.length], run), Some((7, sent_ns)));
             assert_eq!(Frame::parse(&buffer[..received.length], run + 1), None);
             assert!(received.stamp_ns.unwrap() >= sent_ns);
         }
@@ -241,9 +242,9 @@ mod tests {
     fn foreign_and_short_frames_are_not_ours() {
         let mut frame = Frame::new(0);
         let run = frame.run();
-        let whole = frame.sent_at(77).to_vec();
-        assert_eq!(Frame::parse(&whole, run), Some(77));
-        for length in 0..30 {
+        let whole = frame.numbered(5, 77).to_vec();
+        assert_eq!(Frame::parse(&whole, run), Some((5, 77)));
+        for length in 0..38 {
             assert_eq!(Frame::parse(&whole[..length], run), None);
         }
     }

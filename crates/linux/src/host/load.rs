@@ -23,8 +23,8 @@ use crate::sys;
 
 /// Octets written to the file and synced at a time.
 const BLOCK_OCTETS: usize = 1 << 20;
-/// Fastest writing, octets per second: enough to be a load, without wearing out flash memory.
-const WRITE_LIMIT_PER_S: u64 = 256 << 20;
+/// Least time from block to block: 256 MiB/s are enough to be a load, without wearing out flash memory.
+const BLOCK_NS: u64 = 1_000_000_000 / 256;
 /// How long the threads of a load may take until each has done something.
 const START_LIMIT_NS: u64 = 10_000_000_000;
 
@@ -270,17 +270,17 @@ fn write_and_sync(file: &File, file_octets: u64, stop: &AtomicBool, written: &At
             .wrapping_add(0x1405_7B7E_F767_814F);
         block.extend((state >> 32).to_le_bytes());
     }
-    let (start_ns, mut total, mut offset) = (monotonic_ns(), 0_u64, 0_u64);
+    let (mut due_ns, mut offset) = (0, 0);
     while !stop.load(Ordering::Relaxed) {
+        sleep_until(due_ns);
+        due_ns = monotonic_ns() + BLOCK_NS;
         file.write_all_at(&block, offset)?;
         file.sync_all()?;
-        total += BLOCK_OCTETS as u64;
-        written.store(total, Ordering::Relaxed);
+        written.fetch_add(BLOCK_OCTETS as u64, Ordering::Relaxed);
         offset += BLOCK_OCTETS as u64;
         if offset + BLOCK_OCTETS as u64 > file_octets {
             offset = 0;
         }
-        sleep_until(start_ns + total * 1_000_000_000 / WRITE_LIMIT_PER_S);
     }
     Ok(())
 }
@@ -289,7 +289,7 @@ fn write_and_sync(file: &File, file_octets: u64, stop: &AtomicBool, written: &At
 fn flood(cpu: usize, link: &Link, stop: &AtomicBool, sent: &AtomicU64) -> io::Result<()> {
     bind_to(cpu)?;
     let mut frame = Frame::new(100);
-    let octets = frame.sent_at(0);
+    let octets = frame.numbered(0, 0);
     while !stop.load(Ordering::Relaxed) {
         if link.send(octets)? {
             sent.fetch_add(1, Ordering::Relaxed);
@@ -405,6 +405,33 @@ mod tests {
         stop.store(true, Ordering::Relaxed);
         writer.join().unwrap().unwrap();
         assert_eq!(file.metadata().unwrap().len(), 2 << 20);
+    }
+
+    #[test]
+    fn a_panic_stops_and_joins_every_thread() {
+        let folder = tempfile::tempdir().unwrap();
+        for load in Load::ALL {
+            let (stop, plan) = (AtomicBool::new(false), plan(folder.path()));
+            let mut held_by_threads = std::sync::Weak::new();
+            let unwound = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                let running = Running::start(
+                    load,
+                    &plan,
+                    Halt {
+                        stop: &stop,
+                        until_ns: u64::MAX,
+                    },
+                )
+                .unwrap();
+                held_by_threads = Arc::downgrade(&running.stop);
+                std::panic::resume_unwind(Box::new("a bug elsewhere")); // Without the message of panic!.
+            }));
+            assert!(unwound.is_err());
+            assert!(
+                held_by_threads.upgrade().is_none(),
+                "{load}: a thread still has the flag"
+            );
+        }
     }
 
     #[test]

@@ -63,7 +63,8 @@ pub struct Series {
     pub load: Load,
     /// Whether with `SCHED_FIFO`, and with locked memory unless [`Part::MemoryLock`] was left out.
     pub realtime: bool,
-    /// The samples in the order taken, ns.
+    /// The samples in the order taken, ns. In the three packet series of one load and `realtime` the same index is the
+    /// same frame.
     pub samples_ns: Vec<u64>,
     /// Whether there are fewer than the plan asked for: stopped, out of time, or too many frames lost.
     pub interrupted: bool,
@@ -152,7 +153,7 @@ impl<F: Fn(usize, usize, &str)> Progress for F {
 }
 
 /// Carries out a plan. Takes [`Plan::duration`] and a little more; returns early, with what there is so far, when
-/// `stop` is set or the plan's budget is spent.
+/// `stop` is set or the plan's budget is spent. That may take two periods of the plan.
 ///
 /// # Errors
 /// Only if the plan is impossible. What cannot be measured is in [`Measurement::left_out`].

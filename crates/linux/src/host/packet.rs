@@ -8,7 +8,7 @@ use super::link::{Frame, Link};
 use super::pace::{Halt, Pace, monotonic_ns, realtime_ns, sleep_until, touched_buffer};
 use super::thread::{Partner, Seat, join};
 
-/// The three series of one run, index by index of different frames if frames were lost.
+/// The three series of one run. The same index is the same frame in all three.
 #[derive(Debug)]
 pub(super) struct Exchange {
     pub send: Samples,
@@ -31,13 +31,16 @@ pub(super) fn exchange(
     let mut frame = Frame::new(frame_octets);
     let run = frame.run();
     let mut buffer = vec![0; frame_octets];
-    let [mut send, mut transit, mut receive] = [(); 3].map(|()| touched_buffer(samples));
+    // By number of the frame; of what was sent, and of what arrived, in order.
+    let attempts = 2 * samples + 100;
+    let mut send = touched_buffer(attempts);
+    let [mut arrivals, mut transit, mut receive] = [(); 3].map(|()| touched_buffer(samples));
     let arrived = AtomicUsize::new(0);
     let (receiving, sending) = (Partner::new(), Partner::new());
     let (receiving, sending, arrived) = (&receiving, &sending, &arrived);
     let clock_before = ClockOffset::read();
 
-    let (send, (transit, receive)) = std::thread::scope(|scope| {
+    let (send, (arrivals, transit, receive)) = std::thread::scope(|scope| {
         let (receiver_leaves, sender_leaves) = (receiving.leaves_on_drop(), sending.leaves_on_drop());
         let receiver = receiver.spawn(scope, move || {
             let _leaves = receiver_leaves;
@@ -50,17 +53,18 @@ pub(super) fn exchange(
                     Err(error) => return Err(error),
                 };
                 let now_ns = realtime_ns();
-                let Some(sent_ns) = Frame::parse(&buffer[..received.length], run) else {
+                let Some((number, sent_ns)) = Frame::parse(&buffer[..received.length], run) else {
                     continue;
                 };
                 let stamp_ns = received
                     .stamp_ns
                     .ok_or_else(|| io::Error::other("a frame without its stamp"))?;
+                arrivals.push(number);
                 transit.push(stamp_ns.checked_sub(sent_ns).ok_or_else(clock_was_set)?);
                 receive.push(now_ns.checked_sub(stamp_ns).ok_or_else(clock_was_set)?);
                 arrived.store(receive.len(), Ordering::Relaxed);
             }
-            Ok((transit, receive))
+            Ok((arrivals, transit, receive))
         });
         let sender = sender.spawn(scope, move || {
             let _leaves = sender_leaves;
@@ -68,7 +72,7 @@ pub(super) fn exchange(
                 return Ok(send);
             }
             let mut pace = Pace::new(monotonic_ns(), period_ns);
-            for _ in 0..2 * samples + 100 {
+            while send.len() < attempts {
                 let deadline_ns = pace.next_deadline();
                 let now_ns = monotonic_ns();
                 if arrived.load(Ordering::Relaxed) == samples || receiving.has_left() || halt.reached(now_ns)
@@ -80,13 +84,10 @@ pub(super) fn exchange(
                     continue;
                 }
                 sleep_until(deadline_ns);
-                let octets = frame.sent_at(realtime_ns());
+                let octets = frame.numbered(send.len() as u64, realtime_ns());
                 let before_ns = monotonic_ns();
-                let sent = link.send(octets)?;
-                let after_ns = monotonic_ns();
-                if sent && send.len() < samples {
-                    send.push(after_ns - before_ns);
-                }
+                link.send(octets)?; // What finds the queue full is lost, like any other lost frame.
+                send.push(monotonic_ns() - before_ns);
             }
             Ok(send)
         });
@@ -96,6 +97,10 @@ pub(super) fn exchange(
     if clock_before.was_set_since() {
         return Err(clock_was_set());
     }
+    let send = arrivals
+        .iter()
+        .filter_map(|&number| send.get(number as usize).copied())
+        .collect();
     let cut = |ns: Vec<u64>| Samples {
         interrupted: ns.len() < samples,
         ns,

@@ -157,7 +157,8 @@ pub struct Plan {
 pub struct Cpus {
     /// Where the measured thread runs: timers, the receiver of frames, the thread that is woken.
     pub measured: usize,
-    /// Where the other one runs: the sender of frames, the thread that wakes. Both may be the same.
+    /// Where the other one runs: the sender of frames (so [`SeriesKind::PacketSend`] is of this CPU), the thread
+    /// that wakes. Both may be the same.
     pub helper: usize,
 }
 

@@ -18,12 +18,20 @@ const VETH_INFO_PEER: u16 = 1;
 /// Why there is no pair.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum VethError {
-    #[error("no new network namespace: {0}")]
+    #[error("no new network namespace: {}", namespace_error(.0))]
     Namespace(io::Error),
     #[error("no packet socket in the new network namespace: {0}")]
     Socket(io::Error),
     #[error("no veth interfaces: {0}")]
     Interfaces(io::Error),
+}
+
+/// unshare(2) says ENOSPC, "No space left on device", when the limit on namespaces is reached.
+fn namespace_error(error: &io::Error) -> String {
+    match error.raw_os_error() {
+        Some(libc::ENOSPC) => "the limit on namespaces is 0 or reached".into(),
+        _ => error.to_string(),
+    }
 }
 
 /// Makes the namespace, the pair, both ends up, and gives two packet sockets of that namespace, not yet bound. All
