@@ -1,7 +1,7 @@
 //! System calls that rustix 1.1 does not offer: scheduling policy, packet socket addresses, receive
 //! timestamps, and sockets made inside a fresh network namespace.
 //!
-//! Every `unsafe` block of this crate is in this file, and each states why it is sound.
+//! Every `unsafe` block of this library is in this file, and each states why it is sound.
 #![allow(unsafe_code)] // The kernel interface itself; see the SAFETY reason at each block.
 
 use std::io;

@@ -8,8 +8,8 @@ use rustix::time::{
 };
 
 use super::Samples;
+use super::kind::Mechanism;
 use super::pace::{Halt, Pace, monotonic_ns, sleep_until, timespec, touched_buffer};
-use super::plan::Mechanism;
 use super::thread::Seat;
 
 /// Measures `samples` wake-ups at the given seat. `spin_ns` is for [`Mechanism::Hybrid`].
