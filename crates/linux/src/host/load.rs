@@ -29,7 +29,7 @@ pub struct LoadReport {
     pub work: Work,
     /// What the kernel counted, the measuring itself included.
     pub rates: Rates,
-    /// Why a thread of the load ended early, if one did: then some series had less load, or none.
+    /// Why a thread of the load ended early, if one did. What was measured after that is not in the results.
     pub failed: Option<String>,
 }
 
@@ -156,7 +156,7 @@ impl Running {
             if halt.reached(now_ns) {
                 break; // The caller will find out by itself.
             }
-            if self.workers.iter().any(|worker| worker.thread.is_finished()) {
+            if self.is_broken() {
                 self.stop();
                 return Err(self
                     .join()
@@ -168,6 +168,11 @@ impl Running {
             sleep_until(now_ns + 1_000_000);
         }
         Ok(())
+    }
+
+    /// Whether a thread of the load has ended early.
+    pub fn is_broken(&self) -> bool {
+        self.workers.iter().any(|worker| worker.thread.is_finished())
     }
 
     /// Stops the load and tells what it did since it started.
@@ -333,6 +338,28 @@ mod tests {
                 "{load}: a thread still has the flag"
             );
         }
+    }
+
+    #[test]
+    fn a_thread_that_fails_later_breaks_the_load() {
+        let stop = AtomicBool::new(false);
+        let mut running = Running::start(
+            Load::Idle,
+            &Plan::default(),
+            Halt {
+                stop: &stop,
+                until_ns: u64::MAX,
+            },
+        )
+        .unwrap();
+        assert!(!running.is_broken());
+        running
+            .spawn(|_, _| Err(io::Error::other("the disk is full")))
+            .unwrap();
+        while !running.is_broken() {
+            sleep_until(monotonic_ns() + 1_000_000);
+        }
+        assert_eq!(running.finish().failed.as_deref(), Some("the disk is full"));
     }
 
     #[test]

@@ -94,7 +94,7 @@ pub enum Part {
     PacketSocket,
     /// All packet series.
     Packets,
-    /// All series under one load.
+    /// All series under one load; if it failed midway, those after that.
     Load(Load),
     /// One series.
     Series(SeriesKind, Load, bool),

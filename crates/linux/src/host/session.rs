@@ -59,14 +59,26 @@ impl Session<'_> {
             progress.step(step, total, &format!("starting {load} load"));
             match Running::start(load, self.plan, self.halt) {
                 Ok(running) => {
+                    let mut broken = false;
                     for (index, &(_, run, realtime)) in of_one_load.iter().enumerate() {
                         if self.out_of_time() {
                             break;
                         }
                         progress.step(step + index, total, &label(run, load, realtime));
+                        let before = self.measurement.results.len();
                         self.run(load, run, realtime);
+                        broken = running.is_broken();
+                        if broken {
+                            self.measurement.results.truncate(before); // Measured without the load, at least in part.
+                            break;
+                        }
                     }
-                    self.measurement.load_reports.push(running.finish());
+                    let report = running.finish();
+                    if broken {
+                        let why = report.failed.as_deref().unwrap_or("a thread of the load ended");
+                        self.leave_out(Part::Load(load), &format!("the load failed: {why}"), None, "");
+                    }
+                    self.measurement.load_reports.push(report);
                 }
                 Err(error) => self.leave_out(Part::Load(load), &error, None, ""),
             }
