@@ -1,0 +1,139 @@
+//! What can be measured, and under which loads.
+
+use std::fmt;
+
+/// How a thread waits for a point in time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Mechanism {
+    /// `clock_nanosleep` to an absolute time on `CLOCK_MONOTONIC`, with a timer slack of 1 ns.
+    Sleep,
+    /// Blocking read of a timerfd armed with an absolute time on `CLOCK_MONOTONIC`.
+    Timerfd,
+    /// Reading the clock in a loop.
+    Spin,
+    /// `Sleep` until [`Plan::spin_us`](super::Plan::spin_us) before the time, then `Spin`.
+    Hybrid,
+}
+
+/// What the samples of a series are. All are durations in ns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum SeriesKind {
+    /// From the time asked for to the first clock reading after the wait.
+    Timer(Mechanism),
+    /// Duration of the `send` call that hands one frame to the kernel (planes t1 to t4 of SDMAC, section III). On a
+    /// veth pair and on loopback the call also carries the frame to the receiving socket, which a radio's
+    /// driver does not.
+    PacketSend,
+    /// From just before `send` to the kernel's stamp of the frame's arrival at the other end.
+    PacketTransit,
+    /// From the kernel's stamp of an arriving frame to the return of the blocking `recvmsg` that waited for it.
+    PacketReceive,
+    /// From just before a write to an eventfd to the return of another thread's blocking read (planes t8 to t9:
+    /// the wake-up of a thread that waits at a character device).
+    WakeEventfd,
+    /// The same through a pipe.
+    WakePipe,
+}
+
+impl SeriesKind {
+    /// All kinds, in the order in which they are measured.
+    pub const ALL: [Self; 9] = [
+        Self::Timer(Mechanism::Sleep),
+        Self::Timer(Mechanism::Timerfd),
+        Self::Timer(Mechanism::Spin),
+        Self::Timer(Mechanism::Hybrid),
+        Self::PacketSend,
+        Self::PacketTransit,
+        Self::PacketReceive,
+        Self::WakeEventfd,
+        Self::WakePipe,
+    ];
+
+    /// A name for files and options, such as `timer.sleep`; never changes.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Timer(Mechanism::Sleep) => "timer.sleep",
+            Self::Timer(Mechanism::Timerfd) => "timer.timerfd",
+            Self::Timer(Mechanism::Spin) => "timer.spin",
+            Self::Timer(Mechanism::Hybrid) => "timer.hybrid",
+            Self::PacketSend => "packet.send",
+            Self::PacketTransit => "packet.transit",
+            Self::PacketReceive => "packet.receive",
+            Self::WakeEventfd => "wake.eventfd",
+            Self::WakePipe => "wake.pipe",
+        }
+    }
+
+    /// Which run of the computer measures it; the three packet series come from one run.
+    pub(super) const fn run(self) -> Run {
+        match self {
+            Self::Timer(mechanism) => Run::Timer(mechanism),
+            Self::PacketSend | Self::PacketTransit | Self::PacketReceive => Run::Packet,
+            Self::WakeEventfd => Run::WakeEventfd,
+            Self::WakePipe => Run::WakePipe,
+        }
+    }
+}
+
+impl fmt::Display for SeriesKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// What else the computer does while it is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Load {
+    /// Nothing of ours.
+    Idle,
+    /// One thread on each CPU that only computes.
+    Cpu,
+    /// One thread that writes 1 MiB blocks to an unnamed file and syncs each to the device.
+    Io,
+    /// One thread on each CPU that sends frames over a second pair of interfaces, and one that receives them:
+    /// soft interrupts, wake-ups and interrupts between CPUs.
+    Network,
+}
+
+impl Load {
+    /// All loads.
+    pub const ALL: [Self; 4] = [Self::Idle, Self::Cpu, Self::Io, Self::Network];
+
+    /// A name for files and options; never changes.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Idle => "idle",
+            Self::Cpu => "cpu",
+            Self::Io => "io",
+            Self::Network => "network",
+        }
+    }
+}
+
+impl fmt::Display for Load {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// One go of the machinery; gives one series or, for packets, three.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Run {
+    Timer(Mechanism),
+    Packet,
+    WakeEventfd,
+    WakePipe,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_distinct() {
+        let mut names: Vec<_> = SeriesKind::ALL.iter().map(|kind| kind.name()).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), SeriesKind::ALL.len());
+    }
+}

@@ -1,0 +1,394 @@
+//! System calls that rustix 1.1 does not offer: scheduling policy, packet socket addresses, receive
+//! timestamps, and sockets made inside a fresh network namespace.
+//!
+//! Every `unsafe` block of this library is in this file, and each states why it is sound.
+#![allow(unsafe_code)] // The kernel interface itself; see the SAFETY reason at each block.
+
+use std::io;
+use std::mem::{MaybeUninit, size_of, zeroed};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+
+use rustix::io::Errno;
+use rustix::net::{
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, SocketFlags, SocketType,
+};
+use rustix::thread::UnshareFlags;
+
+/// `struct sched_param` as the kernel knows it (musl's has more fields).
+#[repr(C)]
+struct SchedParam {
+    priority: libc::c_int,
+}
+
+/// Gives the calling thread `SCHED_FIFO` with a priority of 1 to 99, or `SCHED_OTHER` for `None` (sched(7)). Threads
+/// and processes started by a `SCHED_FIFO` thread start as `SCHED_OTHER`.
+///
+/// # Errors
+/// `EPERM` without `CAP_SYS_NICE`, unless `RLIMIT_RTPRIO` reaches the priority; also where the control group
+/// has no real-time budget. `EINVAL` for another priority.
+pub fn set_scheduler(fifo: Option<u8>) -> io::Result<()> {
+    let policy = if fifo.is_some() {
+        libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK
+    } else {
+        libc::SCHED_OTHER
+    };
+    let param = SchedParam {
+        priority: fifo.unwrap_or(0).into(),
+    };
+    // SAFETY: 0 is the calling thread; `param` is a live `struct sched_param` that the kernel only reads.
+    if unsafe { libc::syscall(libc::SYS_sched_setscheduler, 0, policy, &raw const param) } < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(())
+}
+
+/// Binds a packet socket to one interface. `protocol` is the EtherType it receives, in host byte order; 0
+/// receives nothing, which suits a socket that only sends (packet(7)).
+pub fn bind_packet(socket: BorrowedFd<'_>, interface: u32, protocol: u16) -> io::Result<()> {
+    // SAFETY: `sockaddr_ll` is plain integers, for which all-zero bytes are a valid value.
+    let mut address: libc::sockaddr_ll = unsafe { zeroed() };
+    address.sll_family = libc::AF_PACKET as u16;
+    address.sll_protocol = protocol.to_be();
+    address.sll_ifindex = interface as libc::c_int;
+    // SAFETY: the pointer and the length describe the live `address`; the kernel only reads it.
+    let rc = unsafe {
+        libc::bind(
+            socket.as_raw_fd(),
+            (&raw const address).cast(),
+            size_of::<libc::sockaddr_ll>() as libc::socklen_t,
+        )
+    };
+    if rc < 0 {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(())
+    }
+}
+
+/// Asks the kernel to stamp each arriving packet with its arrival time (`SO_TIMESTAMPNS`, socket(7)).
+pub fn enable_receive_stamps(socket: BorrowedFd<'_>) -> io::Result<()> {
+    let on: libc::c_int = 1;
+    // SAFETY: the pointer and the length describe the live `on`; the kernel only reads it.
+    let rc = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_TIMESTAMPNS,
+            (&raw const on).cast(),
+            size_of::<libc::c_int>() as libc::socklen_t,
+        )
+    };
+    if rc < 0 {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(())
+    }
+}
+
+/// What one `recvmsg` brought.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Received {
+    /// Octets written to the buffer.
+    pub length: usize,
+    /// Arrival in the kernel on `CLOCK_REALTIME`, ns since 1970; `None` if the kernel gave no stamp.
+    pub stamp_ns: Option<u64>,
+}
+
+/// Room for control messages, aligned as `cmsghdr` demands. 128 octets hold several timestamps.
+#[repr(C, align(16))]
+struct Control([u8; 128]);
+
+/// Receives one packet with its arrival stamp. Blocks as long as the socket's own timeout allows. Does not
+/// allocate.
+///
+/// # Errors
+/// `EAGAIN` after the socket's timeout, `EINTR` after a signal, else as recvmsg(2).
+pub fn receive_stamped(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<Received> {
+    let mut control = Control([0; 128]);
+    let mut part = libc::iovec {
+        iov_base: buffer.as_mut_ptr().cast(),
+        iov_len: buffer.len(),
+    };
+    // SAFETY: `msghdr` is integers and nullable pointers, for which all-zero bytes are a valid value.
+    let mut message: libc::msghdr = unsafe { zeroed() };
+    message.msg_iov = &raw mut part;
+    message.msg_iovlen = 1;
+    message.msg_control = control.0.as_mut_ptr().cast();
+    message.msg_controllen = control.0.len() as _;
+    // SAFETY: `message` points to one iovec over `buffer` and to `control`, all live and writable for the
+    // lengths given; nothing else refers to them during the call.
+    let length = unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut message, 0) };
+    if length < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let mut stamp_ns = None;
+    // SAFETY: `message` was filled by a successful recvmsg, and `control` still holds what it points to.
+    let mut header = unsafe { libc::CMSG_FIRSTHDR(&raw const message) };
+    while !header.is_null() {
+        // SAFETY: CMSG_FIRSTHDR and CMSG_NXTHDR give null or a whole, aligned header inside `control`.
+        let (level, kind, octets) =
+            unsafe { ((*header).cmsg_level, (*header).cmsg_type, (*header).cmsg_len) };
+        // SAFETY: CMSG_LEN only computes.
+        let wanted = unsafe { libc::CMSG_LEN(size_of::<libc::timespec>() as u32) };
+        if level == libc::SOL_SOCKET && kind == libc::SCM_TIMESTAMPNS && octets >= wanted as _ {
+            // SAFETY: the message is long enough for a timespec (checked above); read_unaligned asks for no
+            // alignment, and any bit pattern is a valid timespec.
+            let time: libc::timespec =
+                unsafe { libc::CMSG_DATA(header).cast::<libc::timespec>().read_unaligned() };
+            stamp_ns = u64::try_from(time.tv_sec)
+                .ok()
+                .map(|s| s * 1_000_000_000 + time.tv_nsec as u64);
+        }
+        // SAFETY: `header` lies in the control area of `message`, both still live.
+        header = unsafe { libc::CMSG_NXTHDR(&raw const message, header) };
+    }
+    Ok(Received {
+        length: length as usize,
+        stamp_ns,
+    })
+}
+
+/// Sockets that live in a network namespace of their own. The namespace ends with the last of them.
+#[derive(Debug)]
+pub struct NamespaceSockets {
+    /// A rtnetlink socket, to make interfaces with.
+    pub route: OwnedFd,
+    /// Two raw packet sockets, not yet bound, hence receiving nothing.
+    pub packet: [OwnedFd; 2],
+}
+
+/// Which step of [`sockets_in_new_namespace`] failed.
+#[derive(Debug)]
+pub enum NamespaceError {
+    /// `fork`, or the talk with the child.
+    Child(io::Error),
+    /// `unshare`: no right to make the namespace, or none left.
+    Unshare(io::Error),
+    /// `socket` inside the namespace.
+    Socket(io::Error),
+}
+
+/// Opens sockets in a new network namespace, and if `new_user` in a new user namespace, which needs no right
+/// where the kernel allows it (user_namespaces(7)).
+///
+/// The namespaces are made in a short-lived child, because a user namespace cannot be entered by one thread of
+/// many; the child hands the sockets over and ends. No thread of this process changes its namespace.
+pub fn sockets_in_new_namespace(new_user: bool) -> Result<NamespaceSockets, NamespaceError> {
+    let (ours, theirs) = rustix::net::socketpair(
+        AddressFamily::UNIX,
+        SocketType::SEQPACKET,
+        SocketFlags::CLOEXEC,
+        None,
+    )
+    .map_err(|errno| NamespaceError::Child(errno.into()))?;
+    // SAFETY: the child of a threaded process may only do what is async-signal-safe. `child_main` makes raw
+    // system calls on stack memory: it allocates nothing, takes no lock and cannot panic. `_exit` then ends it
+    // without running exit handlers or destructors.
+    let child = match unsafe { libc::fork() } {
+        0 => {
+            child_main(new_user, theirs.as_fd());
+            // SAFETY: always sound; never returns.
+            unsafe { libc::_exit(0) }
+        }
+        error if error < 0 => return Err(NamespaceError::Child(io::Error::last_os_error())),
+        pid => pid,
+    };
+    drop(theirs);
+    let result = receive_sockets(ours.as_fd());
+    // Reap the child. ECHILD means that this program ignores SIGCHLD and the kernel has reaped it.
+    if let Some(pid) = rustix::process::Pid::from_raw(child) {
+        let _ = rustix::io::retry_on_intr(|| {
+            rustix::process::waitpid(Some(pid), rustix::process::WaitOptions::empty())
+        });
+    }
+    result
+}
+
+/// Steps of the child, as it reports them.
+const DONE: u8 = 0;
+const UNSHARE: u8 = 1;
+const SOCKET: u8 = 2;
+
+/// The child's whole life: new namespaces, three sockets, hand them over or say which step failed and why.
+fn child_main(new_user: bool, parent: BorrowedFd<'_>) {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    let sockets = open_in_namespace(new_user);
+    let (fds, report);
+    match &sockets {
+        Ok(NamespaceSockets {
+            route,
+            packet: [a, b],
+        }) => {
+            fds = [route.as_fd(), a.as_fd(), b.as_fd()];
+            control.push(SendAncillaryMessage::ScmRights(&fds));
+            report = [DONE, 0, 0, 0, 0];
+        }
+        Err((step, errno)) => {
+            let [a, b, c, d] = errno.raw_os_error().to_le_bytes();
+            report = [*step, a, b, c, d];
+        }
+    }
+    // If this fails the parent reads the end of the stream instead.
+    let _ = rustix::net::sendmsg(
+        parent,
+        &[io::IoSlice::new(&report)],
+        &mut control,
+        SendFlags::empty(),
+    );
+}
+
+fn open_in_namespace(new_user: bool) -> Result<NamespaceSockets, (u8, Errno)> {
+    let flags = if new_user {
+        UnshareFlags::NEWNET | UnshareFlags::NEWUSER
+    } else {
+        UnshareFlags::NEWNET
+    };
+    // SAFETY: the call is only unsound with `FILES`, which is not asked for.
+    unsafe { rustix::thread::unshare_unsafe(flags) }.map_err(|errno| (UNSHARE, errno))?;
+    let open = |family| {
+        rustix::net::socket_with(family, SocketType::RAW, SocketFlags::CLOEXEC, None)
+            .map_err(|errno| (SOCKET, errno))
+    };
+    Ok(NamespaceSockets {
+        route: open(AddressFamily::NETLINK)?, // Protocol 0 is NETLINK_ROUTE.
+        packet: [open(AddressFamily::PACKET)?, open(AddressFamily::PACKET)?],
+    })
+}
+
+fn receive_sockets(child: BorrowedFd<'_>) -> Result<NamespaceSockets, NamespaceError> {
+    let mut report = [0; 5];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    let received = rustix::io::retry_on_intr(|| {
+        let parts = &mut [io::IoSliceMut::new(&mut report)];
+        rustix::net::recvmsg(child, parts, &mut control, RecvFlags::CMSG_CLOEXEC)
+    })
+    .map_err(|errno| NamespaceError::Child(errno.into()))?;
+    let mut fds = control
+        .drain()
+        .filter_map(|message| match message {
+            RecvAncillaryMessage::ScmRights(fds) => Some(fds),
+            _ => None,
+        })
+        .flatten();
+    let [step, a, b, c, d] = report;
+    let error = || io::Error::from_raw_os_error(i32::from_le_bytes([a, b, c, d]));
+    match (received.bytes, step) {
+        (5, DONE) => match (fds.next(), fds.next(), fds.next()) {
+            (Some(route), Some(a), Some(b)) => Ok(NamespaceSockets {
+                route,
+                packet: [a, b],
+            }),
+            _ => Err(NamespaceError::Child(io::Error::other(
+                "no room for three more file descriptors",
+            ))),
+        },
+        (5, UNSHARE) => Err(NamespaceError::Unshare(error())),
+        (5, SOCKET) => Err(NamespaceError::Socket(error())),
+        _ => Err(NamespaceError::Child(io::ErrorKind::UnexpectedEof.into())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::UdpSocket;
+    use std::time::{Duration, SystemTime};
+
+    use super::*;
+
+    /// Policy and priority of the calling thread: fields 41 and 40 of proc_pid_stat(5).
+    fn scheduler() -> (i32, u32) {
+        let stat = std::fs::read_to_string("/proc/thread-self/stat").unwrap();
+        let fields: Vec<&str> = stat
+            .rsplit_once(')')
+            .unwrap()
+            .1
+            .split_ascii_whitespace()
+            .collect();
+        (fields[38].parse().unwrap(), fields[37].parse().unwrap())
+    }
+
+    #[test]
+    fn fifo_is_set_and_left_again_and_not_inherited() {
+        let test = std::thread::spawn(|| {
+            match set_scheduler(Some(7)) {
+                Ok(()) => {
+                    assert_eq!(scheduler(), (libc::SCHED_FIFO, 7));
+                    assert_eq!(
+                        std::thread::spawn(scheduler).join().unwrap(),
+                        (libc::SCHED_OTHER, 0)
+                    );
+                    set_scheduler(None).unwrap();
+                }
+                Err(error) => assert_eq!(error.raw_os_error(), Some(libc::EPERM)),
+            }
+            assert_eq!(scheduler(), (libc::SCHED_OTHER, 0));
+            assert!(set_scheduler(Some(0)).is_err() && set_scheduler(Some(100)).is_err());
+        });
+        test.join().unwrap();
+    }
+
+    #[test]
+    fn a_received_datagram_has_a_stamp_between_send_and_receive() {
+        let from = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let to = UdpSocket::bind("127.0.0.1:0").unwrap();
+        to.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        enable_receive_stamps(to.as_fd()).unwrap();
+        let since_1970 = || {
+            SystemTime::now()
+                .duration_since(SystemTime::UNIX_EPOCH)
+                .unwrap()
+                .as_nanos() as u64
+        };
+        let before = since_1970();
+        from.send_to(b"beacon", to.local_addr().unwrap()).unwrap();
+        let mut buffer = [0; 16];
+        let received = receive_stamped(to.as_fd(), &mut buffer).unwrap();
+        let after = since_1970();
+        assert_eq!(&buffer[..received.length], b"beacon");
+        let stamp = received.stamp_ns.expect("a stamp was asked for");
+        assert!(
+            (before..=after).contains(&stamp),
+            "{before} <= {stamp} <= {after}"
+        );
+    }
+
+    #[test]
+    fn without_asking_there_is_no_stamp_and_a_timeout_is_an_error() {
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        socket.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        socket.send_to(b"x", socket.local_addr().unwrap()).unwrap();
+        let received = receive_stamped(socket.as_fd(), &mut [0; 4]).unwrap();
+        assert_eq!(
+            received,
+            Received {
+                length: 1,
+                stamp_ns: None
+            }
+        );
+        socket.set_read_timeout(Some(Duration::from_millis(1))).unwrap();
+        let error = receive_stamped(socket.as_fd(), &mut [0; 4]).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::WouldBlock);
+    }
+
+    #[test]
+    fn a_new_namespace_leaves_this_process_where_it_was() {
+        let here = || std::fs::read_link("/proc/thread-self/ns/net").unwrap();
+        let before = here();
+        for new_user in [false, true] {
+            match sockets_in_new_namespace(new_user) {
+                Ok(sockets) => {
+                    // Only `lo` can be there, and it is down: sending on it is refused.
+                    bind_packet(sockets.packet[0].as_fd(), 1, 0).unwrap();
+                    let sent = rustix::net::send(&sockets.packet[0], &[0; 64], SendFlags::empty());
+                    assert_eq!(sent, Err(Errno::NETDOWN));
+                }
+                Err(NamespaceError::Unshare(_) | NamespaceError::Socket(_)) => {} // No right to it here.
+                Err(error) => panic!("{error:?}"),
+            }
+            assert_eq!(here(), before);
+        }
+    }
+}
