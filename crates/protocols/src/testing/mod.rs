@@ -1,0 +1,13 @@
+//! For tests of protocols: a [`Room`] of nodes with clocks of their own, an ideal medium between them, and a
+//! script that decides the fate of every attempt. Virtual time, no randomness but from the seed.
+//!
+//! Every node runs under [`Checked::strict`](radio::Checked::strict) with a twin and on a tape;
+//! [`Room::close`] replays the tapes. This is not a model of 802.11: there is no contention, only frames that
+//! take their airtime and arrive or not. The simulator has the physics.
+
+mod clock;
+mod room;
+mod seat;
+
+pub use clock::{Clock, Dice};
+pub use room::{Attempt, Delays, Delivered, Fate, Flight, Room};
