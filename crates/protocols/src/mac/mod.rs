@@ -7,6 +7,8 @@
 //! | [`sink`] | innermost: receives, and remembers which of those one-shots arrived |
 //! | [`beacon`] | overlay: sends beacons, passes everything else through |
 //! | [`edf`] | overlay and polling pair: earliest deadline first over one-shots |
+//! | [`edf`] | overlay: earliest deadline first over one-shots |
+//! | [`overlay`] | what overlays that hold requests share |
 //! | [`data`] | MSDUs in data frames: addresses, LLC/SNAP, sequence numbers, duplicates |
 //!
 //! Redundancy over two adapters, rate control, IBSS with power save and roaming are overlays or innermost
@@ -14,9 +16,11 @@
 //! their own beside `mac`.
 
 pub mod data;
+pub mod overlay;
 pub mod tally;
 
 pub mod beacon;
+pub mod edf;
 pub mod oneshot;
 pub mod sender;
 pub mod sink;

@@ -6,8 +6,13 @@
 //! take their airtime and arrive or not. The simulator has the physics.
 
 mod clock;
+mod desk;
+mod probe;
 mod room;
+mod script;
 mod seat;
 
 pub use clock::{Clock, Dice};
-pub use room::{Attempt, Delays, Delivered, Fate, Flight, Room};
+pub use probe::Probe;
+pub use room::Room;
+pub use script::{Attempt, Delays, Delivered, Fate, Flight};

@@ -1,108 +1,21 @@
 //! The room: nodes, an ideal medium, a script.
 
+mod air;
+
 use super::clock::{Clock, Dice};
+use super::desk::{Act, Desk};
+use super::script::{Attempt, Delays, Delivered, Fate, Flight};
 use super::seat::{Seat, Sitter};
-use frame::mac::header::set_retry;
 use frame::mac::{Header, Kind};
-use frame::{AccessCategory, Band, MacAddr, airtime, ppdu_us};
+use frame::{AccessCategory, MacAddr};
 use radio::{
-    AdapterId, Attribute, AttributeName, Beacon, Capabilities, Confirm, Event, Indication, Instant, Msdu,
-    Outcome, Plane, Protocol, Radio, Refusal, SetAnswer, SetError, Stamps, Token, Tsf, TxHow,
+    AdapterId, Beacon, Confirm, Event, Indication, Instant, Msdu, Outcome, Plane, Protocol, Refusal,
+    SetAnswer, SetError, Stamps, Token, Tsf, TxHow,
 };
 use std::boxed::Box;
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::vec::Vec;
-
-const SIFS_NS: u64 = 16_000;
-const ACK_NS: u64 = 44_000;
-const ACK_TIMEOUT_NS: u64 = 25_000;
-const DIFS_NS: u64 = 34_000;
-
-/// How long the paths between protocol and air take, in nanoseconds: drawn evenly from these ranges.
-#[derive(Clone, Debug)]
-pub struct Delays {
-    /// From the request to the first bit on the air.
-    pub request_ns: RangeInclusive<u64>,
-    /// From the end of the exchange to the confirm.
-    pub confirm_ns: RangeInclusive<u64>,
-    /// From the end of a frame to its indication.
-    pub indicate_ns: RangeInclusive<u64>,
-    /// From a deadline to the timer event.
-    pub timer_ns: RangeInclusive<u64>,
-}
-
-impl Delays {
-    /// The same every time: 10 us down, 20 us up, timers on time.
-    pub const STEADY: Delays = Delays {
-        request_ns: 10_000..=10_000,
-        confirm_ns: 20_000..=20_000,
-        indicate_ns: 20_000..=20_000,
-        timer_ns: 0..=0,
-    };
-}
-
-/// What the script decides about one attempt.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Fate {
-    /// Data and ACK arrive.
-    Arrives,
-    /// Nobody hears it.
-    DataLost,
-    /// It arrives, the ACK does not.
-    AckLost,
-    /// It arrives, but its confirm is lost: the host gives up after 1 ms.
-    ConfirmLost,
-    /// The host refuses; nothing goes on the air.
-    Refused(Refusal),
-    /// The adapter is reset; nothing goes on the air.
-    Reset,
-}
-
-/// One attempt, before its fate is known.
-#[derive(Debug)]
-pub struct Attempt<'a> {
-    /// True time of its first bit in nanoseconds.
-    pub at_ns: u64,
-    /// Index of the node.
-    pub node: usize,
-    /// The MPDU without FCS.
-    pub frame: &'a [u8],
-    /// As it was requested.
-    pub how: &'a TxHow,
-    /// Attempts of the same request before it.
-    pub before: u16,
-}
-
-/// One frame on the air.
-#[derive(Clone, Debug)]
-pub struct Flight {
-    /// True time of its first bit in nanoseconds.
-    pub start_ns: u64,
-    /// True time of the end of the exchange, ACK included if one comes, in nanoseconds.
-    pub end_ns: u64,
-    /// Index of the node.
-    pub node: usize,
-    /// The MPDU without FCS.
-    pub frame: Vec<u8>,
-    /// What became of it; `DataLost` if it collided.
-    pub fate: Fate,
-    /// Another frame was on the air at the same time.
-    pub collided: bool,
-}
-
-/// An MSDU that a node handed up.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Delivered {
-    /// True time in nanoseconds.
-    pub at_ns: u64,
-    /// Index of the node.
-    pub node: usize,
-    /// Source.
-    pub peer: MacAddr,
-    /// Payload.
-    pub payload: Vec<u8>,
-}
 
 struct Request {
     token: Token,
@@ -361,142 +274,7 @@ impl Room {
         }
     }
 
-    fn start(&mut self, node: usize, mut request: Request) {
-        let local = self.local(node, self.now);
-        if let Some(i) = self.aborted.iter().position(|a| *a == (node, request.token)) {
-            self.aborted.swap_remove(i);
-            return self.confirm(node, request, Outcome::Aborted, 0);
-        }
-        if request.how.expires.is_some_and(|t| t < local) {
-            return self.confirm(node, request, Outcome::Expired, 0);
-        }
-        let busy_until = self
-            .flights
-            .iter()
-            .rev()
-            .take(64)
-            .map(|f| f.end_ns)
-            .max()
-            .unwrap_or(0);
-        if self.carrier_sense && busy_until + DIFS_NS > self.now && busy_until > 0 {
-            return self.put(busy_until + DIFS_NS, Item::Start(node, request));
-        }
-        let attempt = Attempt {
-            at_ns: self.now,
-            node,
-            frame: &request.frame,
-            how: &request.how,
-            before: request.attempts,
-        };
-        let fate = (self.script)(&attempt);
-        match fate {
-            Fate::Refused(why) => return self.confirm(node, request, Outcome::Refused(why), 0),
-            Fate::Reset => return self.confirm(node, request, Outcome::Aborted, 0),
-            _ => {}
-        }
-        let rate = request.rate();
-        let length = request.frame.len() as u32 + 4;
-        let end = self.now + 1_000 * u64::from(ppdu_us(rate, length, Band::Ghz5));
-        let acked = matches!(fate, Fate::Arrives | Fate::ConfirmLost) && wants_ack(&request);
-        let mut flight = Flight {
-            start_ns: self.now,
-            end_ns: end + if acked { SIFS_NS + ACK_NS } else { 0 },
-            node,
-            frame: request.frame.clone(),
-            fate,
-            collided: false,
-        };
-        if Header::parse(&request.frame).is_ok_and(|h| h.kind() == Kind::BEACON) && request.frame.len() >= 32
-        {
-            let at = self.now
-                + 1_000 * u64::from(airtime::preamble_us(rate))
-                + 24 * 8_000 * 10 / u64::from(rate.kbps100());
-            let timestamp = self.nodes[node].tsf.shows(at) / 1_000;
-            flight.frame[24..32].copy_from_slice(&timestamp.to_le_bytes());
-        }
-        for other in self
-            .flights
-            .iter_mut()
-            .rev()
-            .take(64)
-            .filter(|f| f.end_ns > self.now)
-        {
-            (other.collided, flight.collided) = (true, true);
-        }
-        request.attempts += 1;
-        self.flights.push(flight);
-        self.put(end, Item::End(node, request, self.flights.len() - 1));
-    }
-
-    fn end(&mut self, node: usize, mut request: Request, index: usize) {
-        if self.flights[index].collided {
-            self.flights[index].fate = Fate::DataLost;
-        }
-        let Flight {
-            fate,
-            start_ns,
-            ref frame,
-            ..
-        } = self.flights[index];
-        let frame = frame.clone();
-        if fate != Fate::DataLost {
-            let to = Header::parse(&frame).map_or(MacAddr::BROADCAST, |h| h.receiver());
-            for n in (0..self.nodes.len()).filter(|n| *n != node) {
-                if to.is_group() || self.nodes[n].address == to {
-                    self.indicate(start_ns, self.now, n, &frame, request.rate());
-                }
-            }
-        }
-        match fate {
-            Fate::ConfirmLost => self.confirm(node, request, Outcome::Unknown, 1_000_000),
-            Fate::Arrives if wants_ack(&request) => {
-                self.confirm(node, request, Outcome::Acked, SIFS_NS + ACK_NS);
-            }
-            _ => {
-                let more = request.attempts < request.how.series.attempts() && wants_ack(&request);
-                if more {
-                    set_retry(&mut request.frame, true).expect("a frame with a header");
-                    self.put(self.now + ACK_TIMEOUT_NS + DIFS_NS, Item::Start(node, request));
-                } else {
-                    let wait = if wants_ack(&request) { ACK_TIMEOUT_NS } else { 0 };
-                    self.confirm(node, request, Outcome::NotAcked, wait);
-                }
-            }
-        }
-    }
-
-    fn confirm(&mut self, node: usize, mut request: Request, outcome: Outcome, after: u64) {
-        let attempts = match outcome {
-            Outcome::Unknown => 0,
-            _ => request.attempts,
-        };
-        let interrupt = self.now + after + 5_000;
-        request.stamps.host(Plane::T5, self.local(node, interrupt));
-        let c = Confirm {
-            attempts,
-            rate: request.rate(),
-            series: request
-                .how
-                .series
-                .at(request.attempts.saturating_sub(1))
-                .map_or(0, |s| s.0),
-            stamps: request.stamps,
-            tsf: Some(Tsf(self.nodes[node].tsf.shows(self.now + after) / 1_000)),
-            ..Confirm::without_air(request.token, outcome, request.rate())
-        };
-        let path = self.draw(self.delays.confirm_ns.clone()).max(5_000);
-        self.visible(self.now + after + path, node, Owned::Confirm(c));
-    }
-
-    fn indicate(&mut self, start: u64, end: u64, node: usize, frame: &[u8], rate: frame::Rate) {
-        let path = self.draw(self.delays.indicate_ns.clone());
-        let mut stamps = Stamps::NONE;
-        stamps.host(Plane::T5, self.local(node, end + path / 2));
-        let tsf = Tsf(self.nodes[node].tsf.shows(start) / 1_000);
-        self.visible(end + path, node, Owned::Heard(frame.into(), rate, tsf, stamps));
-    }
-
-    /// Events of one node keep their order.
+    /// What a node hears from the air keeps its order.
     fn visible(&mut self, at: u64, node: usize, event: Owned) {
         let at = at.max(self.nodes[node].last_visible);
         self.nodes[node].last_visible = at;
@@ -554,11 +332,8 @@ impl Room {
                 } else {
                     Err(SetError::NotSupported)
                 };
-                self.visible(
-                    self.now + 1_000_000,
-                    node,
-                    Owned::Set(SetAnswer { token, result }),
-                );
+                let answer = Owned::Set(SetAnswer { token, result });
+                self.put(self.now + 1_000_000, Item::Visible(node, answer));
             }
             Act::Abort(token) => {
                 let waiting =
@@ -574,72 +349,5 @@ impl Room {
                 payload,
             }),
         }
-    }
-}
-
-fn wants_ack(request: &Request) -> bool {
-    request.how.ack == radio::AckPolicy::Normal && Header::parse(&request.frame).is_ok_and(|h| h.wants_ack())
-}
-
-impl Request {
-    fn rate(&self) -> frame::Rate {
-        let series = &self.how.series;
-        series
-            .at(self.attempts)
-            .map_or(series.as_slice()[0].rate, |s| s.1.rate)
-    }
-}
-
-enum Act {
-    Request(Token, Vec<u8>, TxHow),
-    Set(Token),
-    Abort(Token),
-    Deliver(MacAddr, Vec<u8>),
-}
-
-/// The radio of one `handle`: notes what is asked for.
-struct Desk {
-    tsf: Tsf,
-    address: MacAddr,
-    holds_back: bool,
-    tokens: u64,
-    acts: Vec<Act>,
-}
-
-impl Radio for Desk {
-    fn token(&mut self) -> Token {
-        self.tokens += 1;
-        Token(self.tokens)
-    }
-
-    fn request(&mut self, token: Token, frame: &[u8], how: &TxHow) {
-        self.acts.push(Act::Request(token, frame.into(), *how));
-    }
-
-    fn set(&mut self, token: Token, _: AdapterId, _: Attribute) {
-        self.acts.push(Act::Set(token));
-    }
-
-    fn get(&self, _: AdapterId, name: AttributeName) -> Option<Attribute> {
-        match name {
-            AttributeName::Capabilities => Some(Attribute::Capabilities(Capabilities {
-                not_before: self.holds_back,
-                abort: true,
-                one_shot: true,
-                attempts: true,
-                ..Capabilities::default()
-            })),
-            AttributeName::Address => Some(Attribute::Address(self.address)),
-            AttributeName::Tsf => Some(Attribute::Tsf(self.tsf)),
-            _ => None,
-        }
-    }
-
-    fn abort(&mut self, token: Token) {
-        self.acts.push(Act::Abort(token));
-    }
-
-    fn deliver(&mut self, msdu: Msdu<'_>) {
-        self.acts.push(Act::Deliver(msdu.peer, msdu.payload.into()));
     }
 }
