@@ -27,6 +27,7 @@ pub struct Held<const L: usize> {
     /// A number that the overlay may use as it likes (a slot, a stream, a priority).
     pub tag: u64,
     order: u64,
+    unwanted: bool,
     state: State,
     len: u16,
     frame: [u8; L],
@@ -58,6 +59,11 @@ impl<const L: usize> Held<L> {
     /// True while an attempt is below.
     pub fn is_flying(&self) -> bool {
         matches!(self.state, State::Flying(_))
+    }
+
+    /// True if the protocol above asked for it back while an attempt was below: no other attempt is wanted.
+    pub fn is_unwanted(&self) -> bool {
+        self.unwanted
     }
 
     /// Order of arrival: smaller came first.
@@ -105,6 +111,7 @@ impl<const N: usize, const L: usize> Pending<N, L> {
             attempts: 0,
             tag: 0,
             order: self.arrivals,
+            unwanted: false,
             state: State::Waiting,
             len: frame.len() as u16,
             frame: [0; L],
@@ -254,11 +261,21 @@ impl<const N: usize, const L: usize> Pending<N, L> {
         let Some(i) = self.slots.iter().position(|s| s.as_ref().is_some_and(mine)) else {
             return false;
         };
-        match self.slots[i].as_ref().expect("just found").state {
-            State::Flying(lower) => radio.abort(lower),
+        let held = self.slots[i].as_mut().expect("just found");
+        match held.state {
+            State::Flying(lower) => {
+                held.unwanted = true;
+                radio.abort(lower);
+            }
             _ => self.end(i, Outcome::Aborted),
         }
         true
+    }
+
+    /// Whether confirms are owed to the protocol above.
+    pub fn owes(&self) -> bool {
+        let owed = |h: &Held<L>| matches!(h.state, State::Owed(_));
+        self.refused.iter().any(Option::is_some) || self.slots.iter().flatten().any(owed)
     }
 
     /// The next confirm that is owed to the protocol above; its slot is free from now on.
@@ -360,6 +377,7 @@ mod tests {
         assert_eq!(p.next_expiry(), Some(t(10)));
         assert_eq!((p.expire(t(10)), p.expire(t(11))), (0, 1));
         let lower = p.launch(third, &HOW, &mut below);
+        assert!(p.owes() && !p.get(third).unwrap().is_unwanted());
         assert!(p.abort(Token(2), &mut below) && below.aborted.is_none());
         assert!(p.abort(Token(3), &mut below) && below.aborted == Some(lower));
         assert!(!p.abort(Token(9), &mut below) && !p.abort(Token(1), &mut below));
@@ -372,6 +390,7 @@ mod tests {
             Some((Token(2), Outcome::Aborted))
         );
         assert_eq!((p.next_owed(), p.len()), (None, 1));
+        assert!(!p.owes() && p.get(third).unwrap().is_unwanted());
     }
 
     #[test]

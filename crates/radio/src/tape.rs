@@ -83,6 +83,11 @@ impl<P: Protocol, S: Sink> Tape<P, S> {
         }
     }
 
+    /// The protocol.
+    pub fn inner(&self) -> &P {
+        &self.inner
+    }
+
     /// The protocol and the sink.
     pub fn into_parts(self) -> (P, S) {
         (self.inner, self.out.into_inner().sink)

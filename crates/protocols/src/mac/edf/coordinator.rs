@@ -1,0 +1,392 @@
+//! Centralised EDF: the controller owns the channel and schedules all exchanges of all nodes by deadline; the
+//! nodes ([`Responder`](super::responder)) send only when polled.
+//!
+//! Every MSDU that is submitted for a node opens an exchange with it: the MSDU goes down in a confirmed one-shot
+//! that is also a poll, and the node answers at once with an MSDU of its own. An empty MSDU is a poll and nothing
+//! else. What fails is repeated until the deadline, earliest deadline first: data and poll if the ACK did not
+//! come, the poll alone if only the answer is missing. An answer that repeats the number of the exchange
+//! proves that the data arrived, whatever became of the ACK.
+//!
+//! A new MSDU for a node ends the exchange that is still open with it: this is for cyclic data, where the newer
+//! value counts.
+
+use super::poll::{POLL_OCTETS, PollHeader};
+use crate::mac::data::{ETHERTYPE_PROTOCOL, Framer, Identity, MAX_DATA_OCTETS, Received};
+use crate::mac::overlay::{Access, AccessSetting};
+use crate::mac::tally::Tally;
+use frame::{AccessCategory, MacAddr};
+use radio::{Confirm, Duration, Event, Instant, Msdu, Outcome, Protocol, Radio, Token, TxHow};
+
+/// How a [`Coordinator`] schedules.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CoordinatorConfig {
+    /// Who it is.
+    pub identity: Identity,
+    /// How frames are sent; should be one-shots.
+    pub how: TxHow,
+    /// QoS data instead of plain data.
+    pub qos: bool,
+    /// What an acknowledged attempt costs, from request to confirm. Data are given up when less than this is left.
+    pub attempt: Duration,
+    /// From the confirm of a poll to the indication of the answer, at most: this is how long it waits. An uplink
+    /// is given up when less than `attempt + answer` is left.
+    pub answer: Duration,
+    /// Relative deadline of MSDUs without one.
+    pub default_deadline: Duration,
+    /// Attempts per exchange at most.
+    pub max_attempts: u16,
+    /// After a failed attempt the node's exchange waits this long and lets others go first, because losses come
+    /// in bursts; not if its deadline does not leave the time for it.
+    pub gap: Duration,
+    /// After an empty answer, poll again after this time; `None`: an empty answer is an answer.
+    pub poll_again: Option<Duration>,
+    /// Channel access to be set at the start. A request often comes while the ACK of an answer is on the air, so
+    /// without a backoff of zero it waits longer than `attempt`: see [`Access::without_backoff`].
+    pub access: Option<Access>,
+}
+
+/// What a [`Coordinator`] has counted since its start.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct CoordinatorCounters {
+    /// Exchanges opened.
+    pub exchanges: u64,
+    /// MSDUs that were not taken: too long, or no room for another node.
+    pub rejected: u64,
+    /// Outcomes of all attempts.
+    pub confirms: Tally,
+    /// Data acknowledged, or proved to have arrived by an answer.
+    pub down_done: u64,
+    /// Data given up.
+    pub down_missed: u64,
+    /// Answers with an MSDU to an open exchange.
+    pub up_done: u64,
+    /// Exchanges that ended with an empty answer.
+    pub up_empty: u64,
+    /// Answers given up.
+    pub up_missed: u64,
+    /// Polls whose answer did not come in time.
+    pub timeouts: u64,
+    /// MSDUs that came again, or after their exchange had ended.
+    pub late_or_again: u64,
+}
+
+/// One node and the exchange with it.
+#[derive(Clone, Debug)]
+struct Node<const L: usize> {
+    peer: MacAddr,
+    exchange: u16,
+    /// Order of opening, over all nodes.
+    order: u64,
+    /// The data are still to be delivered.
+    down: bool,
+    /// The answer is still to come.
+    up: bool,
+    deadline: Instant,
+    not_before: Instant,
+    attempts: u16,
+    category: AccessCategory,
+    octets: usize,
+    payload: [u8; L],
+    heard: Option<u16>,
+}
+
+impl<const L: usize> Node<L> {
+    fn is_open(&self) -> bool {
+        self.down || self.up
+    }
+}
+
+/// A frame that is below, or whose answer is awaited.
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    node: usize,
+    exchange: u16,
+    poll: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Channel {
+    Free,
+    Sending(Token, Sent),
+    Awaiting(Sent, Instant),
+}
+
+/// See the [module](self). Knows up to `N` nodes (by their first MSDU) and MSDUs of up to `L` octets.
+#[derive(Clone, Debug)]
+pub struct Coordinator<const N: usize = 32, const L: usize = 1500> {
+    config: CoordinatorConfig,
+    framer: Framer,
+    access: AccessSetting,
+    nodes: [Option<Node<L>>; N],
+    channel: Channel,
+    counters: CoordinatorCounters,
+}
+
+impl<const N: usize, const L: usize> Coordinator<N, L> {
+    /// A coordinator that knows no node yet.
+    pub fn new(config: CoordinatorConfig) -> Self {
+        Coordinator {
+            framer: Framer::new(config.identity, config.qos, ETHERTYPE_PROTOCOL),
+            access: AccessSetting::new(config.access),
+            config,
+            nodes: [const { None }; N],
+            channel: Channel::Free,
+            counters: CoordinatorCounters::default(),
+        }
+    }
+
+    /// What it has counted.
+    pub fn counters(&self) -> &CoordinatorCounters {
+        &self.counters
+    }
+
+    /// Whether the host took the channel access parameters; `None` if it has not answered or none were asked for.
+    pub fn access_taken(&self) -> Option<bool> {
+        self.access.taken()
+    }
+
+    fn submit(&mut self, now: Instant, msdu: &Msdu<'_>) {
+        let octets = msdu.payload.len();
+        let fits = octets <= L.min(MAX_DATA_OCTETS - 26 - 8 - POLL_OCTETS);
+        let known = self
+            .nodes
+            .iter()
+            .position(|n| n.as_ref().is_some_and(|n| n.peer == msdu.peer));
+        let place = known.or_else(|| self.nodes.iter().position(Option::is_none));
+        let Some(place) = place.filter(|_| fits && !msdu.peer.is_group()) else {
+            self.counters.rejected += 1;
+            return;
+        };
+        self.give_up(place);
+        self.counters.exchanges += 1;
+        let node = self.nodes[place].get_or_insert(Node {
+            peer: msdu.peer,
+            exchange: 0,
+            order: 0,
+            down: false,
+            up: false,
+            deadline: Instant::ZERO,
+            not_before: Instant::ZERO,
+            attempts: 0,
+            category: msdu.category,
+            octets: 0,
+            payload: [0; L],
+            heard: None,
+        });
+        node.exchange = node.exchange.wrapping_add(1);
+        node.order = self.counters.exchanges;
+        (node.down, node.up) = (octets > 0, true);
+        node.deadline = msdu.deadline.unwrap_or(now + self.config.default_deadline);
+        node.not_before = now;
+        node.attempts = 0;
+        node.category = msdu.category;
+        node.octets = octets;
+        node.payload[..octets].copy_from_slice(msdu.payload);
+    }
+
+    /// Ends the exchange with a node, whatever is still missing.
+    fn give_up(&mut self, place: usize) {
+        if let Some(node) = &mut self.nodes[place] {
+            self.counters.down_missed += u64::from(node.down);
+            self.counters.up_missed += u64::from(node.up);
+            (node.down, node.up) = (false, false);
+        }
+    }
+
+    /// The node of `sent`, if that exchange is still open.
+    fn open(&mut self, sent: Sent) -> Option<&mut Node<L>> {
+        let node = self.nodes[sent.node].as_mut()?;
+        (node.exchange == sent.exchange && node.is_open()).then_some(node)
+    }
+
+    fn next(&mut self, now: Instant, radio: &mut dyn Radio) {
+        let CoordinatorConfig { attempt, answer, .. } = self.config;
+        for node in self.nodes.iter_mut().flatten() {
+            if node.down && now + attempt > node.deadline {
+                node.down = false;
+                self.counters.down_missed += 1;
+            }
+            if node.up && now + attempt + answer > node.deadline {
+                node.up = false;
+                self.counters.up_missed += 1;
+            }
+        }
+        if !matches!(self.channel, Channel::Free) {
+            return;
+        }
+        let ready = |n: &Node<L>| n.is_open() && n.not_before <= now;
+        let all = self
+            .nodes
+            .iter()
+            .enumerate()
+            .filter_map(|(i, n)| Some((i, n.as_ref()?)));
+        let first = all
+            .filter(|(_, n)| ready(n))
+            .min_by_key(|(_, n)| (n.deadline, n.order));
+        if let Some((index, _)) = first {
+            self.send(index, radio);
+        }
+    }
+
+    fn send(&mut self, index: usize, radio: &mut dyn Radio) {
+        let node = self.nodes[index].as_mut().expect("it was chosen");
+        let header = PollHeader {
+            data: node.down,
+            poll: node.up,
+            answer: false,
+            exchange: node.exchange,
+            number: node.exchange,
+        };
+        let payload = if node.down {
+            &node.payload[..node.octets]
+        } else {
+            &[]
+        };
+        let mut out = [0; MAX_DATA_OCTETS];
+        let mpdu = self
+            .framer
+            .frame(node.peer, node.category, false, &header.emit(), payload, &mut out);
+        let mpdu = mpdu.expect("what does not fit is not taken in");
+        let sent = Sent {
+            node: index,
+            exchange: node.exchange,
+            poll: node.up,
+        };
+        node.attempts += 1;
+        let token = radio.token();
+        self.channel = Channel::Sending(token, sent);
+        radio.request(token, mpdu, &self.config.how.expires(node.deadline));
+    }
+
+    fn confirmed(&mut self, now: Instant, sent: Sent, confirm: &Confirm) {
+        self.counters.confirms.note(confirm);
+        self.channel = Channel::Free;
+        let until = now + self.config.answer;
+        let Some(node) = self.open(sent) else {
+            return;
+        };
+        match confirm.outcome {
+            Outcome::Acked => {
+                let arrived = core::mem::take(&mut node.down);
+                if node.up && sent.poll {
+                    self.channel = Channel::Awaiting(sent, until);
+                }
+                self.counters.down_done += u64::from(arrived);
+            }
+            // it may have been heard: the answer tells
+            Outcome::Unknown if sent.poll => self.channel = Channel::Awaiting(sent, until),
+            Outcome::Refused(_) => self.give_up(sent.node),
+            // nothing was on the air: not again in the same instant
+            Outcome::Aborted | Outcome::Expired => self.failed(now, sent, self.config.attempt),
+            Outcome::NotAcked | Outcome::Unknown => self.failed(now, sent, Duration::ZERO),
+        }
+    }
+
+    /// An attempt has failed: the exchange waits for the gap, or at least for `pause`, if there is time.
+    fn failed(&mut self, now: Instant, sent: Sent, pause: Duration) {
+        let CoordinatorConfig {
+            gap,
+            max_attempts,
+            attempt,
+            answer,
+            ..
+        } = self.config;
+        let Some(node) = self.open(sent) else {
+            return;
+        };
+        if node.attempts >= max_attempts {
+            self.give_up(sent.node);
+            return;
+        }
+        let patient = now + gap + attempt + answer <= node.deadline;
+        node.not_before = now + if patient { gap.max(pause) } else { pause };
+    }
+
+    fn receive(&mut self, now: Instant, mpdu: &[u8], radio: &mut dyn Radio) {
+        let me = self.config.identity.me;
+        let mine = |r: &Received<'_>| r.ethertype == ETHERTYPE_PROTOCOL && r.destination == me;
+        let Some(r) = Received::parse(mpdu).filter(mine) else {
+            return;
+        };
+        let Some((header, payload)) = PollHeader::parse(r.payload).filter(|(h, _)| h.answer) else {
+            return;
+        };
+        let all = self
+            .nodes
+            .iter_mut()
+            .enumerate()
+            .filter_map(|(i, n)| Some((i, n.as_mut()?)));
+        let Some((index, node)) = { all }.find(|(_, n)| n.peer == r.source) else {
+            return;
+        };
+        let awaited = |sent: Sent| (sent.node, sent.exchange) == (index, header.exchange);
+        if matches!(self.channel, Channel::Awaiting(sent, _) if awaited(sent)) {
+            self.channel = Channel::Free;
+        }
+        let again = header.data && node.heard == Some(header.number);
+        if header.data && !again {
+            node.heard = Some(header.number);
+            radio.deliver(Msdu {
+                peer: r.source,
+                category: r.category(),
+                deadline: None,
+                payload,
+            });
+        }
+        let current = header.exchange == node.exchange && node.is_open();
+        if !current {
+            self.counters.late_or_again += u64::from(header.data);
+            return;
+        }
+        self.counters.late_or_again += u64::from(again);
+        self.counters.down_done += u64::from(core::mem::take(&mut node.down));
+        match self.config.poll_again {
+            _ if !node.up => {}
+            Some(pause) if !header.data => node.not_before = now + pause,
+            _ => {
+                node.up = false;
+                self.counters.up_done += u64::from(header.data);
+                self.counters.up_empty += u64::from(!header.data);
+            }
+        }
+    }
+}
+
+impl<const N: usize, const L: usize> Protocol for Coordinator<N, L> {
+    fn handle(&mut self, now: Instant, event: Event<'_>, radio: &mut dyn Radio) {
+        match (event, self.channel) {
+            (Event::Start, _) => self.access.start(radio),
+            (Event::Set(answer), _) => {
+                self.access.is_answered_by(&answer);
+            }
+            (Event::Submit(msdu), _) => self.submit(now, &msdu),
+            (Event::Confirm(c), Channel::Sending(token, sent)) if token == c.token => {
+                self.confirmed(now, sent, &c);
+            }
+            (Event::Indication(i), _) => self.receive(now, i.frame, radio),
+            (Event::Timer, Channel::Awaiting(sent, until)) if until <= now => {
+                self.channel = Channel::Free;
+                self.counters.timeouts += 1;
+                self.failed(now, sent, Duration::ZERO);
+            }
+            _ => {}
+        }
+        self.next(now, radio);
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        match self.channel {
+            // the confirm will come
+            Channel::Sending(..) => None,
+            Channel::Awaiting(_, until) => Some(until),
+            // whatever is open and could go now has gone
+            Channel::Free => {
+                let open = self.nodes.iter().flatten().filter(|n| n.is_open());
+                open.map(|n| n.not_before).min()
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

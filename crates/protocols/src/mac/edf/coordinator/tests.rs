@@ -1,0 +1,260 @@
+//! Coordinator and responders together.
+
+use super::*;
+use crate::mac::edf::responder::{Responder, ResponderConfig};
+use crate::testing::{Attempt, Dice, Fate, Room};
+use frame::Rate;
+use proptest::prelude::*;
+use radio::Queue;
+use std::vec::Vec;
+
+const AP: MacAddr = MacAddr::local(100);
+const US: fn(u64) -> Duration = Duration::from_us;
+const CYCLE_NS: u64 = 4_000_000;
+
+type Controller = Coordinator<8, 64>;
+
+fn coordinator() -> CoordinatorConfig {
+    CoordinatorConfig {
+        identity: Identity::access_point(AP),
+        how: TxHow::one_shot(Rate::OFDM_54).queue(Queue::Voice),
+        qos: true,
+        attempt: US(150),
+        // 20 indication, 10 request, 34 + 19 DIFS after the ACK, 36 data, 20 indication, less 20 of the confirm
+        answer: US(150),
+        default_deadline: US(4_000),
+        max_attempts: u16::MAX,
+        gap: Duration::ZERO,
+        poll_again: None,
+        access: Some(Access::without_backoff(Queue::Voice, 2)),
+    }
+}
+
+fn responder(me: MacAddr) -> ResponderConfig {
+    ResponderConfig {
+        identity: Identity::station(me, AP),
+        coordinator: AP,
+        how: TxHow::one_shot(Rate::OFDM_54).queue(Queue::Voice),
+        qos: true,
+        within: US(100),
+        access: Some(Access::without_backoff(Queue::Voice, 2)),
+    }
+}
+
+fn node(i: u32) -> MacAddr {
+    MacAddr::local(i)
+}
+
+/// A controller (0) and `nodes` nodes (1 ...) with one payload each way in each of `cycles` cycles:
+/// `[direction, node, cycle]` and 47 zeroes.
+fn cell(seed: u64, config: CoordinatorConfig, nodes: u32, cycles: u64) -> Room {
+    let mut room = Room::new(seed);
+    room.add(AP, move || Controller::new(config));
+    for i in 1..=nodes {
+        room.add(node(i), move || Responder::<64>::new(responder(node(i))));
+    }
+    for cycle in 0..cycles {
+        let (at, until) = (cycle * CYCLE_NS, (cycle + 1) * CYCLE_NS);
+        for i in 1..=nodes {
+            let mut payload = [0; 50];
+            payload[..3].copy_from_slice(&[0, i as u8, cycle as u8]);
+            room.submit(at + 1_000, 0, node(i), &payload, Some(until));
+            payload[0] = 1;
+            room.submit(at, i as usize, AP, &payload, Some(until));
+        }
+    }
+    room
+}
+
+/// Of the payloads `[direction, node, cycle]` that were delivered: how many in their cycle, and how many twice.
+fn in_time(room: &Room) -> (usize, usize) {
+    let mut seen = std::collections::BTreeSet::new();
+    let late = |p: &[u8], at: u64| at > (u64::from(p[2]) + 1) * CYCLE_NS;
+    let good = room.delivered.iter().filter(|d| !late(&d.payload, d.at_ns));
+    let first = good.filter(|d| seen.insert(d.payload[..3].to_vec())).count();
+    let all: std::collections::BTreeSet<_> = room.delivered.iter().map(|d| &d.payload[..3]).collect();
+    (first, room.delivered.len() - all.len())
+}
+
+#[test]
+fn every_node_once_each_way_per_cycle() {
+    let mut room = cell(1, coordinator(), 8, 20);
+    room.run_until(20 * CYCLE_NS);
+    assert_eq!(in_time(&room), (8 * 2 * 20, 0));
+    assert_eq!(
+        room.flights.len(),
+        8 * 2 * 20,
+        "one frame down, one frame up, no separate polls"
+    );
+    let c = room.protocol::<Controller>(0).counters();
+    assert_eq!((c.exchanges, c.down_done, c.up_done), (160, 160, 160));
+    assert_eq!(
+        (c.down_missed, c.up_missed, c.timeouts, c.late_or_again),
+        (0, 0, 0, 0)
+    );
+    assert_eq!(room.protocol::<Controller>(0).access_taken(), Some(true));
+    assert_eq!(room.collisions().count(), 0);
+    room.close();
+}
+
+fn header(a: &Attempt<'_>) -> PollHeader {
+    PollHeader::parse(Received::parse(a.frame).unwrap().payload)
+        .unwrap()
+        .0
+}
+
+/// What is repeated after which loss, as (is answer, has data, polls) of each frame on the air.
+fn repeats(fates: &'static [Fate]) -> (Vec<(bool, bool, bool)>, Room) {
+    let mut room = cell(1, coordinator(), 1, 1);
+    let frames = std::rc::Rc::new(std::cell::RefCell::new(Vec::new()));
+    let log = frames.clone();
+    room.script(move |a| {
+        let h = header(a);
+        log.borrow_mut().push((h.answer, h.data, h.poll));
+        fates
+            .get(log.borrow().len() - 1)
+            .copied()
+            .unwrap_or(Fate::Arrives)
+    });
+    room.run_until(CYCLE_NS);
+    let frames = frames.borrow().clone();
+    (frames, room)
+}
+
+const DATA_POLL: (bool, bool, bool) = (false, true, true);
+const POLL: (bool, bool, bool) = (false, false, true);
+const ANSWER: (bool, bool, bool) = (true, true, false);
+
+#[test]
+fn only_what_is_missing_is_repeated() {
+    use Fate::{AckLost, Arrives, ConfirmLost, DataLost};
+    let (frames, room) = repeats(&[DataLost]);
+    assert_eq!(frames, [DATA_POLL, DATA_POLL, ANSWER]);
+    assert_eq!(in_time(&room), (2, 0));
+
+    let (frames, room) = repeats(&[Arrives, DataLost]);
+    assert_eq!(frames, [DATA_POLL, ANSWER, POLL, ANSWER]);
+    assert_eq!(in_time(&room), (2, 0));
+    assert_eq!(room.protocol::<Controller>(0).counters().timeouts, 1);
+
+    // the confirm is lost, but the answer proves that the data arrived
+    let (frames, room) = repeats(&[ConfirmLost]);
+    assert_eq!(frames, [DATA_POLL, ANSWER]);
+    assert_eq!(in_time(&room), (2, 0));
+
+    // the node does not know that its answer arrived, and sends it again in the next cycle if nothing newer comes
+    let (frames, room) = repeats(&[Arrives, AckLost]);
+    assert_eq!(frames, [DATA_POLL, ANSWER]);
+    assert_eq!(in_time(&room), (2, 0));
+}
+
+#[test]
+fn a_downlink_that_cannot_have_an_answer_in_time_goes_without_poll() {
+    let mut room = cell(1, coordinator(), 1, 0);
+    room.submit(0, 0, node(1), &[7; 50], Some(200_000));
+    room.run_until(CYCLE_NS);
+    let c = *room.protocol::<Controller>(0).counters();
+    assert_eq!(
+        (room.flights.len(), c.down_done, c.up_missed, c.timeouts),
+        (1, 1, 1, 0)
+    );
+    room.close();
+}
+
+#[test]
+fn an_empty_answer_counts_or_is_polled_again() {
+    for (poll_again, polls) in [(None, 1), (Some(US(1_000)), 3)] {
+        let mut room = cell(
+            1,
+            CoordinatorConfig {
+                poll_again,
+                ..coordinator()
+            },
+            1,
+            0,
+        );
+        room.submit(0, 0, node(1), &[7; 50], Some(CYCLE_NS));
+        room.submit(2_000_000, 1, AP, &[8; 50], Some(CYCLE_NS));
+        room.run_until(CYCLE_NS);
+        assert_eq!(room.protocol::<Responder<64>>(1).counters().polls, polls);
+        let c = *room.protocol::<Controller>(0).counters();
+        assert_eq!((c.up_done, c.up_empty), if polls == 1 { (0, 1) } else { (1, 0) });
+        room.close();
+    }
+}
+
+#[test]
+fn what_does_not_fit_is_rejected() {
+    let mut room = cell(1, coordinator(), 9, 1);
+    room.submit(10_000, 0, node(1), &[0; 65], None);
+    room.submit(10_000, 0, MacAddr::BROADCAST, &[0; 5], None);
+    room.run_until(CYCLE_NS);
+    assert_eq!(
+        room.protocol::<Controller>(0).counters().rejected,
+        3,
+        "the ninth node, too long, a group"
+    );
+    room.close();
+}
+
+#[test]
+fn the_number_of_attempts_is_limited() {
+    let mut room = cell(
+        1,
+        CoordinatorConfig {
+            max_attempts: 3,
+            ..coordinator()
+        },
+        1,
+        1,
+    );
+    room.script(|_| Fate::DataLost);
+    room.run_until(CYCLE_NS);
+    let c = *room.protocol::<Controller>(0).counters();
+    assert_eq!((room.flights.len(), c.down_missed, c.up_missed), (3, 1, 1));
+    room.close();
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(100))]
+    /// Losses of data at random: with retries nearly all still arrive in time, exactly once each; and no two
+    /// frames are on the air at a time.
+    #[test]
+    fn losses(seed: u64, nodes in 1u32..=6, gap_us in prop_oneof![Just(0u64), 100u64..800]) {
+        let config = CoordinatorConfig { gap: US(gap_us), ..coordinator() };
+        let mut room = cell(seed, config, nodes, 10);
+        let mut dice = Dice::new(seed);
+        room.script(move |_| if dice.chance(100) { Fate::DataLost } else { Fate::Arrives });
+        room.run_until(10 * CYCLE_NS);
+        let (good, twice) = in_time(&room);
+        prop_assert_eq!(twice, 0);
+        prop_assert_eq!(good, nodes as usize * 20);
+        prop_assert_eq!(room.collisions().count(), 0);
+        room.close();
+    }
+
+    /// Everything at random: no law is broken, nothing is delivered twice, the counters add up.
+    #[test]
+    fn any_air(seed: u64, nodes in 1u32..=8) {
+        let mut room = cell(seed, coordinator(), nodes, 10);
+        room.delays.confirm_ns = 5_000..=200_000;
+        room.delays.indicate_ns = 0..=200_000;
+        room.delays.timer_ns = 0..=100_000;
+        let mut dice = Dice::new(seed);
+        room.script(move |_| match dice.within(0..=19) {
+            0..=11 => Fate::Arrives,
+            12..=14 => Fate::DataLost,
+            15 => Fate::AckLost,
+            16..=17 => Fate::ConfirmLost,
+            18 => Fate::Reset,
+            _ => Fate::Refused(radio::Refusal::QueueFull),
+        });
+        room.run_until(11 * CYCLE_NS);
+        prop_assert_eq!(in_time(&room).1, 0);
+        let c = *room.protocol::<Controller>(0).counters();
+        prop_assert_eq!(c.exchanges, 10 * u64::from(nodes));
+        prop_assert_eq!(c.down_done + c.down_missed, c.exchanges);
+        prop_assert_eq!(c.up_done + c.up_empty + c.up_missed, c.exchanges);
+        room.close();
+    }
+}

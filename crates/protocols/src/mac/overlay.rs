@@ -1,0 +1,193 @@
+//! What overlays that hold requests share: the protocol above with its held requests ([`Above`]), and channel
+//! access parameters to be set at the start ([`AccessSetting`]).
+//!
+//! An overlay handles an event in three steps: it takes what is its own (confirms of its launches, its timer) or
+//! tells the protocol above; it launches what may go; it pays the confirms that it owes, which may bring new
+//! requests, so the last two steps repeat until nothing is owed, [`MAX_PAID`] times at most.
+
+use frame::EdcaParams;
+use radio::{
+    AdapterId, Attribute, AttributeName, Event, Instant, Msdu, Pending, Protocol, Queue, Radio, SetAnswer,
+    Token, TxHow,
+};
+
+/// Confirms that an overlay pays in answer to one event. What is left is paid at a timer, at once.
+pub const MAX_PAID: usize = radio::checked::MAX_ACTIONS;
+
+/// Requests that an overlay holds if nothing else is said.
+pub const DEFAULT_HELD: usize = 16;
+
+/// Octets of the longest frame that an overlay holds if nothing else is said: a QoS data frame with 1,500 octets
+/// of payload fits.
+pub const DEFAULT_HELD_OCTETS: usize = 1_600;
+
+/// The protocol above an overlay, and the requests that it has made: up to `N` with frames of up to `L` octets;
+/// others are refused.
+#[derive(Clone, Debug)]
+pub struct Above<P, const N: usize, const L: usize> {
+    protocol: P,
+    /// Its requests.
+    pub held: Pending<N, L>,
+}
+
+impl<P: Protocol, const N: usize, const L: usize> Above<P, N, L> {
+    /// Nothing held yet.
+    pub fn new(protocol: P) -> Self {
+        Above {
+            protocol,
+            held: Pending::default(),
+        }
+    }
+
+    /// The protocol.
+    pub fn protocol(&self) -> &P {
+        &self.protocol
+    }
+
+    /// Tells it an event. Its requests are held; everything else that it does goes to `radio`.
+    pub fn tell(&mut self, now: Instant, event: Event<'_>, radio: &mut dyn Radio) {
+        let mut desk = Desk {
+            now,
+            held: &mut self.held,
+            radio,
+        };
+        self.protocol.handle(now, event, &mut desk);
+    }
+
+    /// Tells it the timer if its deadline has passed.
+    pub fn timer(&mut self, now: Instant, radio: &mut dyn Radio) {
+        if self.protocol.deadline().is_some_and(|t| t <= now) {
+            self.tell(now, Event::Timer, radio);
+        }
+    }
+
+    /// Tells it one confirm that is owed; false if there is none.
+    pub fn pay(&mut self, now: Instant, radio: &mut dyn Radio) -> bool {
+        let owed = self.held.next_owed();
+        if let Some(confirm) = owed {
+            self.tell(now, Event::Confirm(confirm), radio);
+        }
+        owed.is_some()
+    }
+
+    /// Its deadline; at once if confirms are still owed.
+    pub fn deadline(&self) -> Option<Instant> {
+        if self.held.owes() {
+            return Some(Instant::ZERO);
+        }
+        self.protocol.deadline()
+    }
+}
+
+/// The radio of the protocol above.
+struct Desk<'a, const N: usize, const L: usize> {
+    now: Instant,
+    held: &'a mut Pending<N, L>,
+    radio: &'a mut dyn Radio,
+}
+
+impl<const N: usize, const L: usize> Radio for Desk<'_, N, L> {
+    fn token(&mut self) -> Token {
+        self.radio.token()
+    }
+
+    fn request(&mut self, token: Token, frame: &[u8], how: &TxHow) {
+        self.held.hold(self.now, token, frame, how);
+    }
+
+    fn set(&mut self, token: Token, adapter: AdapterId, attribute: Attribute) {
+        self.radio.set(token, adapter, attribute);
+    }
+
+    fn get(&self, adapter: AdapterId, name: AttributeName) -> Option<Attribute> {
+        self.radio.get(adapter, name)
+    }
+
+    fn abort(&mut self, token: Token) {
+        self.held.abort(token, self.radio);
+    }
+
+    fn deliver(&mut self, msdu: Msdu<'_>) {
+        self.radio.deliver(msdu);
+    }
+}
+
+/// Channel access parameters of one queue of one adapter.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Access {
+    /// Which adapter.
+    pub adapter: AdapterId,
+    /// Which queue.
+    pub queue: Queue,
+    /// AIFSN and contention window.
+    pub params: EdcaParams,
+}
+
+impl Access {
+    /// No backoff: AIFSN `aifsn` and a contention window of 0, on the first adapter.
+    ///
+    /// This is for protocols that make sure themselves that one node sends at a time. With the usual window a
+    /// frame that finds the medium busy, or that follows another frame of its node closely, waits for up to 15
+    /// slots, which is as long as a whole slot of a TDMA schedule. With a window of 0 it goes as soon as the
+    /// medium has been idle for AIFS. AIFSN 2 makes that DIFS and is what stations may use; 1 (PIFS) is for
+    /// access points (IEEE 802.11-2016, 9.4.2.29).
+    pub const fn without_backoff(queue: Queue, aifsn: u8) -> Access {
+        Access {
+            adapter: AdapterId::FIRST,
+            queue,
+            params: EdcaParams {
+                aifsn,
+                cw_min: 0,
+                cw_max: 0,
+                txop_us: 0,
+            },
+        }
+    }
+}
+
+/// Sets [`Access`] parameters at the start and remembers whether the host took them.
+#[derive(Clone, Debug, Default)]
+pub struct AccessSetting {
+    wanted: Option<Access>,
+    token: Option<Token>,
+    taken: Option<bool>,
+}
+
+impl AccessSetting {
+    /// To be set at the start; `None`: nothing.
+    pub const fn new(wanted: Option<Access>) -> AccessSetting {
+        AccessSetting {
+            wanted,
+            token: None,
+            taken: None,
+        }
+    }
+
+    /// Asks the host. To be called at the start.
+    pub fn start(&mut self, radio: &mut dyn Radio) {
+        if let Some(access) = self.wanted {
+            let token = radio.token();
+            self.token = Some(token);
+            radio.set(
+                token,
+                access.adapter,
+                Attribute::Edca(access.queue, access.params),
+            );
+        }
+    }
+
+    /// True if this answer is to what [`AccessSetting::start`] asked.
+    pub fn is_answered_by(&mut self, answer: &SetAnswer) -> bool {
+        let mine = self.token == Some(answer.token);
+        if mine {
+            self.token = None;
+            self.taken = Some(answer.result.is_ok());
+        }
+        mine
+    }
+
+    /// Whether the host took the parameters; `None` if it has not answered, or nothing was to be set.
+    pub fn taken(&self) -> Option<bool> {
+        self.taken
+    }
+}
