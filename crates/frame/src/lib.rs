@@ -47,6 +47,7 @@ pub mod mgmt;
 pub mod phy;
 pub mod radiotap;
 pub mod rate;
+pub mod response;
 mod wire;
 
 pub use addr::MacAddr;
@@ -55,5 +56,6 @@ pub use any::Frame;
 pub use edca::{AccessCategory, EdcaParams, edca_default, edca_default_ap};
 pub use error::{EmitError, ParseError};
 pub use phy::{Band, Phy};
-pub use rate::{GuardInterval, Rate, RateSet, Width, response_rate};
+pub use rate::{GuardInterval, Rate, Width};
+pub use response::{RateSet, response_rate};
 pub use wire::Wire;

@@ -1,7 +1,8 @@
 //! Timing of the PHYs: slot, SIFS and what follows from them.
 
 use crate::airtime::ppdu_us;
-use crate::rate::{Rate, RateSet, response_rate};
+use crate::rate::Rate;
+use crate::response::{RateSet, response_rate};
 
 /// Frequency band. At 2.4 GHz every OFDM and HT PPDU is followed by 6 us of silence, the signal extension
 /// (IEEE 802.11-2016, 18.3.2.4 and 19.3.2), which counts as part of its duration.

@@ -4,7 +4,8 @@ use core::fmt;
 
 use crate::element::{ElementType, body, start};
 use crate::error::{EmitError, ParseError};
-use crate::rate::{DsssRate, OfdmRate, Preamble, Rate, RateSet};
+use crate::rate::{DsssRate, OfdmRate, Preamble, Rate};
+use crate::response::RateSet;
 use crate::wire::Wire;
 
 /// Set in the octet of a rate that belongs to the BSSBasicRateSet.
