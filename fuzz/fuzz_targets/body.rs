@@ -1,0 +1,6 @@
+#![no_main]
+
+#[path = "../../crates/frame/tests/shared/mod.rs"]
+mod shared;
+
+libfuzzer_sys::fuzz_target!(|octets: &[u8]| shared::try_body(octets));
