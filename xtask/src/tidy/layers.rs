@@ -10,7 +10,7 @@ const LAYERS: &[&[&str]] = &[
     &["radio"],
     &["protocols", "sim", "linux"],
     &["lab"],
-    &["cli"],
+    &["cli", "examples"],
 ];
 /// Rooms that look at the tree from outside: they use no other room, and none uses them.
 const OUTSIDE: &[&str] = &["xtask"];

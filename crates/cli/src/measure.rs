@@ -1,0 +1,147 @@
+//! `sdmac measure`: what this computer is like, as a table and as a profile for the simulator.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use lab::measure::host::{Condition, SAMPLES_FOR_P999, computer, profile, rows};
+use linux::host::{Load, Measurement, Plan, measure};
+use serde_json::json;
+use sim::host::Profile;
+
+use crate::ui::{Failure, Ui};
+
+/// Measure this computer: timers, the way of a frame into and out of the kernel, wake-ups, idle and under load
+///
+/// No Wi-Fi is needed. The result is a table, and a host profile for `sdmac qualify --host` and for scenarios. Without
+/// root some parts are left out; the command says which, why, and what to do.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:
+  sdmac measure --host
+  sdmac measure --host --quick --json
+  sudo sdmac measure --host --samples 10000 --profile-of io --out io.toml
+  sdmac qualify --nodes 8 --cycle 4ms --payload 50 --miss 1e-4 --host host.toml")]
+pub struct Args {
+    /// Measure this computer (the only thing there is to measure so far)
+    #[arg(long, required = true)]
+    host: bool,
+    /// Samples of each series: 1 to 1000000. 400 carry a p99, 10000 a p99.9
+    #[arg(long, default_value_t = Plan::default().samples)]
+    samples: usize,
+    /// Mean time between two samples in us: 100 to 1000000
+    #[arg(long, default_value_t = 1000)]
+    period_us: u32,
+    /// Loads: idle, cpu, io, network
+    #[arg(long, value_delimiter = ',', default_value = "idle,cpu,io,network", value_parser = load)]
+    loads: Vec<Load>,
+    /// A few samples only: shows that it works, too little for percentiles
+    #[arg(long)]
+    quick: bool,
+    /// The load that the profile describes
+    #[arg(long, default_value = "idle", value_parser = load)]
+    profile_of: Load,
+    /// Describe ordinary scheduling, even where SCHED_FIFO was measured
+    #[arg(long)]
+    no_realtime: bool,
+    /// Profile that says what cannot be measured here: the adapter and its driver. A name or a file
+    #[arg(long, default_value = "table5")]
+    base: String,
+    /// Where to write the profile
+    #[arg(long, default_value = "host.toml")]
+    out: PathBuf,
+}
+
+fn load(text: &str) -> Result<Load, String> {
+    let names = || Load::ALL.map(Load::name).join(", ");
+    Load::ALL.into_iter().find(|l| l.name() == text).ok_or_else(|| format!("the loads are {}", names()))
+}
+
+/// Runs the command.
+pub fn main(args: &Args, ui: &Ui) -> Result<ExitCode, Failure> {
+    let base = Profile::open(&args.base).map_err(Failure::input)?;
+    writable(&args.out)?;
+    let mut loads = args.loads.clone();
+    if !loads.contains(&args.profile_of) {
+        loads.push(args.profile_of);
+    }
+    let mut plan = if args.quick { Plan::quick() } else { Plan { samples: args.samples, ..Plan::default() } };
+    plan.period_us = args.period_us;
+    plan.loads = loads;
+    plan.budget = plan.budget.max(plan.duration() * 4);
+    let bar = ui.progress("measuring", 1_000);
+    let step = |done: usize, total: usize, _: &str| bar.set((done * 1_000 / total.max(1)) as u64);
+    let measurement = measure(&plan, &step, ui.stop()).map_err(Failure::input)?;
+    bar.finish();
+    let condition = condition(args, &measurement);
+    let written = match condition.and_then(|c| profile(&measurement, c, &base)) {
+        Some(p) => {
+            let name = args.out.display();
+            std::fs::write(&args.out, p.to_toml())
+                .map_err(|e| Failure::on_the_way(format!("{name}: the profile cannot be written ({e})")))?;
+            Some(p)
+        }
+        None => None,
+    };
+    ui.say(table(&measurement))?;
+    match (&written, condition) {
+        (Some(p), Some(c)) => ui.say(format!("{}: profile {} ({})", args.out.display(), p.name, c.name()))?,
+        _ => ui.say("No profile was written: nothing was measured that it could hold.")?,
+    }
+    ui.answer(&json!({
+        "computer": computer(&measurement.environment),
+        "profile": written.as_ref().map(|_| args.out.display().to_string()),
+        "rows": rows(&measurement),
+        "left_out": measurement.left_out.iter().map(|l| json!({
+            "part": l.part.to_string(), "why": l.why, "missing": l.missing, "remedy": l.remedy,
+        })).collect::<Vec<_>>(),
+    }))?;
+    Ok(ui.exit_code())
+}
+
+/// The condition to describe: with SCHED_FIFO where that was measured.
+fn condition(args: &Args, m: &Measurement) -> Option<Condition> {
+    let all = Condition::measured(m);
+    let wanted = |realtime| Condition { load: args.profile_of, realtime };
+    [!args.no_realtime, false].map(wanted).into_iter().find(|c| all.contains(c))
+}
+
+/// Fails before half a minute of measuring, not after it.
+fn writable(path: &Path) -> Result<(), Failure> {
+    let existed = path.exists();
+    let opened = std::fs::OpenOptions::new().append(true).create(true).open(path);
+    opened.map_err(|e| {
+        Failure::input(format!("{}: cannot be written ({e}); name another file with --out", path.display()))
+    })?;
+    if !existed {
+        let _ = std::fs::remove_file(path);
+    }
+    Ok(())
+}
+
+fn table(m: &Measurement) -> String {
+    let mut t = format!("{}\n\n", computer(&m.environment));
+    let _ = writeln!(t, "{:15} {:8} {:5} {:>8}  {:>9} {:>9} {:>9} {:>9} {:>9}  us",
+        "what", "load", "sched", "samples", "min", "p50", "p99", "p99.9", "max");
+    let rows = rows(m);
+    for r in &rows {
+        let p999 = r.p999_us.map_or("-".into(), |us| format!("{us:.1}"));
+        let _ = writeln!(t, "{:15} {:8} {:5} {:>8}  {:>9.1} {:>9.1} {:>9.1} {p999:>9} {:>9.1}{}",
+            r.what, r.load, if r.realtime { "fifo" } else { "other" }, r.samples,
+            r.min_us, r.p50_us, r.p99_us, r.max_us, if r.interrupted { "  cut short" } else { "" });
+    }
+    for l in &m.left_out {
+        let _ = writeln!(t, "left out: {}: {}; {}", l.part, l.why.trim_end_matches('.'), l.remedy);
+    }
+    for report in &m.load_reports {
+        if let Some(why) = &report.failed {
+            let _ = writeln!(t, "the {} load failed: {why}", report.load.name());
+        }
+    }
+    if m.environment.load_average_percent.is_some_and(|l| l > 50) {
+        let _ = writeln!(t, "note: other programs were busy when this began, so idle was not idle");
+    }
+    if rows.iter().any(|r| r.samples < SAMPLES_FOR_P999) {
+        let _ = writeln!(t, "note: fewer than {SAMPLES_FOR_P999} samples carry no p99.9; ask for more with --samples");
+    }
+    t
+}

@@ -1,0 +1,236 @@
+//! Samples of this computer become a host profile that the simulator takes, and a table for people.
+//!
+//! What a computer without a Wi-Fi adapter can tell replaces what a base profile says; the rest is carried over and
+//! marked as assumed. `packet.send` is the way in (t1 to t4) as a whole; `packet.receive` stands for the hand-over of
+//! an outcome to a blocked caller (t8 to t9), because both are a wake-up from the kernel; timers are timers.
+
+use crate::stats::Sorted;
+use linux::host::{Environment, Load, Measurement, Mechanism, Series, SeriesKind};
+use sim::host::profile::{Basis, Component, Source};
+use sim::host::Profile;
+use std::fmt::Write as _;
+
+/// Which of the measured conditions a profile describes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Condition {
+    /// The load beside.
+    pub load: Load,
+    /// With SCHED_FIFO and locked memory.
+    pub realtime: bool,
+}
+
+/// Samples of a series below which a percentile is a guess: 10 beyond p99.9.
+pub const SAMPLES_FOR_P999: usize = 10_000;
+
+impl Condition {
+    /// The series of `what` in this condition, if it was measured.
+    fn series<'a>(&self, m: &'a Measurement, what: SeriesKind) -> Option<&'a Series> {
+        let mine = |s: &&Series| s.what == what && s.load == self.load && s.realtime == self.realtime;
+        m.results.iter().find(mine).filter(|s| !s.samples_ns.is_empty())
+    }
+
+    /// Conditions that have samples, in the order of measurement.
+    pub fn measured(m: &Measurement) -> Vec<Condition> {
+        let mut all: Vec<Condition> = Vec::new();
+        for s in m.results.iter().filter(|s| !s.samples_ns.is_empty()) {
+            let c = Condition { load: s.load, realtime: s.realtime };
+            if !all.contains(&c) {
+                all.push(c);
+            }
+        }
+        all
+    }
+
+    /// `idle`, `io, SCHED_FIFO`.
+    pub fn name(&self) -> String {
+        format!("{}{}", self.load.name(), if self.realtime { ", SCHED_FIFO" } else { "" })
+    }
+}
+
+/// The profile of this computer in one condition: what was measured replaces `base`, the rest of `base` is kept as
+/// assumed. `None` if nothing was measured in that condition.
+pub fn profile(m: &Measurement, condition: Condition, base: &Profile) -> Option<Profile> {
+    let measured = |what| {
+        let mut samples = condition.series(m, what)?.samples_ns.clone();
+        Component::measured(&mut samples)
+    };
+    let send = measured(SeriesKind::PacketSend);
+    let receive = measured(SeriesKind::PacketReceive).or_else(|| measured(SeriesKind::WakeEventfd));
+    let timer = |mechanism| measured(SeriesKind::Timer(mechanism));
+    let timers = [Mechanism::Sleep, Mechanism::Timerfd, Mechanism::Spin].map(timer);
+    if send.is_none() && receive.is_none() && timers.iter().all(Option::is_none) {
+        return None;
+    }
+    let mut p = base.clone();
+    assume_all(&mut p);
+    p.name = format!("measured-{}{}", condition.load.name(), if condition.realtime { "-fifo" } else { "" });
+    p.provenance = provenance(m, condition, base);
+    if let Some(total) = send {
+        share_out(&mut p, base);
+        p.request.total = Some(total);
+        p.request.total_sd_us = None;
+        // the two ways of one frame were measured together
+        p.correlation.request_confirm = correlation(m, condition).unwrap_or(0.0);
+    }
+    if let Some(api) = receive {
+        for path in [&mut p.confirm.acked, &mut p.confirm.timeout, &mut p.confirm.ack_corrupt] {
+            path.api = api.clone();
+            path.total_sd_us = None;
+        }
+    }
+    let [sleep, timerfd, spin] = timers;
+    for (place, found) in [(&mut p.timer.sleep, sleep), (&mut p.timer.timerfd, timerfd), (&mut p.timer.spin, spin)]
+    {
+        if let Some(found) = found {
+            *place = found;
+        }
+    }
+    Some(p)
+}
+
+/// Marks everything as assumed: it was measured on another computer, if at all.
+fn assume_all(p: &mut Profile) {
+    let mut mark = |c: &mut Component| c.basis = Basis::Assumed;
+    for c in p.request.total.iter_mut() {
+        mark(c);
+    }
+    for c in [&mut p.request.api, &mut p.request.driver_independent, &mut p.request.driver_dependent] {
+        mark(c);
+    }
+    for path in [&mut p.confirm.acked, &mut p.confirm.timeout, &mut p.confirm.ack_corrupt] {
+        path.total.iter_mut().for_each(&mut mark);
+        for c in [&mut path.isr, &mut path.driver_dependent, &mut path.driver_independent, &mut path.api] {
+            mark(c);
+        }
+    }
+    for c in [&mut p.hardware.acked, &mut p.hardware.timeout] {
+        mark(c);
+    }
+    for c in [&mut p.timer.sleep, &mut p.timer.timerfd, &mut p.timer.spin] {
+        mark(c);
+    }
+}
+
+/// Mean of a component in us, where it has one of its own.
+fn mean_us(c: &Component) -> Option<f64> {
+    match &c.source {
+        Source::Constant(us) => Some(*us),
+        Source::Statistics(s) => Some(s.mean_us),
+        Source::Share(share) => Some(*share),
+        Source::Knots(_) | Source::AckedPlus(_) => None,
+    }
+}
+
+/// Turns the parts of the request path into shares of the whole, in the proportions of the base profile.
+fn share_out(p: &mut Profile, base: &Profile) {
+    let parts = [&base.request.api, &base.request.driver_independent, &base.request.driver_dependent];
+    let means = parts.map(|c| mean_us(c).unwrap_or(1.0).max(0.0));
+    let sum: f64 = means.iter().sum();
+    let shares = if sum > 0.0 { means.map(|m| m / sum) } else { [1.0 / 3.0; 3] };
+    let places =
+        [&mut p.request.api, &mut p.request.driver_independent, &mut p.request.driver_dependent];
+    for (place, share) in places.into_iter().zip(shares) {
+        *place = Component { basis: Basis::Assumed, source: Source::Share(share) };
+    }
+}
+
+/// Pearson correlation of the way in and the way out of the same frames, within what a profile can hold.
+fn correlation(m: &Measurement, condition: Condition) -> Option<f64> {
+    let a = &condition.series(m, SeriesKind::PacketSend)?.samples_ns;
+    let b = &condition.series(m, SeriesKind::PacketReceive)?.samples_ns;
+    let n = a.len().min(b.len());
+    if n < 30 {
+        return None;
+    }
+    let mean = |x: &[u64]| x[..n].iter().map(|v| *v as f64).sum::<f64>() / n as f64;
+    let (ma, mb) = (mean(a), mean(b));
+    let (mut ab, mut aa, mut bb) = (0.0, 0.0, 0.0);
+    for (x, y) in a.iter().zip(b).take(n) {
+        let (dx, dy) = (*x as f64 - ma, *y as f64 - mb);
+        ab += dx * dy;
+        aa += dx * dx;
+        bb += dy * dy;
+    }
+    let r = ab / (aa * bb).sqrt();
+    r.is_finite().then_some((r * 1e3).round().clamp(0.0, 900.0) / 1e3)
+}
+
+fn provenance(m: &Measurement, condition: Condition, base: &Profile) -> String {
+    let mut text = String::new();
+    let samples = m.results.iter().map(|s| s.samples_ns.len()).max().unwrap_or(0);
+    let _ = writeln!(text, "Measured with `sdmac measure --host`: {}, up to {samples} samples a series.", condition.name());
+    let _ = writeln!(text, "{}", computer(&m.environment));
+    if let Some(path) = &m.packet_path {
+        let _ = writeln!(text, "Frames over {path:?}: request.total is the send call, confirm.*.api the way from the kernel to the reader.");
+    }
+    for report in &m.load_reports {
+        if let Some(why) = &report.failed {
+            let _ = writeln!(text, "The {} load failed: {why}.", report.load.name());
+        }
+    }
+    for l in &m.left_out {
+        let _ = writeln!(text, "Left out: {}: {}.", l.part, l.why.trim_end_matches('.'));
+    }
+    let _ = writeln!(text, "Assumed, as nothing here can measure an adapter: everything else, from profile {}.", base.name);
+    text
+}
+
+/// One line about the computer.
+pub fn computer(e: &Environment) -> String {
+    let mut line = format!("{}, Linux {} ({:?})", e.cpu_model.as_deref().unwrap_or("unknown CPU"), e.kernel, e.preemption);
+    let _ = write!(line, ", {} CPUs", e.cpus_online);
+    if e.virtual_machine == Some(true) {
+        line.push_str(", a virtual machine");
+    }
+    if let Some(governor) = &e.governor {
+        let _ = write!(line, ", governor {governor}");
+    }
+    line
+}
+
+/// One line of the table: min, p50, p99, p99.9, max in us.
+#[derive(Clone, PartialEq, Debug, serde::Serialize)]
+pub struct Row {
+    /// What, such as `timer.sleep`.
+    pub what: &'static str,
+    /// Load beside.
+    pub load: &'static str,
+    /// With SCHED_FIFO and locked memory.
+    pub realtime: bool,
+    /// Number of samples.
+    pub samples: usize,
+    /// True if it was cut short.
+    pub interrupted: bool,
+    /// Smallest, us.
+    pub min_us: f64,
+    /// Median, us.
+    pub p50_us: f64,
+    /// us.
+    pub p99_us: f64,
+    /// us; absent if there are too few samples to tell.
+    pub p999_us: Option<f64>,
+    /// Largest, us.
+    pub max_us: f64,
+}
+
+/// The table of a measurement.
+pub fn rows(m: &Measurement) -> Vec<Row> {
+    let row = |s: &Series| {
+        let sorted = Sorted::new(s.samples_ns.clone());
+        let us = |ns: Option<u64>| ns.unwrap_or(0) as f64 / 1e3;
+        let quantile = |p| us(sorted.quantile(p));
+        Row {
+            what: s.what.name(),
+            load: s.load.name(),
+            realtime: s.realtime,
+            samples: sorted.len(),
+            interrupted: s.interrupted,
+            min_us: us(sorted.min()),
+            p50_us: quantile(0.5),
+            p99_us: quantile(0.99),
+            p999_us: (sorted.len() >= SAMPLES_FOR_P999).then(|| quantile(0.999)),
+            max_us: us(sorted.max()),
+        }
+    };
+    m.results.iter().filter(|s| !s.samples_ns.is_empty()).map(row).collect()
+}

@@ -1,0 +1,3 @@
+//! From measurements to profiles and tables: what `sdmac measure` writes.
+
+pub mod host;
