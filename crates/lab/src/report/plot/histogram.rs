@@ -123,7 +123,14 @@ impl Histogram {
             .bodies
             .iter()
             .flat_map(|b| b.bins.iter().map(|&c| share(b, c)));
-        let (y, width) = scales(&y_axis, shares.chain(along(&self.marks, false)), true, HEIGHT);
+        // room for the labels of upright marks
+        let room = if self.marks.iter().any(|m| m.upright) {
+            1.12
+        } else {
+            1.0
+        };
+        let shares = shares.map(|s| s * room).chain(along(&self.marks, false));
+        let (y, width) = scales(&y_axis, shares, true, HEIGHT);
         let count = self.bodies.first().map_or(1, |b| b.bins.len());
         let edge = |i: usize| self.first + self.width * i as f64;
         let ends = [edge(0), edge(count)];
