@@ -298,7 +298,7 @@ pub(super) fn nice_step(rough: f64) -> f64 {
 }
 
 /// A number with so many decimals and thin spaces between thousands.
-fn grouped(x: f64, decimals: usize) -> String {
+pub(super) fn grouped(x: f64, decimals: usize) -> String {
     let text = format!("{x:.decimals$}");
     let (sign, text) = match text.strip_prefix('-') {
         Some(rest) if rest.bytes().any(|b| b.is_ascii_digit() && b != b'0') => ("−", rest),
