@@ -137,7 +137,7 @@ impl Canvas {
         let label = with_factor(axis, scale);
         let label = fit(&label, TICK_SIZE, 1.08 * self.width);
         self.svg
-            .text(self.left + self.width / 2.0, bottom + 37.0, "mid", &label);
+            .text(self.left + self.width / 2.0, bottom + 35.0, "mid", &label);
     }
 
     /// Grid, ticks and label of the vertical axis.
@@ -166,46 +166,59 @@ impl Canvas {
         self.svg.line((left, bottom), (left + self.width, bottom), "axis");
     }
 
-    /// Lines of the marks that lie in sight, with labels that keep clear of each other and of the edges.
+    /// Lines of the marks that lie in sight, with labels that keep clear of each other, of upright lines and of the
+    /// edges.
     pub(super) fn marks(&mut self, marks: &[Mark], x: Option<&Scale>, y: Option<&Scale>) {
         // boxes of the labels so far: left, right, base line
         let mut taken: Vec<(f64, f64, f64)> = Vec::new();
+        let mut upright_lines: Vec<f64> = Vec::new();
         let (left, right) = (self.left, self.left + self.width);
-        for mark in marks {
-            let label = fit(&mark.label, TICK_SIZE, self.width * 0.9);
-            let width = text_width(&label, TICK_SIZE);
+        let in_order = marks
+            .iter()
+            .filter(|m| m.upright)
+            .chain(marks.iter().filter(|m| !m.upright));
+        for mark in in_order {
             let scale = if mark.upright { x } else { y };
             let Some(scale) = scale.filter(|s| drawable(mark.at) && s.holds(mark.at)) else {
                 continue;
             };
-            let (from, mut base) = if mark.upright {
+            let label = fit(&mark.label, 1.05 * TICK_SIZE, self.width * 0.8);
+            // bold
+            let width = 1.05 * text_width(&label, TICK_SIZE);
+            let (from, to, mut base, anchor);
+            if mark.upright {
                 let at = self.x(scale, mark.at);
                 self.svg
                     .line((at, self.top), (at, self.top + self.height), "mark");
+                upright_lines.push(at);
+                base = self.top + 13.0;
                 // right of the line if there is room
-                let from = if at + 6.0 + width < right {
-                    at + 6.0
+                (from, to, anchor) = if at + 6.0 + width < right {
+                    (at + 6.0, at + 6.0 + width, "mark")
                 } else {
-                    (at - 6.0 - width).max(left)
+                    (at - 6.0 - width, at - 6.0, "mark far")
                 };
-                (from, self.top + 13.0)
             } else {
                 let at = self.y(scale, mark.at);
                 self.svg.line((left, at), (right, at), "mark");
-                let above = at - 5.0;
-                (
-                    right - width - 4.0,
-                    if above - 10.0 < self.top { at + 14.0 } else { above },
-                )
-            };
+                base = if at - 16.0 < self.top { at + 14.0 } else { at - 5.0 };
+                // at the right edge, or left of the upright line that is in the way
+                let in_the_way = upright_lines
+                    .iter()
+                    .copied()
+                    .filter(|l| right - width - 10.0 < *l && *l - width > left);
+                to = in_the_way.fold(right, f64::min) - 5.0;
+                (from, anchor) = (to - width, "mark far");
+            }
             while taken
                 .iter()
-                .any(|t| from < t.1 && t.0 < from + width && (base - t.2).abs() < 14.0)
+                .any(|t| from < t.1 && t.0 < to && (base - t.2).abs() < 14.0)
             {
                 base += 15.0;
             }
-            taken.push((from, from + width, base));
-            self.svg.text(from, base, "mark", &label);
+            taken.push((from, to, base));
+            self.svg
+                .text(if anchor == "mark" { from } else { to }, base, anchor, &label);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::super::scale::{Along, Axis, Scale, nice_step, significant};
+use super::super::scale::{Along, Axis, Scale, grouped, nice_step, significant};
 use super::super::svg::num;
 use super::canvas::{Canvas, Margins, Swatch, colour, scales};
 use super::{Mark, along, quantity, unit};
@@ -123,7 +123,14 @@ impl Histogram {
             .bodies
             .iter()
             .flat_map(|b| b.bins.iter().map(|&c| share(b, c)));
-        let (y, width) = scales(&y_axis, shares.chain(along(&self.marks, false)), true, HEIGHT);
+        // room for the labels of upright marks
+        let room = if self.marks.iter().any(|m| m.upright) {
+            1.12
+        } else {
+            1.0
+        };
+        let shares = shares.map(|s| s * room).chain(along(&self.marks, false));
+        let (y, width) = scales(&y_axis, shares, true, HEIGHT);
         let count = self.bodies.first().map_or(1, |b| b.bins.len());
         let edge = |i: usize| self.first + self.width * i as f64;
         let ends = [edge(0), edge(count)];
@@ -186,24 +193,20 @@ impl Histogram {
             canvas.no_data();
         }
         for body in &self.bodies {
-            let name = if self.bodies.len() > 1 {
-                format!("{}: ", body.name)
-            } else {
-                String::new()
+            let name = match self.bodies.len() {
+                1 => String::new(),
+                _ => format!("{}: ", body.name),
             };
-            let unit = unit(&self.x);
-            if body.above > 0 {
-                let (n, from, max) = (body.above, significant(edge(count)), significant(body.max));
+            let (unit, count_of) = (unit(&self.x), |n: u64| grouped(n as f64, 0));
+            let sides = [
+                (body.below, "below", edge(0), "smallest", body.min),
+                (body.above, "above", edge(count), "largest", body.max),
+            ];
+            for (n, side, end, most, value) in sides.into_iter().filter(|s| s.0 > 0) {
+                let (end, value) = (significant(end), significant(value));
+                let (n, total) = (count_of(n), count_of(body.total));
                 canvas.note(&format!(
-                    "{name}{n} of {} samples above {from}{unit} not drawn, the largest {max}{unit}",
-                    body.total
-                ));
-            }
-            if body.below > 0 {
-                let (n, to, min) = (body.below, significant(edge(0)), significant(body.min));
-                canvas.note(&format!(
-                    "{name}{n} of {} samples below {to}{unit} not drawn, the smallest {min}{unit}",
-                    body.total
+                    "{name}{n} of {total} samples {side} {end}{unit} not drawn, the {most} {value}{unit}"
                 ));
             }
         }

@@ -87,6 +87,7 @@ impl Stack {
         };
         let mut canvas = Canvas::new(title, &legend, &margins);
         canvas.x_axis(&x, &self.x);
+        let mut ends_of_rows = Vec::new();
         for (r, row) in self.rows.iter().enumerate() {
             // the first label of a mark needs the strip above the rows
             let top = canvas.top + 20.0 + ROW * r as f64 + 4.0;
@@ -119,13 +120,14 @@ impl Stack {
                 }
                 from += value;
             }
-            let end = canvas.x(&x, from) + 6.0;
-            canvas
-                .svg
-                .text(end, top + thick / 2.0 + 4.0, "note", &significant(total(row)));
+            ends_of_rows.push((canvas.x(&x, from) + 6.0, top + thick / 2.0 + 4.0, total(row)));
         }
         canvas.frame();
         canvas.marks(&self.marks, Some(&x), None);
+        // over the lines of the marks
+        for (at, base, total) in ends_of_rows {
+            canvas.svg.text(at, base, "note", &significant(total));
+        }
         if self.rows.is_empty() {
             canvas.no_data();
         }
