@@ -5,7 +5,7 @@ use core::fmt;
 use crate::error::{EmitError, ParseError};
 use crate::wire::{Reader, Wire, Writer};
 
-/// DSAP and SSAP of SNAP and the control octet of unnumbered information (IEEE 802-2014, 9.4; ISO/IEC 8802-2).
+/// DSAP and SSAP of SNAP and the control octet of unnumbered information (IEEE 802-2014, clause 9).
 const LLC: [u8; 3] = [0xaa, 0xaa, 0x03];
 
 /// LLC and SNAP header with its payload: 8 octets and the rest of the body.

@@ -300,6 +300,12 @@ impl QosControl {
         QosControl((tid & 0xf) as u16 | (policy as u16) << 5)
     }
 
+    /// The same for a body of A-MSDU subframes.
+    #[must_use]
+    pub const fn with_amsdu(self) -> QosControl {
+        QosControl(self.0 | 0x80)
+    }
+
     /// Traffic identifier: 0 to 7 are user priorities, 8 to 15 traffic streams.
     pub const fn tid(self) -> u8 {
         (self.0 & 0xf) as u8
@@ -447,6 +453,7 @@ mod tests {
                 (6, policy, false, false)
             );
         }
+        assert!(QosControl::new(6, AckPolicy::Normal).with_amsdu().is_amsdu());
         assert!(QosControl(0x0090).is_amsdu() && QosControl(0x0010).eosp());
         assert_eq!(QosControl(0x2a00).upper(), 0x2a);
     }

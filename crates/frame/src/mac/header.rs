@@ -448,6 +448,10 @@ mod tests {
         m[2..4].copy_from_slice(&[0x01, 0xc0]);
         let h = Header::parse(&m).unwrap();
         assert_eq!((h.duration(), h.nav_us()), (0xc001, 0));
+        for (duration, nav_us) in [(32_767, 32_767), (32_768, 0)] {
+            set_duration(&mut m, duration).unwrap();
+            assert_eq!(Header::parse(&m).unwrap().nav_us(), nav_us);
+        }
     }
 
     #[test]
