@@ -370,7 +370,7 @@ fn table_v() {
     let claims = claims();
     let model = model("table5");
     let sets = [
-        ("a.", Campaign::new(&model, 41, 50, 4_000_000, |_| Outcome::Acked)),
+        ("a.", Campaign::new(&model, 41, 50, 3_000_000, |_| Outcome::Acked)),
         (
             "ld.",
             Campaign::new(&model, 42, 50, 1_000_000, |_| Outcome::Timeout),
@@ -414,11 +414,20 @@ fn table_v() {
     let total = judge_sum("0-52", ALL, [0.0; 3], |means| means.total_ns());
     let path = judge_sum("0-53", ALL, air, |means| means.total_ns());
 
-    judge(
-        &claims,
-        "0-57",
-        &row([("min", total["a.min"]), ("p99.99", total["a.p99.99"])]),
-    );
+    // The smallest of a sample depends on its size: as many draws as the paper has acked frames.
+    let mut rng = ChaCha8Rng::seed_from_u64(57);
+    let smallest = (0..12_091_189).map(|_| {
+        let request = model.sample_request(&mut rng, 50);
+        request.total_ns()
+            + model
+                .sample_confirm(&mut rng, request.load, Outcome::Acked)
+                .total_ns()
+    });
+    let range = [
+        ("min", smallest.min().unwrap() as f64 / 1e3),
+        ("p99.99", total["a.p99.99"]),
+    ];
+    judge(&claims, "0-57", &row(range));
     let difference = on_air["a.mean"] - on_air["ld.mean"];
     judge(
         &claims,
