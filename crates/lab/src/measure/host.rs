@@ -6,8 +6,7 @@
 
 use crate::stats::Sorted;
 use linux::host::{Environment, Load, Measurement, Mechanism, Series, SeriesKind};
-use sim::host::profile::{Basis, Component, Source};
-use sim::host::Profile;
+use sim::host::{Basis, Component, Profile, Source};
 use std::fmt::Write as _;
 
 /// Which of the measured conditions a profile describes.
@@ -33,7 +32,10 @@ impl Condition {
     pub fn measured(m: &Measurement) -> Vec<Condition> {
         let mut all: Vec<Condition> = Vec::new();
         for s in m.results.iter().filter(|s| !s.samples_ns.is_empty()) {
-            let c = Condition { load: s.load, realtime: s.realtime };
+            let c = Condition {
+                load: s.load,
+                realtime: s.realtime,
+            };
             if !all.contains(&c) {
                 all.push(c);
             }
@@ -43,7 +45,11 @@ impl Condition {
 
     /// `idle`, `io, SCHED_FIFO`.
     pub fn name(&self) -> String {
-        format!("{}{}", self.load.name(), if self.realtime { ", SCHED_FIFO" } else { "" })
+        format!(
+            "{}{}",
+            self.load.name(),
+            if self.realtime { ", SCHED_FIFO" } else { "" }
+        )
     }
 }
 
@@ -63,7 +69,11 @@ pub fn profile(m: &Measurement, condition: Condition, base: &Profile) -> Option<
     }
     let mut p = base.clone();
     assume_all(&mut p);
-    p.name = format!("measured-{}{}", condition.load.name(), if condition.realtime { "-fifo" } else { "" });
+    p.name = format!(
+        "measured-{}{}",
+        condition.load.name(),
+        if condition.realtime { "-fifo" } else { "" }
+    );
     p.provenance = provenance(m, condition, base);
     if let Some(total) = send {
         share_out(&mut p, base);
@@ -73,14 +83,21 @@ pub fn profile(m: &Measurement, condition: Condition, base: &Profile) -> Option<
         p.correlation.request_confirm = correlation(m, condition).unwrap_or(0.0);
     }
     if let Some(api) = receive {
-        for path in [&mut p.confirm.acked, &mut p.confirm.timeout, &mut p.confirm.ack_corrupt] {
+        for path in [
+            &mut p.confirm.acked,
+            &mut p.confirm.timeout,
+            &mut p.confirm.ack_corrupt,
+        ] {
             path.api = api.clone();
             path.total_sd_us = None;
         }
     }
     let [sleep, timerfd, spin] = timers;
-    for (place, found) in [(&mut p.timer.sleep, sleep), (&mut p.timer.timerfd, timerfd), (&mut p.timer.spin, spin)]
-    {
+    for (place, found) in [
+        (&mut p.timer.sleep, sleep),
+        (&mut p.timer.timerfd, timerfd),
+        (&mut p.timer.spin, spin),
+    ] {
         if let Some(found) = found {
             *place = found;
         }
@@ -94,12 +111,25 @@ fn assume_all(p: &mut Profile) {
     for c in p.request.total.iter_mut() {
         mark(c);
     }
-    for c in [&mut p.request.api, &mut p.request.driver_independent, &mut p.request.driver_dependent] {
+    for c in [
+        &mut p.request.api,
+        &mut p.request.driver_independent,
+        &mut p.request.driver_dependent,
+    ] {
         mark(c);
     }
-    for path in [&mut p.confirm.acked, &mut p.confirm.timeout, &mut p.confirm.ack_corrupt] {
+    for path in [
+        &mut p.confirm.acked,
+        &mut p.confirm.timeout,
+        &mut p.confirm.ack_corrupt,
+    ] {
         path.total.iter_mut().for_each(&mut mark);
-        for c in [&mut path.isr, &mut path.driver_dependent, &mut path.driver_independent, &mut path.api] {
+        for c in [
+            &mut path.isr,
+            &mut path.driver_dependent,
+            &mut path.driver_independent,
+            &mut path.api,
+        ] {
             mark(c);
         }
     }
@@ -123,14 +153,28 @@ fn mean_us(c: &Component) -> Option<f64> {
 
 /// Turns the parts of the request path into shares of the whole, in the proportions of the base profile.
 fn share_out(p: &mut Profile, base: &Profile) {
-    let parts = [&base.request.api, &base.request.driver_independent, &base.request.driver_dependent];
+    let parts = [
+        &base.request.api,
+        &base.request.driver_independent,
+        &base.request.driver_dependent,
+    ];
     let means = parts.map(|c| mean_us(c).unwrap_or(1.0).max(0.0));
     let sum: f64 = means.iter().sum();
-    let shares = if sum > 0.0 { means.map(|m| m / sum) } else { [1.0 / 3.0; 3] };
-    let places =
-        [&mut p.request.api, &mut p.request.driver_independent, &mut p.request.driver_dependent];
+    let shares = if sum > 0.0 {
+        means.map(|m| m / sum)
+    } else {
+        [1.0 / 3.0; 3]
+    };
+    let places = [
+        &mut p.request.api,
+        &mut p.request.driver_independent,
+        &mut p.request.driver_dependent,
+    ];
     for (place, share) in places.into_iter().zip(shares) {
-        *place = Component { basis: Basis::Assumed, source: Source::Share(share) };
+        *place = Component {
+            basis: Basis::Assumed,
+            source: Source::Share(share),
+        };
     }
 }
 
@@ -158,10 +202,17 @@ fn correlation(m: &Measurement, condition: Condition) -> Option<f64> {
 fn provenance(m: &Measurement, condition: Condition, base: &Profile) -> String {
     let mut text = String::new();
     let samples = m.results.iter().map(|s| s.samples_ns.len()).max().unwrap_or(0);
-    let _ = writeln!(text, "Measured with `sdmac measure --host`: {}, up to {samples} samples a series.", condition.name());
+    let _ = writeln!(
+        text,
+        "Measured with `sdmac measure --host`: {}, up to {samples} samples a series.",
+        condition.name()
+    );
     let _ = writeln!(text, "{}", computer(&m.environment));
     if let Some(path) = &m.packet_path {
-        let _ = writeln!(text, "Frames over {path:?}: request.total is the send call, confirm.*.api the way from the kernel to the reader.");
+        let _ = writeln!(
+            text,
+            "Frames over {path:?}: request.total is the send call, confirm.*.api the way from the kernel to the reader."
+        );
     }
     for report in &m.load_reports {
         if let Some(why) = &report.failed {
@@ -171,13 +222,22 @@ fn provenance(m: &Measurement, condition: Condition, base: &Profile) -> String {
     for l in &m.left_out {
         let _ = writeln!(text, "Left out: {}: {}.", l.part, l.why.trim_end_matches('.'));
     }
-    let _ = writeln!(text, "Assumed, as nothing here can measure an adapter: everything else, from profile {}.", base.name);
+    let _ = writeln!(
+        text,
+        "Assumed, as nothing here can measure an adapter: everything else, from profile {}.",
+        base.name
+    );
     text
 }
 
 /// One line about the computer.
 pub fn computer(e: &Environment) -> String {
-    let mut line = format!("{}, Linux {} ({:?})", e.cpu_model.as_deref().unwrap_or("unknown CPU"), e.kernel, e.preemption);
+    let mut line = format!(
+        "{}, Linux {} ({:?})",
+        e.cpu_model.as_deref().unwrap_or("unknown CPU"),
+        e.kernel,
+        e.preemption
+    );
     let _ = write!(line, ", {} CPUs", e.cpus_online);
     if e.virtual_machine == Some(true) {
         line.push_str(", a virtual machine");
@@ -232,5 +292,9 @@ pub fn rows(m: &Measurement) -> Vec<Row> {
             max_us: us(sorted.max()),
         }
     };
-    m.results.iter().filter(|s| !s.samples_ns.is_empty()).map(row).collect()
+    m.results
+        .iter()
+        .filter(|s| !s.samples_ns.is_empty())
+        .map(row)
+        .collect()
 }
