@@ -7,10 +7,9 @@
 //! | [`sink`] | innermost: receives, and remembers which of those one-shots arrived |
 //! | [`beacon`] | overlay: sends beacons, passes everything else through |
 //! | [`edf`] | overlay and polling pair: earliest deadline first over one-shots |
-//! | [`edf`] | overlay: earliest deadline first over one-shots |
-//! | [`sync`] | the time base of everything with slots |
 //! | [`tdma`] | overlay: a static schedule of slots over one-shots |
 //! | [`overlay`] | what overlays that hold requests share |
+//! | [`sync`] | the time base of everything with slots |
 //! | [`data`] | MSDUs in data frames: addresses, LLC/SNAP, sequence numbers, duplicates |
 //!
 //! A new overlay is a file (or folder) beside these: it owns an [`overlay::Above`], tells the protocol above what
