@@ -1,3 +1,4 @@
+//! A-MSDU, LLC/SNAP and FCS take any octets.
 #![no_main]
 
 #[path = "../../crates/frame/tests/shared/mod.rs"]

@@ -1,3 +1,4 @@
+//! Lists of elements and each of their kinds take any octets.
 #![no_main]
 
 #[path = "../../crates/frame/tests/shared/mod.rs"]

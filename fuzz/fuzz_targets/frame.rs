@@ -1,3 +1,4 @@
+//! Every frame kind takes any octets, and what was accepted is written back octet for octet.
 #![no_main]
 
 #[path = "../../crates/frame/tests/shared/mod.rs"]

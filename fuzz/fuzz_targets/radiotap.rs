@@ -1,3 +1,4 @@
+//! radiotap headers and packets take any octets.
 #![no_main]
 
 #[path = "../../crates/frame/tests/shared/mod.rs"]

@@ -53,7 +53,10 @@ pub struct Args {
 
 fn load(text: &str) -> Result<Load, String> {
     let names = || Load::ALL.map(Load::name).join(", ");
-    Load::ALL.into_iter().find(|l| l.name() == text).ok_or_else(|| format!("the loads are {}", names()))
+    Load::ALL
+        .into_iter()
+        .find(|l| l.name() == text)
+        .ok_or_else(|| format!("the loads are {}", names()))
 }
 
 /// Runs the command.
@@ -64,7 +67,14 @@ pub fn main(args: &Args, ui: &Ui) -> Result<ExitCode, Failure> {
     if !loads.contains(&args.profile_of) {
         loads.push(args.profile_of);
     }
-    let mut plan = if args.quick { Plan::quick() } else { Plan { samples: args.samples, ..Plan::default() } };
+    let mut plan = if args.quick {
+        Plan::quick()
+    } else {
+        Plan {
+            samples: args.samples,
+            ..Plan::default()
+        }
+    };
     plan.period_us = args.period_us;
     plan.loads = loads;
     plan.budget = plan.budget.max(plan.duration() * 4);
@@ -84,7 +94,12 @@ pub fn main(args: &Args, ui: &Ui) -> Result<ExitCode, Failure> {
     };
     ui.say(table(&measurement))?;
     match (&written, condition) {
-        (Some(p), Some(c)) => ui.say(format!("{}: profile {} ({})", args.out.display(), p.name, c.name()))?,
+        (Some(p), Some(c)) => ui.say(format!(
+            "{}: profile {} ({})",
+            args.out.display(),
+            p.name,
+            c.name()
+        ))?,
         _ => ui.say("No profile was written: nothing was measured that it could hold.")?,
     }
     ui.answer(&json!({
@@ -101,8 +116,14 @@ pub fn main(args: &Args, ui: &Ui) -> Result<ExitCode, Failure> {
 /// The condition to describe: with SCHED_FIFO where that was measured.
 fn condition(args: &Args, m: &Measurement) -> Option<Condition> {
     let all = Condition::measured(m);
-    let wanted = |realtime| Condition { load: args.profile_of, realtime };
-    [!args.no_realtime, false].map(wanted).into_iter().find(|c| all.contains(c))
+    let wanted = |realtime| Condition {
+        load: args.profile_of,
+        realtime,
+    };
+    [!args.no_realtime, false]
+        .map(wanted)
+        .into_iter()
+        .find(|c| all.contains(c))
 }
 
 /// Fails before half a minute of measuring, not after it.
@@ -110,7 +131,10 @@ fn writable(path: &Path) -> Result<(), Failure> {
     let existed = path.exists();
     let opened = std::fs::OpenOptions::new().append(true).create(true).open(path);
     opened.map_err(|e| {
-        Failure::input(format!("{}: cannot be written ({e}); name another file with --out", path.display()))
+        Failure::input(format!(
+            "{}: cannot be written ({e}); name another file with --out",
+            path.display()
+        ))
     })?;
     if !existed {
         let _ = std::fs::remove_file(path);
@@ -120,17 +144,36 @@ fn writable(path: &Path) -> Result<(), Failure> {
 
 fn table(m: &Measurement) -> String {
     let mut t = format!("{}\n\n", computer(&m.environment));
-    let _ = writeln!(t, "{:15} {:8} {:5} {:>8}  {:>9} {:>9} {:>9} {:>9} {:>9}  us",
-        "what", "load", "sched", "samples", "min", "p50", "p99", "p99.9", "max");
+    let _ = writeln!(
+        t,
+        "{:15} {:8} {:5} {:>8}  {:>9} {:>9} {:>9} {:>9} {:>9}  us",
+        "what", "load", "sched", "samples", "min", "p50", "p99", "p99.9", "max"
+    );
     let rows = rows(m);
     for r in &rows {
         let p999 = r.p999_us.map_or("-".into(), |us| format!("{us:.1}"));
-        let _ = writeln!(t, "{:15} {:8} {:5} {:>8}  {:>9.1} {:>9.1} {:>9.1} {p999:>9} {:>9.1}{}",
-            r.what, r.load, if r.realtime { "fifo" } else { "other" }, r.samples,
-            r.min_us, r.p50_us, r.p99_us, r.max_us, if r.interrupted { "  cut short" } else { "" });
+        let _ = writeln!(
+            t,
+            "{:15} {:8} {:5} {:>8}  {:>9.1} {:>9.1} {:>9.1} {p999:>9} {:>9.1}{}",
+            r.what,
+            r.load,
+            if r.realtime { "fifo" } else { "other" },
+            r.samples,
+            r.min_us,
+            r.p50_us,
+            r.p99_us,
+            r.max_us,
+            if r.interrupted { "  cut short" } else { "" }
+        );
     }
     for l in &m.left_out {
-        let _ = writeln!(t, "left out: {}: {}; {}", l.part, l.why.trim_end_matches('.'), l.remedy);
+        let _ = writeln!(
+            t,
+            "left out: {}: {}; {}",
+            l.part,
+            l.why.trim_end_matches('.'),
+            l.remedy
+        );
     }
     for report in &m.load_reports {
         if let Some(why) = &report.failed {
@@ -138,10 +181,16 @@ fn table(m: &Measurement) -> String {
         }
     }
     if m.environment.load_average_percent.is_some_and(|l| l > 50) {
-        let _ = writeln!(t, "note: other programs were busy when this began, so idle was not idle");
+        let _ = writeln!(
+            t,
+            "note: other programs were busy when this began, so idle was not idle"
+        );
     }
     if rows.iter().any(|r| r.samples < SAMPLES_FOR_P999) {
-        let _ = writeln!(t, "note: fewer than {SAMPLES_FOR_P999} samples carry no p99.9; ask for more with --samples");
+        let _ = writeln!(
+            t,
+            "note: fewer than {SAMPLES_FOR_P999} samples carry no p99.9; ask for more with --samples"
+        );
     }
     t
 }

@@ -160,11 +160,13 @@ fn share_out(p: &mut Profile, base: &Profile) {
     ];
     let means = parts.map(|c| mean_us(c).unwrap_or(1.0).max(0.0));
     let sum: f64 = means.iter().sum();
-    let shares = if sum > 0.0 {
-        means.map(|m| m / sum)
+    let round = |x: f64| (x * 1e4).round() / 1e4;
+    let [a, b] = if sum > 0.0 {
+        [round(means[0] / sum), round(means[1] / sum)]
     } else {
-        [1.0 / 3.0; 3]
+        [0.3333, 0.3333]
     };
+    let shares = [a, b, round(1.0 - a - b)];
     let places = [
         &mut p.request.api,
         &mut p.request.driver_independent,
@@ -211,7 +213,7 @@ fn provenance(m: &Measurement, condition: Condition, base: &Profile) -> String {
     if let Some(path) = &m.packet_path {
         let _ = writeln!(
             text,
-            "Frames over {path:?}: request.total is the send call, confirm.*.api the way from the kernel to the reader."
+            "Frames over {}: request.total is the send call, confirm.*.api the way from the kernel to the reader."
         );
     }
     for report in &m.load_reports {

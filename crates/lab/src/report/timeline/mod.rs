@@ -4,12 +4,14 @@
 //! order in which they were made. Everything is kept in memory up to a limit, because a slice may become known
 //! later than one that began after it; [`Timeline::write`] puts all in order of time.
 
+mod field;
 mod protobuf;
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
+use field::*;
 use protobuf::Message;
 
 /// A node of the trace.
@@ -368,42 +370,6 @@ struct Step {
 
 /// One writer of packets, so that the table of words holds for all.
 const SEQUENCE: u64 = 1;
-
-// Field numbers of perfetto/trace/*.proto.
-const TRACE_PACKET: u32 = 1;
-const PACKET_TIMESTAMP: u32 = 8;
-const PACKET_SEQUENCE: u32 = 10;
-const PACKET_TRACK_EVENT: u32 = 11;
-const PACKET_INTERNED: u32 = 12;
-const PACKET_FLAGS: u32 = 13;
-const PACKET_TRACK_DESCRIPTOR: u32 = 60;
-const STATE_CLEARED: u64 = 1;
-const NEEDS_STATE: u64 = 2;
-const INTERNED_EVENT_NAME: u32 = 2;
-const INTERNED_ANNOTATION_NAME: u32 = 3;
-const TRACK_UUID: u32 = 1;
-const TRACK_NAME: u32 = 2;
-const TRACK_PROCESS: u32 = 3;
-const TRACK_PARENT: u32 = 5;
-const TRACK_CHILD_ORDER: u32 = 11;
-const TRACK_RANK: u32 = 12;
-const ORDER_EXPLICIT: u64 = 3;
-const PROCESS_PID: u32 = 1;
-const PROCESS_NAME: u32 = 6;
-const EVENT_ANNOTATION: u32 = 4;
-const EVENT_TYPE: u32 = 9;
-const EVENT_NAME_IID: u32 = 10;
-const EVENT_TRACK: u32 = 11;
-const EVENT_FLOW: u32 = 47;
-const SLICE_BEGIN: u64 = 1;
-const SLICE_END: u64 = 2;
-const INSTANT: u64 = 3;
-const ANNOTATION_NAME_IID: u32 = 1;
-const ANNOTATION_BOOL: u32 = 2;
-const ANNOTATION_UINT: u32 = 3;
-const ANNOTATION_INT: u32 = 4;
-const ANNOTATION_DOUBLE: u32 = 5;
-const ANNOTATION_STRING: u32 = 6;
 
 #[cfg(test)]
 mod tests;

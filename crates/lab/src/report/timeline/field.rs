@@ -1,0 +1,36 @@
+//! Field numbers and values of the messages in `perfetto/trace/*.proto`.
+
+pub(super) const TRACE_PACKET: u32 = 1;
+pub(super) const PACKET_TIMESTAMP: u32 = 8;
+pub(super) const PACKET_SEQUENCE: u32 = 10;
+pub(super) const PACKET_TRACK_EVENT: u32 = 11;
+pub(super) const PACKET_INTERNED: u32 = 12;
+pub(super) const PACKET_FLAGS: u32 = 13;
+pub(super) const PACKET_TRACK_DESCRIPTOR: u32 = 60;
+pub(super) const STATE_CLEARED: u64 = 1;
+pub(super) const NEEDS_STATE: u64 = 2;
+pub(super) const INTERNED_EVENT_NAME: u32 = 2;
+pub(super) const INTERNED_ANNOTATION_NAME: u32 = 3;
+pub(super) const TRACK_UUID: u32 = 1;
+pub(super) const TRACK_NAME: u32 = 2;
+pub(super) const TRACK_PROCESS: u32 = 3;
+pub(super) const TRACK_PARENT: u32 = 5;
+pub(super) const TRACK_CHILD_ORDER: u32 = 11;
+pub(super) const TRACK_RANK: u32 = 12;
+pub(super) const ORDER_EXPLICIT: u64 = 3;
+pub(super) const PROCESS_PID: u32 = 1;
+pub(super) const PROCESS_NAME: u32 = 6;
+pub(super) const EVENT_ANNOTATION: u32 = 4;
+pub(super) const EVENT_TYPE: u32 = 9;
+pub(super) const EVENT_NAME_IID: u32 = 10;
+pub(super) const EVENT_TRACK: u32 = 11;
+pub(super) const EVENT_FLOW: u32 = 47;
+pub(super) const SLICE_BEGIN: u64 = 1;
+pub(super) const SLICE_END: u64 = 2;
+pub(super) const INSTANT: u64 = 3;
+pub(super) const ANNOTATION_NAME_IID: u32 = 1;
+pub(super) const ANNOTATION_BOOL: u32 = 2;
+pub(super) const ANNOTATION_UINT: u32 = 3;
+pub(super) const ANNOTATION_INT: u32 = 4;
+pub(super) const ANNOTATION_DOUBLE: u32 = 5;
+pub(super) const ANNOTATION_STRING: u32 = 6;
