@@ -211,9 +211,10 @@ fn provenance(m: &Measurement, condition: Condition, base: &Profile) -> String {
     );
     let _ = writeln!(text, "{}", computer(&m.environment));
     if let Some(path) = &m.packet_path {
+        let path = format!("{path:?}").to_lowercase();
         let _ = writeln!(
             text,
-            "Frames over {}: request.total is the send call, confirm.*.api the way from the kernel to the reader."
+            "Frames over {path}: request.total is the send call, confirm.*.api the way from the kernel to the reader."
         );
     }
     for report in &m.load_reports {
