@@ -32,8 +32,6 @@ pub(crate) struct Node {
     pub next_token: u64,
     /// The deadline that is armed (host clock), and its entry in the queue.
     pub deadline: Option<(u64, Handle)>,
-    /// The clock jumped: the deadline must be armed anew.
-    pub deadline_moved: bool,
     /// Earliest true time at which the next request can be called: calls of one thread follow each other.
     pub thread_free: u64,
     /// True time of the latest event handed over, so that confirms do not overtake each other.
@@ -42,7 +40,9 @@ pub(crate) struct Node {
     pub open: Vec<(Token, u32)>,
     /// Saturated sources to refill at every confirm.
     pub refill: Option<u32>,
-    /// Confirm is asked to be told for lost confirms after this long, ns.
+    /// When its protocol gets its first event, ns: what comes before is lost on it.
+    pub start_ns: u64,
+    /// The confirm of a request whose status is lost comes after this long, ns.
     pub confirm_timeout_ns: u64,
     /// The protocol sees `not_before` honoured by the adapter.
     pub honours_not_before: bool,
@@ -60,7 +60,7 @@ impl Core {
             None => (0, f.timing.0),
         };
         let mut stamps = f.stamps;
-        let on_air = f.attempts > 0 && matches!(outcome, Outcome::Acked | Outcome::NotAcked);
+        let on_air = matches!(outcome, Outcome::Acked | Outcome::NotAcked);
         let (adapter, attempts) = (f.adapter, f.attempts);
         let load = f.load;
         let n = &mut self.nodes[node as usize];
@@ -407,30 +407,33 @@ impl Core {
         match value {
             Attribute::Address(v) => x.address = crate::adapter::key(v),
             Attribute::Bssid(v) => x.bssid = crate::adapter::key(v),
-            Attribute::Channel(mhz) if (2_400..6_000).contains(&mhz) => self.retune(a, mhz),
+            Attribute::Channel(mhz) if (2_400..6_000).contains(&mhz) => {
+                let channel = self.channel_index(mhz).ok_or(SetError::OutOfRange)?;
+                self.retune(a, mhz, channel);
+            }
             Attribute::AckTimeout(us) if us > 0 => x.ack_timeout_ns = u64::from(us) * 1_000,
-            Attribute::SlotTime(us) if us > 0 => x.slot_ns = u64::from(us) * 1_000,
-            Attribute::Tsf(t) => x.tsf.set(now, t.0.saturating_mul(1_000)),
+            // a station must notice a frame within a slot
+            Attribute::SlotTime(us) if u64::from(us) * 1_000 > u64::from(x.rules.sense_ns) => {
+                x.slot_ns = u64::from(us) * 1_000;
+            }
+            Attribute::Tsf(t) => x.set_tsf(now, t.0),
             Attribute::TxPower(dbm) if (-20..=30).contains(&dbm) => {
                 x.tx_dbm = f64::from(dbm);
                 self.antennas[a].tx_dbm = f64::from(dbm);
-                self.links.touch();
+                self.links.touch_radio(a as u32);
             }
             Attribute::BasicRates(v) if !v.is_empty() => {
                 x.basic = v;
                 x.memorise_ack(x.ack_memo.0);
             }
             Attribute::RtsThreshold(v) => x.rts_threshold = v,
-            Attribute::CarrierSense(on) => {
-                x.carrier_sense = on;
+            Attribute::CarrierSense(on) => self.switch_carrier_sense(a, on),
+            Attribute::VirtualCarrierSense(on) => {
+                x.virtual_carrier_sense = on;
                 if !on {
-                    x.idle_from = x.tx_until.min(x.idle_from);
+                    self.forget_nav(a);
                 }
-                let busy = on && self.power[a] >= self.levels.energy;
-                self.set_energy(a, busy);
-                self.settle(a);
             }
-            Attribute::VirtualCarrierSense(on) => x.virtual_carrier_sense = on,
             Attribute::Reception(on) => self.switch_reception(a, on),
             Attribute::AckGeneration(on) => x.ack_generation = on,
             Attribute::Promiscuous(on) => x.promiscuous = on,

@@ -28,13 +28,15 @@ pub(crate) fn control_octets(s: &Signal, transmitter: u64, out: &mut Vec<u8>) {
 impl Core {
     /// Channel access is won: the exchange of the head of queue `q` begins now.
     pub(crate) fn begin(&mut self, to: usize, q: usize) {
-        let Some(&id) = self.adapters[to].dcu[q].frames.front() else {
-            return;
+        let id = loop {
+            match self.adapters[to].dcu[q].frames.front() {
+                None => return self.settle(to),
+                Some(&id) if self.is_expired(id) => {
+                    self.complete(to, q, id, Outcome::Expired, self.now, Ending::Timeout);
+                }
+                Some(&id) => break id,
+            }
         };
-        if self.is_expired(id) {
-            self.complete(to, q, id, Outcome::Expired, self.now, Ending::Timeout);
-            return self.next_head(to, q);
-        }
         let (start, now) = (self.now, self.now);
         let f = &self.frames[id];
         let (octets, rts, individual) = (f.octets.len() as u32 + 4, f.how.rts, f.awaits);
@@ -48,9 +50,7 @@ impl Core {
                 RtsPolicy::Threshold => octets > u32::from(a.rts_threshold),
             };
         let limit = u64::from(a.dcu[q].params.txop_us) * 1_000;
-        if limit > 0 && a.dcu[q].txop_end <= now {
-            a.dcu[q].txop_end = now + limit;
-        }
+        a.dcu[q].txop_end = now + limit;
         let phase = if needs_rts {
             Phase::SendingRts
         } else {
@@ -172,11 +172,11 @@ impl Core {
             to: ra,
             cts_duration_us,
             ..
-        }) = self.adapters[to].response.take()
+        }) = self.adapters[to].response.take_if(|r| r.at == self.now)
         else {
             return;
         };
-        if self.gate[to] & gate::TRANSMITTING != 0 {
+        if self.ears[to].gate & gate::TRANSMITTING != 0 {
             return;
         }
         let us = ppdu_us(rate, ACK_OCTETS, self.adapters[to].phy.band);
@@ -225,15 +225,17 @@ impl Core {
             let q = usize::from(x.queue);
             self.narrow(to, q, false);
             self.complete(to, q, x.frame, Outcome::NotAcked, s.end, Ending::Timeout);
-            self.draw(to, q, 0);
-            self.next_head(to, q);
+            if !self.stay_in_txop(to, q, s.end) {
+                self.draw(to, q, 0);
+                self.next_head(to, q);
+            }
         }
     }
 
     /// The ACK timeout: a failure, unless something is being received; then its end decides
     /// (IEEE 802.11-2016, 10.3.2.9).
     pub(crate) fn timeout(&mut self, to: usize) {
-        let receiving = self.gate[to] & gate::RECEIVING != 0;
+        let receiving = self.ears[to].gate & gate::RECEIVING != 0;
         let Some(x) = &mut self.adapters[to].exchange else {
             return;
         };
@@ -258,9 +260,17 @@ impl Core {
         let Some(x) = self.adapters[to].exchange else {
             return;
         };
-        if x.phase == Phase::Pause {
-            self.send_frame(to, usize::from(x.queue), x.frame);
+        if x.phase != Phase::Pause {
+            return;
         }
+        let q = usize::from(x.queue);
+        if self.is_expired(x.frame) {
+            self.adapters[to].exchange = None;
+            self.complete(to, q, x.frame, Outcome::Expired, self.now, Ending::Timeout);
+            self.draw(to, q, 0);
+            return self.next_head(to, q);
+        }
+        self.send_frame(to, q, x.frame);
     }
 
     /// What was awaited came: the ACK.
@@ -341,7 +351,8 @@ impl Core {
             f.exchange = Some((x.start, at));
         }
         let tries = f.how.series.attempts();
-        let over = f.attempts.max(f.rts_failures) >= tries;
+        let used_up = f.attempts.max(f.rts_failures) >= tries;
+        let over = used_up || f.aborted;
         // by count, CWmax is reached after log2((CWmax + 1) / (CWmin + 1)) failures and left one later
         let p = self.adapters[to].dcu[q].params;
         let doublings = (u32::from(p.cw_max) + 1).ilog2() - (u32::from(p.cw_min) + 1).ilog2();
@@ -352,7 +363,12 @@ impl Core {
         }
         if over {
             self.narrow(to, q, true);
-            self.complete(to, q, x.frame, Outcome::NotAcked, at, ending);
+            let outcome = if used_up {
+                Outcome::NotAcked
+            } else {
+                Outcome::Aborted
+            };
+            self.complete(to, q, x.frame, outcome, at, ending);
         }
         self.draw(to, q, at);
         if over {
@@ -420,11 +436,12 @@ impl Core {
         }
     }
 
-    /// Takes a request back, if it is not on the air.
+    /// Takes a request back: at once if it waits, after the attempt that is on the air if there is one, on its
+    /// arrival if it is still on its way.
     pub(crate) fn abort(&mut self, id: u32) {
         let f = &mut self.frames[id];
+        f.aborted = true;
         if !f.arrived {
-            f.aborted = true;
             return;
         }
         let (to, q) = (f.adapter as usize, f.how.queue.index());
@@ -451,9 +468,9 @@ impl Core {
         a.active = 0;
         a.response = None;
         a.nav_until = 0;
-        a.after_error = false;
+        a.eifs_until = 0;
         a.seen.clear();
-        a.tsf.set(now, 0);
+        a.set_tsf(now, 0);
     }
 }
 

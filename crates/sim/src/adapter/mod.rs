@@ -203,19 +203,31 @@ pub(crate) struct Exchange {
     pub start: u64,
 }
 
+impl Exchange {
+    /// Whether a response is awaited.
+    #[inline]
+    pub fn is_waiting(&self) -> bool {
+        matches!(self.phase, Phase::AwaitCts | Phase::AwaitAck)
+    }
+}
+
 /// A frame that is being received.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rx {
     pub signal: u32,
-    pub power: u64,
-    /// Sum of powers up to which it is certainly received.
-    pub harmless: u64,
-    /// Largest sum of powers so far, its own if it never was above `harmless`.
-    pub peak: u64,
-    pub start: u64,
-    pub end: u64,
     /// Decided at its start: the checksum will be wrong.
     pub corrupt: bool,
+    pub power: u64,
+    /// Sum of powers up to which it is certainly received; `power` itself if the noise alone may spoil it.
+    pub harmless: u64,
+    /// Sum of powers since `since`, if it is being recorded.
+    pub total: u64,
+    /// Up to here its loss has been reckoned, ns.
+    pub since: u64,
+    /// -ln of the probability that the part so far is right.
+    pub loss: f64,
+    pub start: u64,
+    pub end: u64,
 }
 
 /// A response that is due after SIFS.
@@ -237,11 +249,20 @@ pub(crate) struct Adapter {
     // the medium, as this adapter sees it: busy in [busy_from, idle_from), and while `energy`
     pub busy_from: u64,
     pub idle_from: u64,
+    /// `idle_from` of the idle period before the latest busy one.
+    pub idle_before: u64,
     pub nav_until: u64,
     pub tx_until: u64,
     pub energy: bool,
-    /// The last reception failed: EIFS instead of DIFS.
-    pub after_error: bool,
+    /// The last reception failed: interframe spaces begin no earlier than this, the end of that frame plus what
+    /// EIFS adds. 0 after a frame that was right.
+    pub eifs_until: u64,
+    /// Start of the latest frame that was detected, ns.
+    pub rx_start: u64,
+    /// The NAV was set by an RTS: its end and the time at which it is given up if nothing follows.
+    pub rts_nav: (u64, u64),
+    /// Start of that RTS: the latest frame that was detected, if nothing has followed.
+    pub rts_heard: u64,
     // switches
     pub carrier_sense: bool,
     pub virtual_carrier_sense: bool,
@@ -263,14 +284,14 @@ pub(crate) struct Adapter {
     pub exchange: Option<Exchange>,
     pub response: Option<Response>,
     pub dcu: [Dcu; 5],
-    /// (time, sum of powers) after each change during a reception, from the first harmful one on.
-    pub changes: Vec<(u64, u64)>,
     pub backoff_stream: Stream,
     pub reception_stream: Stream,
     /// Last (transmitter, TID, sequence control) received, newest last.
     pub seen: Vec<(u64, u8, u16)>,
     pub counters: Counters,
     pub tsf: Clock,
+    /// True time at which the TSF was set to the offset of its clock, ns.
+    pub tsf_since: u64,
     pub phy: Phy,
     pub basic: RateSet,
     pub mhz: u16,
@@ -305,10 +326,14 @@ impl Adapter {
             ordinal,
             busy_from: 0,
             idle_from: 0,
+            idle_before: 0,
             nav_until: 0,
             tx_until: 0,
             energy: false,
-            after_error: false,
+            eifs_until: 0,
+            rx_start: 0,
+            rts_nav: (0, 0),
+            rts_heard: 0,
             carrier_sense: true,
             virtual_carrier_sense: true,
             reception: true,
@@ -327,12 +352,12 @@ impl Adapter {
             exchange: None,
             response: None,
             dcu: std::array::from_fn(dcu),
-            changes: Vec::new(),
             backoff_stream: Stream::new(seed, index, Cause::Backoff),
             reception_stream: Stream::new(seed, index, Cause::Reception),
             seen: Vec::new(),
             counters: Counters::default(),
             tsf: config.tsf,
+            tsf_since: 0,
             phy,
             basic: config.basic,
             mhz: config.mhz,
@@ -366,7 +391,13 @@ impl Adapter {
 
     /// TSF in microseconds at true time `ns`.
     pub fn tsf_us(&self, ns: u64) -> u64 {
-        self.tsf.show(ns) / 1_000
+        self.tsf.show(ns.saturating_sub(self.tsf_since)) / 1_000
+    }
+
+    /// Sets the TSF, which may go back.
+    pub fn set_tsf(&mut self, now: u64, us: u64) {
+        self.tsf.offset_ns = us.saturating_mul(1_000);
+        self.tsf_since = now;
     }
 
     /// Whether the queue at index `q` has a frame.

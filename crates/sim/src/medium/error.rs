@@ -86,10 +86,14 @@ impl PerTable {
     }
 }
 
-/// Steps of the lookup tables, in dB.
-const STEP_DB: f64 = 0.05;
-const LOWEST_DB: f64 = -10.0;
-const STEPS: usize = 1_001;
+/// The lookup tables cover ratios from 2^-4 to 2^14 (-12 to 42 dB), with 64 steps an octave; between the steps the
+/// loss is interpolated. The step is in the leading bits of the ratio, so no logarithm is needed.
+const LOWEST_OCTAVE: i32 = -4;
+const OCTAVES: usize = 18;
+const STEP_BITS: u32 = 6;
+const STEPS: usize = OCTAVES << STEP_BITS;
+/// Bits of an `f64` below the step.
+const REST_BITS: u32 = 52 - STEP_BITS;
 
 /// An error model made ready: -ln(success) per bit, tabulated over dB for each rate that is used.
 #[derive(Clone, Debug)]
@@ -126,12 +130,16 @@ impl Reception {
             ErrorModel::Threshold(_) => f64::INFINITY,
             ErrorModel::Table(t) => t.loss_per_octet(rate, ratio_to_db(sinr)) * bits / 8.0,
             ErrorModel::Nist => {
-                let at = (ratio_to_db(sinr) - LOWEST_DB) / STEP_DB;
-                if at >= (STEPS - 1) as f64 {
-                    return 0.0;
-                }
-                let at = at.max(0.0);
-                let (i, part) = (at as usize, (at - at.floor()) as f32);
+                let first = i64::from(1_023 + LOWEST_OCTAVE) << STEP_BITS;
+                let step = (sinr.max(0.0).to_bits() >> REST_BITS) as i64 - first;
+                let (i, part) = match usize::try_from(step) {
+                    Ok(i) if i >= STEPS => return 0.0,
+                    Ok(i) => {
+                        let rest = sinr.to_bits() & ((1 << REST_BITS) - 1);
+                        (i, rest as f32 * (1.0 / (1u64 << REST_BITS) as f32))
+                    }
+                    Err(_) => (0, 0.0),
+                };
                 let t = self.table(rate);
                 f64::from(t[i] + (t[i + 1] - t[i]) * part) * bits
             }
@@ -170,11 +178,12 @@ impl Reception {
             Some(at) => at,
             None => {
                 let entry = |i: usize| {
-                    let snr = db_to_ratio(LOWEST_DB + STEP_DB * i as f64);
+                    let mantissa = 1.0 + (i & ((1 << STEP_BITS) - 1)) as f64 / (1 << STEP_BITS) as f64;
+                    let snr = mantissa * libm::exp2(f64::from(LOWEST_OCTAVE + (i >> STEP_BITS) as i32));
                     // a certain loss is kept finite, so that it can be interpolated
                     (-libm::log1p(-bit_error_rate(rate, snr))).min(700.0) as f32
                 };
-                self.tables.push((rate, (0..STEPS).map(entry).collect()));
+                self.tables.push((rate, (0..=STEPS).map(entry).collect()));
                 self.tables.len() - 1
             }
         };
