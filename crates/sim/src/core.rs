@@ -72,6 +72,21 @@ impl Ev {
     }
 }
 
+/// What the error rate of a signal depends on besides its ratio.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Decoding {
+    /// Preamble and PHY header, ns.
+    pub header_ns: u64,
+    /// Bits per ns in these.
+    pub header_density: f64,
+    /// Bits per ns after these.
+    pub body_density: f64,
+    /// Noise in the channel, attowatts.
+    pub noise: f64,
+    /// Error tables of header and body.
+    pub tables: (u8, u8),
+}
+
 /// A transmission on the air.
 #[derive(Clone, Debug)]
 pub(crate) struct Signal {
@@ -95,6 +110,8 @@ pub(crate) struct Signal {
     pub awaits: bool,
     /// TSF of the sender when the first bit of a timestamp field is sent, us.
     pub tsf_us: u64,
+    /// What its error rate depends on, filled in when it starts.
+    pub decoding: Decoding,
     /// Who hears it, as it was when it started.
     pub links: Rc<Neighbours>,
 }
@@ -219,6 +236,8 @@ pub(crate) struct Core {
     pub levels: Levels,
     pub reception: Reception,
     pub signals: Pool<Signal>,
+    /// Receivers that a pass over the neighbours has found; empty between passes.
+    pub concerned: Vec<u32>,
     /// Signals on the air, for adapters that change the channel.
     pub on_air: Vec<u32>,
     pub frames: Pool<TxFrame>,
@@ -264,6 +283,7 @@ impl Core {
             },
             reception: Reception::new(config.error.clone()),
             signals: Pool::default(),
+            concerned: Vec::new(),
             on_air: Vec::new(),
             frames: Pool::default(),
             confirms: Pool::default(),

@@ -1,6 +1,6 @@
 //! What is planned from outside: incidents, noise bursts, changes of links and places.
 
-use crate::core::{Core, Ev, NONE, Signal};
+use crate::core::{Core, Decoding, Ev, NONE, Signal};
 use crate::fault::Incident;
 use crate::medium::Position;
 use crate::rng::Stream;
@@ -63,6 +63,7 @@ impl Core {
                     solicits: false,
                     awaits: false,
                     tsf_us: 0,
+                    decoding: Decoding::default(),
                     links,
                 });
             }

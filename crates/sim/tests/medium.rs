@@ -204,7 +204,7 @@ fn retuning_into_a_frame() {
     let end = lab.of(0, OnAir::Frame)[0].end;
     let start = lab.starts(1)[0];
     assert!(
-        start >= end + 34 * US && (start - end - 34 * US) % (9 * US) == 0,
+        start >= end + 34 * US && (start - end - 34 * US).is_multiple_of(9 * US),
         "{start} {end}"
     );
     assert_eq!(lab.script(1).frames(), 0);
@@ -242,7 +242,7 @@ fn external_noise() {
         lab.starts(0)[0]
     };
     let busy = start(0.0);
-    assert!(busy >= 6 * MS + 34 * US && busy < 6 * MS + 200 * US, "{busy}");
+    assert!((6 * MS + 34 * US..6 * MS + 200 * US).contains(&busy), "{busy}");
     assert_eq!(start(-30.0), 5 * MS + 500 * US);
 }
 

@@ -30,6 +30,7 @@ impl Core {
         signal.start = self.now;
         signal.channel = self.ears[tx].gate & gate::CHANNEL;
         signal.links = Rc::clone(self.links.of(signal.tx));
+        signal.decoding = self.decoding(&signal);
         let (start, end, links) = (signal.start, signal.end, Rc::clone(&signal.links));
         self.trace.step(
             start,
@@ -57,16 +58,22 @@ impl Core {
                 }
             }
         }
+        // the long list first adds up, and then looks after the few that it matters to
+        let mut concerned = std::mem::take(&mut self.concerned);
+        let ears = self.ears.as_mut_slice();
         for l in &links.far {
-            let to = l.to as usize;
-            let ear = &mut self.ears[to];
+            let ear = &mut ears[l.to as usize];
             if ear.gate & gate::CHANNEL == channel {
                 ear.power += u64::from(l.power);
                 if ear.power > ear.limit {
-                    self.far_rises(to, start);
+                    concerned.push(l.to);
                 }
             }
         }
+        for to in concerned.drain(..) {
+            self.far_rises(to as usize, start);
+        }
+        self.concerned = concerned;
         if !links.near.is_empty() {
             self.at(start + u64::from(links.min_delay_ns) + DETECT_NS, Ev::Detect(id));
         }
@@ -103,7 +110,6 @@ impl Core {
         }
     }
 
-    #[cold]
     fn far_rises(&mut self, to: usize, at: u64) {
         if self.ears[to].gate & gate::RECEIVING != 0 {
             self.interfere(to, at)
@@ -197,16 +203,21 @@ impl Core {
                 self.energy_falls(to, end);
             }
         }
+        let mut concerned = std::mem::take(&mut self.concerned);
+        let ears = self.ears.as_mut_slice();
         for l in &s.links.far {
-            let to = l.to as usize;
-            let ear = &mut self.ears[to];
+            let ear = &mut ears[l.to as usize];
             if ear.gate & gate::CHANNEL == s.channel {
                 ear.power -= u64::from(l.power);
                 if ear.gate & (gate::RECORDING | gate::ENERGY) != 0 {
-                    self.far_falls(to, s.end);
+                    concerned.push(l.to);
                 }
             }
         }
+        for to in concerned.drain(..) {
+            self.far_falls(to as usize, s.end);
+        }
+        self.concerned = concerned;
         self.signals.release(id);
         if s.what != OnAir::Noise {
             self.own_end(&s);
@@ -216,7 +227,6 @@ impl Core {
         }
     }
 
-    #[cold]
     fn far_falls(&mut self, to: usize, at: u64) {
         if self.ears[to].gate & gate::RECORDING != 0 {
             self.interfere(to, at);

@@ -1,7 +1,7 @@
 //! One frame at one receiver: whether it is locked on, what interference does to it, and its end.
 
 use crate::adapter::Rx;
-use crate::core::{Core, Signal, gate};
+use crate::core::{Core, Decoding, Signal, gate};
 use crate::host::Outcome as Ending;
 use crate::medium::Capture;
 use crate::medium::error::NEGLIGIBLE_LOSS;
@@ -24,6 +24,22 @@ pub(super) struct Tolerance {
 }
 
 impl Core {
+    /// What the error rate of a signal depends on.
+    pub(super) fn decoding(&mut self, s: &Signal) -> Decoding {
+        let header_ns = u64::from(airtime::preamble_us(s.rate)) * 1_000;
+        let body_ns = (s.end - s.start).saturating_sub(header_ns).max(1);
+        Decoding {
+            header_ns,
+            header_density: HEADER_BITS / header_ns as f64,
+            body_density: f64::from(s.octets) * 8.0 / body_ns as f64,
+            noise: self.levels.noise(s.rate),
+            tables: (
+                self.reception.table(header_rate(s.rate)),
+                self.reception.table(s.rate),
+            ),
+        }
+    }
+
     /// What frames at `rate` bear without harm under the capture rule.
     pub(super) fn tolerance(&mut self, rate: Rate) -> Tolerance {
         match self.levels.capture {
@@ -104,7 +120,6 @@ impl Core {
 
     /// The sum of powers at a receiver has changed, and it was or is above what is harmless: the part of the frame
     /// until `at` is reckoned with the power until now.
-    #[cold]
     pub(super) fn interfere(&mut self, to: usize, at: u64) {
         let recording = self.ears[to].gate & gate::RECORDING != 0;
         let total = self.ears[to].power;
@@ -143,20 +158,18 @@ impl Core {
         if until <= rx.since {
             return;
         }
-        let s = &self.signals[rx.signal];
-        let (rate, octets) = (s.rate, s.octets);
-        let body = rx.start + u64::from(airtime::preamble_us(rate)) * 1_000;
-        let noise = self.levels.noise(rate);
-        let sinr = rx.power as f64 / (rx.total.saturating_sub(rx.power) as f64 + noise);
+        let d = &self.signals[rx.signal].decoding;
+        let body = rx.start + d.header_ns;
+        let sinr = rx.power as f64 / (rx.total.saturating_sub(rx.power) as f64 + d.noise);
         let in_header = until.min(body).saturating_sub(rx.since);
         if in_header > 0 {
-            let bits = HEADER_BITS * in_header as f64 / (body - rx.start).max(1) as f64;
-            rx.loss += self.reception.loss(header_rate(rate), sinr, bits);
+            let bits = d.header_density * in_header as f64;
+            rx.loss += self.reception.loss(d.tables.0, sinr, bits);
         }
         let in_body = until.saturating_sub(rx.since.max(body));
         if in_body > 0 {
-            let bits_per_ns = f64::from(octets) * 8.0 / (rx.end.saturating_sub(body).max(1)) as f64;
-            rx.loss += self.reception.loss(rate, sinr, bits_per_ns * in_body as f64);
+            let bits = d.body_density * in_body as f64;
+            rx.loss += self.reception.loss(d.tables.1, sinr, bits);
         }
     }
 
@@ -228,9 +241,10 @@ impl Core {
         }
         if matches!(self.levels.capture, Capture::None | Capture::FirstWins(_)) && rx.loss == 0.0 {
             // only the noise is left
-            let ratio = rx.power as f64 / self.levels.noise(s.rate);
-            rx.loss = self.reception.loss(s.rate, ratio, f64::from(s.octets) * 8.0)
-                + self.reception.loss(header_rate(s.rate), ratio, HEADER_BITS);
+            let (header, body) = s.decoding.tables;
+            let ratio = rx.power as f64 / s.decoding.noise;
+            rx.loss = self.reception.loss(body, ratio, f64::from(s.octets) * 8.0)
+                + self.reception.loss(header, ratio, HEADER_BITS);
         }
         rx.loss <= NEGLIGIBLE_LOSS
             || (rx.loss < HOPELESS && self.adapters[to].reception_stream.unit() < libm::exp(-rx.loss))
