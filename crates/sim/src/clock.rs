@@ -14,7 +14,7 @@ impl Clock {
     #[inline]
     pub fn show(&self, true_ns: u64) -> u64 {
         if self.drift_ppb == 0 {
-            return self.offset_ns + true_ns;
+            return self.offset_ns.saturating_add(true_ns);
         }
         let drift = i128::from(true_ns) * i128::from(self.drift_ppb) / 1_000_000_000;
         (i128::from(self.offset_ns) + i128::from(true_ns) + drift).max(0) as u64
@@ -37,16 +37,6 @@ impl Clock {
             t -= 1;
         }
         t
-    }
-
-    /// Makes it show `shown_ns` at `true_ns`, keeping its drift.
-    pub fn set(&mut self, true_ns: u64, shown_ns: u64) {
-        let elapsed = Clock {
-            offset_ns: 0,
-            ..*self
-        }
-        .show(true_ns);
-        self.offset_ns = shown_ns.saturating_sub(elapsed);
     }
 }
 
@@ -77,8 +67,5 @@ mod tests {
             drift_ppb: 20_000,
         };
         assert_eq!(c.show(1_000_000_000), 1_000_020_000);
-        let mut d = c;
-        d.set(1_000_000_000, 5_000_000_000);
-        assert_eq!(d.show(1_000_000_000), 5_000_000_000);
     }
 }

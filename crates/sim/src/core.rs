@@ -31,6 +31,8 @@ pub(crate) enum Ev {
     Continue(u32),
     /// An ACK or CTS did not begin in time: adapter.
     Timeout(u32),
+    /// Nothing has followed an RTS that set the NAV: adapter.
+    NavReset(u32),
     /// A countdown is over: adapter.
     Access(u32),
     /// A request has reached its queue: frame.
@@ -59,7 +61,7 @@ impl Ev {
             Ev::Detect(_) => 1,
             Ev::Plan(_) => 2,
             Ev::Respond(_) | Ev::Continue(_) => 3,
-            Ev::Timeout(_) => 4,
+            Ev::Timeout(_) | Ev::NavReset(_) => 4,
             Ev::Access(_) => 5,
             Ev::Arrive(_) => 6,
             Ev::Start(_) => 7,
@@ -68,6 +70,21 @@ impl Ev {
             Ev::Traffic(_) => 10,
         }
     }
+}
+
+/// What the error rate of a signal depends on besides its ratio.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Decoding {
+    /// Preamble and PHY header, ns.
+    pub header_ns: u64,
+    /// Bits per ns in these.
+    pub header_density: f64,
+    /// Bits per ns after these.
+    pub body_density: f64,
+    /// Noise in the channel, attowatts.
+    pub noise: f64,
+    /// Error tables of header and body.
+    pub tables: (u8, u8),
 }
 
 /// A transmission on the air.
@@ -93,6 +110,8 @@ pub(crate) struct Signal {
     pub awaits: bool,
     /// TSF of the sender when the first bit of a timestamp field is sent, us.
     pub tsf_us: u64,
+    /// What its error rate depends on, filled in when it starts.
+    pub decoding: Decoding,
     /// Who hears it, as it was when it started.
     pub links: Rc<Neighbours>,
 }
@@ -151,7 +170,7 @@ pub(crate) struct PendingIndication {
 /// Gate bits: what a pass over the neighbours needs to know about a receiver.
 pub(crate) mod gate {
     /// Index of the channel.
-    pub const CHANNEL: u16 = 0x00ff;
+    pub const CHANNEL: u16 = 0x07ff;
     /// It is receiving a frame.
     pub const RECEIVING: u16 = 0x8000;
     /// It is transmitting.
@@ -164,6 +183,18 @@ pub(crate) mod gate {
     pub const RECORDING: u16 = 0x0800;
 }
 
+/// The part of a receiver that every signal in reach touches, kept apart from the rest so that a pass over the
+/// neighbours stays in the cache.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Ear {
+    /// Sum of the powers that arrive.
+    pub power: Attowatt,
+    /// Sum of powers above which the receiver must be looked at.
+    pub limit: Attowatt,
+    /// Bits of [`gate`].
+    pub gate: u16,
+}
+
 /// Powers and thresholds of the medium, in the units of the inner loops.
 #[derive(Clone, Debug)]
 pub(crate) struct Levels {
@@ -173,6 +204,8 @@ pub(crate) struct Levels {
     pub preamble_ratio: f64,
     pub preamble_detection: bool,
     pub capture: Capture,
+    /// The ratio in `capture`, linear.
+    pub capture_ratio: f64,
 }
 
 impl Levels {
@@ -193,11 +226,8 @@ pub(crate) struct Core {
     pub seed: u64,
     pub queue: Queue<Ev>,
     pub adapters: Vec<Adapter>,
-    /// Sum of the powers that arrive at each adapter.
-    pub power: Vec<Attowatt>,
-    pub gate: Vec<u16>,
-    /// Sum of powers above which a receiver must be looked at.
-    pub limit: Vec<Attowatt>,
+    /// What the passes over neighbours touch, per adapter.
+    pub ears: Vec<Ear>,
     pub antennas: Vec<Antenna>,
     /// Frequencies in MHz by channel index.
     pub channels: Vec<u16>,
@@ -206,6 +236,8 @@ pub(crate) struct Core {
     pub levels: Levels,
     pub reception: Reception,
     pub signals: Pool<Signal>,
+    /// Receivers that a pass over the neighbours has found; empty between passes.
+    pub concerned: Vec<u32>,
     /// Signals on the air, for adapters that change the channel.
     pub on_air: Vec<u32>,
     pub frames: Pool<TxFrame>,
@@ -230,9 +262,7 @@ impl Core {
             seed,
             queue: Queue::default(),
             adapters: Vec::new(),
-            power: Vec::new(),
-            gate: Vec::new(),
-            limit: Vec::new(),
+            ears: Vec::new(),
             antennas: Vec::new(),
             channels: Vec::new(),
             links: Links::new(config.loss.clone(), config.floor_dbm, detect, seed),
@@ -244,9 +274,16 @@ impl Core {
                 preamble_ratio: power::db_to_ratio(config.preamble_sinr_db),
                 preamble_detection: config.preamble_detection,
                 capture: config.capture,
+                capture_ratio: match config.capture {
+                    Capture::FirstWins(db) | Capture::MessageInMessage { by_db: db, .. } => {
+                        power::db_to_ratio(db)
+                    }
+                    Capture::Sinr | Capture::None => 1.0,
+                },
             },
             reception: Reception::new(config.error.clone()),
             signals: Pool::default(),
+            concerned: Vec::new(),
             on_air: Vec::new(),
             frames: Pool::default(),
             confirms: Pool::default(),
@@ -267,17 +304,16 @@ impl Core {
         self.queue.push(time.max(self.now), event.rank(), event)
     }
 
-    /// Index of a channel, added if it is new.
-    pub fn channel_index(&mut self, mhz: u16) -> u16 {
+    /// Index of a channel, added if it is new; `None` if there are too many.
+    pub fn channel_index(&mut self, mhz: u16) -> Option<u16> {
         if let Some(i) = self.channels.iter().position(|c| *c == mhz) {
-            return i as u16;
+            return Some(i as u16);
         }
-        assert!(
-            self.channels.len() < usize::from(gate::CHANNEL),
-            "too many channels"
-        );
+        if self.channels.len() > usize::from(gate::CHANNEL) {
+            return None;
+        }
         self.channels.push(mhz);
-        (self.channels.len() - 1) as u16
+        Some((self.channels.len() - 1) as u16)
     }
 
     /// One user of a frame less; the last one gives it back.

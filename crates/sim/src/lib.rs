@@ -16,12 +16,14 @@ mod plan;
 mod pool;
 pub mod queue;
 pub mod rng;
+mod scene;
 pub mod trace;
 pub mod traffic;
 pub mod world;
 
 pub use adapter::{AccessRules, AdapterConfig};
 pub use medium::{Capture, ErrorModel, LinkLoss, LossModel, MediumConfig, Position, Process};
+pub use scene::{NodeConfig, NoiseConfig};
 pub use trace::Observer;
 pub use traffic::{Pattern, Traffic};
-pub use world::{NodeConfig, NoiseConfig, World};
+pub use world::World;

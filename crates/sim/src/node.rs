@@ -9,13 +9,10 @@ use crate::rng::Stream;
 use frame::Rate;
 use frame::mac::header::Header;
 use radio::{
-    AckPolicy, AdapterId, Attribute, AttributeName, Capabilities, Confirm, Instant, Msdu, Outcome,
-    PacketState, Plane, Radio, Refusal, SetAnswer, SetError, Settable, Stamps, Token, Tsf, TxHow,
+    AckPolicy, AdapterId, Attribute, AttributeName, Confirm, Instant, Msdu, Outcome, Plane, Radio, Refusal,
+    SetAnswer, SetError, Stamps, Token, Tsf, TxHow,
 };
 use std::rc::Rc;
-
-/// Planes that a host model can stamp: all nine.
-const ALL_PLANES: u16 = 0x1ff;
 
 /// One node, without its protocol.
 pub(crate) struct Node {
@@ -32,8 +29,6 @@ pub(crate) struct Node {
     pub next_token: u64,
     /// The deadline that is armed (host clock), and its entry in the queue.
     pub deadline: Option<(u64, Handle)>,
-    /// The clock jumped: the deadline must be armed anew.
-    pub deadline_moved: bool,
     /// Earliest true time at which the next request can be called: calls of one thread follow each other.
     pub thread_free: u64,
     /// True time of the latest event handed over, so that confirms do not overtake each other.
@@ -42,7 +37,9 @@ pub(crate) struct Node {
     pub open: Vec<(Token, u32)>,
     /// Saturated sources to refill at every confirm.
     pub refill: Option<u32>,
-    /// Confirm is asked to be told for lost confirms after this long, ns.
+    /// When its protocol gets its first event, ns: what comes before is lost on it.
+    pub start_ns: u64,
+    /// The confirm of a request whose status is lost comes after this long, ns.
     pub confirm_timeout_ns: u64,
     /// The protocol sees `not_before` honoured by the adapter.
     pub honours_not_before: bool,
@@ -60,7 +57,7 @@ impl Core {
             None => (0, f.timing.0),
         };
         let mut stamps = f.stamps;
-        let on_air = f.attempts > 0 && matches!(outcome, Outcome::Acked | Outcome::NotAcked);
+        let on_air = matches!(outcome, Outcome::Acked | Outcome::NotAcked);
         let (adapter, attempts) = (f.adapter, f.attempts);
         let load = f.load;
         let n = &mut self.nodes[node as usize];
@@ -349,120 +346,5 @@ fn blank_frame() -> TxFrame {
         timing: (Rate::OFDM_6, 0),
         exchange: None,
         users: 0,
-    }
-}
-
-impl Core {
-    /// Reads an attribute of an adapter.
-    pub(crate) fn get_attribute(&self, a: usize, node: u32, name: AttributeName) -> Option<Attribute> {
-        let x = &self.adapters[a];
-        let n = &self.nodes[node as usize];
-        Some(match name {
-            AttributeName::Capabilities => Attribute::Capabilities(Capabilities {
-                not_before: n.honours_not_before,
-                abort: true,
-                one_shot: true,
-                attempts: true,
-                tsf: true,
-                planes: if n.host.is_some() { ALL_PLANES } else { 1 | 1 << 8 },
-                max_outstanding: x.queue_limit,
-                max_frame_octets: radio::MAX_FRAME_OCTETS as u16,
-                settable: Settable::ALL,
-            }),
-            AttributeName::Address => Attribute::Address(crate::adapter::address(x.address)),
-            AttributeName::Bssid => Attribute::Bssid(crate::adapter::address(x.bssid)),
-            AttributeName::Channel => Attribute::Channel(x.mhz),
-            AttributeName::AckTimeout => Attribute::AckTimeout((x.ack_timeout_ns / 1_000) as u16),
-            AttributeName::SlotTime => Attribute::SlotTime((x.slot_ns / 1_000) as u16),
-            AttributeName::Tsf => Attribute::Tsf(Tsf(x.tsf_us(self.now))),
-            AttributeName::TxPower => Attribute::TxPower(x.tx_dbm.round() as i8),
-            AttributeName::BasicRates => Attribute::BasicRates(x.basic),
-            AttributeName::RtsThreshold => Attribute::RtsThreshold(x.rts_threshold),
-            AttributeName::CarrierSense => Attribute::CarrierSense(x.carrier_sense),
-            AttributeName::VirtualCarrierSense => Attribute::VirtualCarrierSense(x.virtual_carrier_sense),
-            AttributeName::Reception => Attribute::Reception(x.reception),
-            AttributeName::AckGeneration => Attribute::AckGeneration(x.ack_generation),
-            AttributeName::Promiscuous => Attribute::Promiscuous(x.promiscuous),
-            AttributeName::Counters => Attribute::Counters(x.counters),
-            AttributeName::Edca(q) => Attribute::Edca(q, x.dcu[q.index()].params),
-            AttributeName::QueueLength(q) => Attribute::QueueLength(q, x.dcu[q.index()].frames.len() as u16),
-            AttributeName::Packet(token) => {
-                let id = n.open.iter().find(|(t, _)| *t == token)?.1;
-                let f = &self.frames[id];
-                let at_head = x.dcu[f.how.queue.index()].frames.front() == Some(&id);
-                Attribute::Packet(
-                    token,
-                    PacketState {
-                        attempts: f.attempts,
-                        at_head,
-                        stamps: f.stamps,
-                    },
-                )
-            }
-        })
-    }
-
-    /// Changes an attribute of an adapter.
-    pub(crate) fn set_attribute(&mut self, a: usize, node: u32, value: Attribute) -> Result<(), SetError> {
-        let now = self.now;
-        let x = &mut self.adapters[a];
-        match value {
-            Attribute::Address(v) => x.address = crate::adapter::key(v),
-            Attribute::Bssid(v) => x.bssid = crate::adapter::key(v),
-            Attribute::Channel(mhz) if (2_400..6_000).contains(&mhz) => self.retune(a, mhz),
-            Attribute::AckTimeout(us) if us > 0 => x.ack_timeout_ns = u64::from(us) * 1_000,
-            Attribute::SlotTime(us) if us > 0 => x.slot_ns = u64::from(us) * 1_000,
-            Attribute::Tsf(t) => x.tsf.set(now, t.0.saturating_mul(1_000)),
-            Attribute::TxPower(dbm) if (-20..=30).contains(&dbm) => {
-                x.tx_dbm = f64::from(dbm);
-                self.antennas[a].tx_dbm = f64::from(dbm);
-                self.links.touch();
-            }
-            Attribute::BasicRates(v) if !v.is_empty() => {
-                x.basic = v;
-                x.memorise_ack(x.ack_memo.0);
-            }
-            Attribute::RtsThreshold(v) => x.rts_threshold = v,
-            Attribute::CarrierSense(on) => {
-                x.carrier_sense = on;
-                if !on {
-                    x.idle_from = x.tx_until.min(x.idle_from);
-                }
-                let busy = on && self.power[a] >= self.levels.energy;
-                self.set_energy(a, busy);
-                self.settle(a);
-            }
-            Attribute::VirtualCarrierSense(on) => x.virtual_carrier_sense = on,
-            Attribute::Reception(on) => self.switch_reception(a, on),
-            Attribute::AckGeneration(on) => x.ack_generation = on,
-            Attribute::Promiscuous(on) => x.promiscuous = on,
-            Attribute::Edca(q, p) => {
-                let window = |cw: u16| cw <= 32_767 && (cw + 1).is_power_of_two();
-                if !window(p.cw_min) || !window(p.cw_max) || p.cw_min > p.cw_max || p.aifsn > 15 {
-                    return Err(SetError::OutOfRange);
-                }
-                let d = &mut x.dcu[q.index()];
-                d.params = p;
-                d.cw = p.cw_min;
-            }
-            Attribute::PacketSeries(token, series) => {
-                let open = &self.nodes[node as usize].open;
-                let id = open
-                    .iter()
-                    .find(|(t, _)| *t == token)
-                    .map(|(_, f)| *f)
-                    .ok_or(SetError::NotFound)?;
-                if self.frames[id].attempts > 0 {
-                    return Err(SetError::OutOfRange);
-                }
-                self.frames[id].how.series = series;
-            }
-            Attribute::Capabilities(_)
-            | Attribute::Counters(_)
-            | Attribute::QueueLength(..)
-            | Attribute::Packet(..) => return Err(SetError::NotSupported),
-            _ => return Err(SetError::OutOfRange),
-        }
-        Ok(())
     }
 }

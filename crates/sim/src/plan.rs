@@ -1,6 +1,6 @@
 //! What is planned from outside: incidents, noise bursts, changes of links and places.
 
-use crate::core::{Core, Ev, NONE, Signal};
+use crate::core::{Core, Decoding, Ev, NONE, Signal};
 use crate::fault::Incident;
 use crate::medium::Position;
 use crate::rng::Stream;
@@ -29,7 +29,8 @@ pub(crate) enum Plan {
 }
 
 impl Core {
-    pub(crate) fn plan(&mut self, index: u32) {
+    /// Does what was planned. If a node's clock has jumped, it is that node whose deadline must be armed anew.
+    pub(crate) fn plan(&mut self, index: u32) -> Option<u32> {
         let now = self.now;
         match &mut self.plans[index as usize] {
             Plan::Noise {
@@ -62,12 +63,14 @@ impl Core {
                     solicits: false,
                     awaits: false,
                     tsf_us: 0,
+                    decoding: Decoding::default(),
                     links,
                 });
             }
             Plan::Incident { node, incident } => {
                 let (node, incident) = (*node, *incident);
                 self.incident(node, incident);
+                return matches!(incident, Incident::ClockJump { .. }).then_some(node);
             }
             Plan::Loss { from, to, db } => {
                 let (from, to, db) = (*from, *to, *db);
@@ -82,6 +85,7 @@ impl Core {
                 self.links.touch();
             }
         }
+        None
     }
 
     fn incident(&mut self, node: u32, incident: Incident) {
@@ -96,11 +100,10 @@ impl Core {
             Incident::ClockJump { ahead_ns } => {
                 let clock = &mut self.nodes[node as usize].clock;
                 clock.offset_ns = clock.offset_ns.saturating_add(ahead_ns);
-                self.nodes[node as usize].deadline_moved = true;
             }
             Incident::TsfJump { adapter: n, to_us } => {
                 if let Some(a) = adapter(n) {
-                    self.adapters[a].tsf.set(now, to_us.saturating_mul(1_000));
+                    self.adapters[a].set_tsf(now, to_us);
                 }
             }
         }

@@ -39,6 +39,11 @@ impl<T> Pool<T> {
         }
     }
 
+    /// Number of objects, in use or free.
+    pub fn made(&self) -> usize {
+        self.items.len()
+    }
+
     /// Gives an object back. The caller must own the index and must not use it again.
     pub fn release(&mut self, index: u32) {
         debug_assert!(!self.free.contains(&index), "released twice");

@@ -66,6 +66,11 @@ impl<E: Copy> Queue<E> {
         self.len
     }
 
+    /// Number of entries that have been made, in use or free.
+    pub fn made(&self) -> usize {
+        self.entries.len()
+    }
+
     /// True if there is no entry.
     pub fn is_empty(&self) -> bool {
         self.len == 0

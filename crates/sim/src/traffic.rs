@@ -108,7 +108,7 @@ impl Core {
             counts: FlowCounts::default(),
             fill,
         });
-        let at = self.now + first;
+        let at = (self.now + first).max(self.nodes[node as usize].start_ns);
         self.at(at, Ev::Traffic(index));
         index
     }

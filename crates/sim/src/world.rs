@@ -1,80 +1,19 @@
 //! A world: nodes with their protocols on one medium, and the loop that runs them.
 
 use crate::adapter::{Adapter, AdapterConfig};
-use crate::clock::Clock;
-use crate::core::{Core, Ev};
-use crate::fault::{HostFaults, Incident};
-use crate::host::{HostModel, Wait};
+use crate::core::{Core, Ear, Ev};
+use crate::fault::Incident;
 use crate::medium::fate::LinkState;
 use crate::medium::links::Antenna;
 use crate::medium::{LinkLoss, MediumConfig, Position};
 use crate::node::{Node, NodeRadio};
 use crate::plan::Plan;
 use crate::rng::{Cause, Stream};
+pub use crate::scene::{NodeConfig, NoiseConfig};
 use crate::trace::Observer;
 use crate::traffic::{FlowCounts, Traffic};
 use frame::mac::header::Header;
 use radio::{Beacon, Counters, Event, Instant, Protocol, Tsf};
-use std::rc::Rc;
-
-/// A node to be added to a world.
-#[derive(Clone)]
-pub struct NodeConfig {
-    /// Where it is.
-    pub position: Position,
-    /// Its adapters, one or more.
-    pub adapters: Vec<AdapterConfig>,
-    /// Latencies of its host; `None`: an ideal host.
-    pub host: Option<Rc<HostModel>>,
-    /// How its protocol waits for timers.
-    pub wait: Wait,
-    /// Its host clock.
-    pub clock: Clock,
-    /// What goes wrong.
-    pub faults: HostFaults,
-    /// How long the host waits for a lost status before it says `Unknown`, ns.
-    pub confirm_timeout_ns: u64,
-    /// Whether the adapter can hold frames back (`not_before`).
-    pub honours_not_before: bool,
-    /// When the protocol gets its first event, ns.
-    pub start_ns: u64,
-}
-
-impl NodeConfig {
-    /// A node with one adapter, an ideal host and a perfect clock.
-    pub fn ideal(position: Position, adapter: AdapterConfig) -> NodeConfig {
-        NodeConfig {
-            position,
-            adapters: vec![adapter],
-            host: None,
-            wait: Wait::Sleep,
-            clock: Clock::default(),
-            faults: HostFaults::default(),
-            confirm_timeout_ns: 100_000_000,
-            honours_not_before: true,
-            start_ns: 0,
-        }
-    }
-}
-
-/// A source of energy that is no frame.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct NoiseConfig {
-    /// Where it is.
-    pub position: Position,
-    /// Frequency in MHz.
-    pub mhz: u16,
-    /// Power in dBm.
-    pub tx_dbm: f64,
-    /// Length of a burst, ns.
-    pub on_ns: u64,
-    /// Pause between bursts, ns: the mean if `random`.
-    pub off_ns: u64,
-    /// Exponential pauses.
-    pub random: bool,
-    /// First burst, ns.
-    pub start_ns: u64,
-}
 
 /// Nodes with protocols of type `P`, the medium between them, and virtual time.
 pub struct World<P> {
@@ -125,11 +64,11 @@ impl<P: Protocol> World<P> {
             adapters: (first, count),
             next_token: 0,
             deadline: None,
-            deadline_moved: false,
             thread_free: 0,
             last_visible: 0,
             open: Vec::new(),
             refill: None,
+            start_ns: config.start_ns,
             confirm_timeout_ns: config.confirm_timeout_ns,
             honours_not_before: config.honours_not_before,
         });
@@ -148,7 +87,7 @@ impl<P: Protocol> World<P> {
         silent.reception = false;
         core.adapters.push(silent);
         add_antenna(core, config.position, config.tx_dbm, config.mhz);
-        core.gate[adapter as usize] |= crate::core::gate::DEAF;
+        core.ears[adapter as usize].gate |= crate::core::gate::DEAF;
         core.adapters[adapter as usize].carrier_sense = false;
         core.relimit(adapter as usize);
         let stream = Stream::new(core.seed, u64::from(adapter), Cause::Fault);
@@ -278,6 +217,14 @@ impl<P: Protocol> World<P> {
         self.core.nodes[node as usize].open.len()
     }
 
+    /// Objects that have been made for frames, signals, confirms and events so far and are used again and again: a
+    /// number that settles after a while.
+    pub fn objects(&self) -> usize {
+        let c = &self.core;
+        let answers = c.answers.made() + c.confirms.made() + c.indications.made();
+        c.frames.made() + c.signals.made() + c.queue.made() + answers
+    }
+
     fn step(&mut self, event: Ev) {
         let core = &mut self.core;
         match event {
@@ -286,6 +233,7 @@ impl<P: Protocol> World<P> {
             Ev::Respond(a) => core.respond(a as usize),
             Ev::Continue(a) => core.go_on(a as usize),
             Ev::Timeout(a) => core.timeout(a as usize),
+            Ev::NavReset(a) => core.reset_nav(a as usize),
             Ev::Access(a) => core.access(a as usize),
             Ev::Arrive(f) => core.arrive(f),
             Ev::Plan(p) => self.planned(p),
@@ -303,12 +251,9 @@ impl<P: Protocol> World<P> {
     }
 
     fn planned(&mut self, index: u32) {
-        self.core.plan(index);
         // a clock that jumped moves its node's deadline
-        for node in 0..self.core.nodes.len() {
-            if std::mem::take(&mut self.core.nodes[node].deadline_moved) {
-                self.rearm(node as u32, true);
-            }
+        if let Some(node) = self.core.plan(index) {
+            self.rearm(node, true);
         }
     }
 
@@ -383,6 +328,9 @@ impl<P: Protocol> World<P> {
     fn indicate(&mut self, index: u32) {
         let i = self.core.indications[index].clone();
         self.core.indications.release(index);
+        if self.core.now < self.core.nodes[i.node as usize].start_ns {
+            return self.core.drop_frame(i.frame);
+        }
         let mut octets = std::mem::take(&mut self.scratch);
         self.core
             .frame_on_air(i.frame, i.retry, i.duration_us, i.beacon_tsf_us, &mut octets);
@@ -409,16 +357,17 @@ impl<P: Protocol> World<P> {
 }
 
 fn add_antenna(core: &mut Core, position: Position, tx_dbm: f64, mhz: u16) {
-    let channel = core.channel_index(mhz);
-    core.power.push(0);
-    core.gate.push(channel);
-    core.limit.push(0);
+    let gate = core.channel_index(mhz).expect("at most 2048 channels");
+    core.ears.push(Ear {
+        gate,
+        ..Ear::default()
+    });
     core.antennas.push(Antenna {
         position,
         tx_dbm,
         mhz,
     });
-    core.relimit(core.power.len() - 1);
+    core.relimit(core.ears.len() - 1);
     core.links.touch();
 }
 

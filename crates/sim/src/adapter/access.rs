@@ -7,15 +7,16 @@
 //! fire too early, never too late, because busy periods only ever push an expiry back.
 
 use super::{Immediate, NEVER, WindowOnDrop};
-use crate::core::{Core, Ev, gate};
+use crate::core::{Core, Ev};
 
 impl Core {
     /// The medium of adapter `to` is busy from `onset` until `until` at least. Slots that were counted before `onset`
-    /// are taken off; a countdown that ends by `onset` is not stopped any more.
+    /// are taken off; a countdown that ends by `onset` is not stopped any more. The end of the busy period must call
+    /// [`Core::settle`].
     pub(crate) fn occupy(&mut self, to: usize, onset: u64, until: u64) {
         let a = &mut self.adapters[to];
         if onset >= a.idle_from {
-            a.busy_from = onset;
+            (a.busy_from, a.idle_before) = (onset, a.idle_from);
         }
         a.idle_from = a.idle_from.max(until);
         let mut left = a.active;
@@ -35,48 +36,55 @@ impl Core {
                 d.immediate = false;
                 d.backoff = a.backoff_stream.below(u64::from(d.cw) + 1) as u32;
             } else if onset > d.base {
-                let passed = ((onset - d.base) / slot) as u32;
+                let passed = onset - d.base;
+                // a countdown rarely has more than 2^32 ns behind it, and short divisions are faster
+                let passed = match u32::try_from(passed) {
+                    Ok(passed) => passed / slot as u32,
+                    Err(_) => (passed / slot) as u32,
+                };
                 d.backoff -= passed.min(d.backoff);
             }
-            d.base = NEVER;
+            (d.base, d.expiry) = (NEVER, NEVER);
         }
-        self.settle(to);
     }
 
-    /// Works out anew when the countdowns that have not begun will begin and end.
+    /// Works out anew when the countdowns that have not begun will begin and end, and sets the timer.
     pub(crate) fn settle(&mut self, to: usize) {
         let now = self.now;
         let a = &mut self.adapters[to];
-        let extra = if a.after_error { a.eifs_extra_ns } else { 0 };
+        let idle_from = a.idle_from.max(a.eifs_until);
+        let mut next = NEVER;
         let mut left = a.active;
         while left != 0 {
             let q = left.trailing_zeros() as usize;
             left &= left - 1;
             let d = &mut a.dcu[q];
-            if d.base <= now {
-                continue;
+            // neither begun nor past recall when the medium turned busy
+            if d.base > now && d.expiry > a.busy_from {
+                if a.energy {
+                    (d.base, d.expiry) = (NEVER, NEVER);
+                    continue;
+                }
+                let space = a.sifs_ns + u64::from(d.params.aifsn) * a.slot_ns;
+                let mut base = (idle_from + space).max(d.from);
+                if a.rules.countdown_at_space_end && d.backoff > 0 {
+                    base -= a.slot_ns.min(base);
+                }
+                d.base = base;
+                d.expiry = base + u64::from(d.backoff) * a.slot_ns;
             }
-            if a.energy {
-                (d.base, d.expiry) = (NEVER, NEVER);
-                continue;
+            if !d.frames.is_empty() {
+                next = next.min(d.expiry);
             }
-            let space = a.sifs_ns + u64::from(d.params.aifsn) * a.slot_ns + extra;
-            let mut base = (a.idle_from + space).max(d.from);
-            if a.rules.countdown_at_space_end && d.backoff > 0 {
-                base -= a.slot_ns.min(base);
-            }
-            d.base = base;
-            d.expiry = base + u64::from(d.backoff) * a.slot_ns;
         }
-        self.arm(to);
+        if next < a.armed_at {
+            self.set_timer(to, next);
+        }
     }
 
     /// Sets the adapter's timer if it would fire too late.
     pub(crate) fn arm(&mut self, to: usize) {
         let a = &self.adapters[to];
-        if a.exchange.is_some() {
-            return;
-        }
         let mut next = NEVER;
         let mut left = a.active;
         while left != 0 {
@@ -87,13 +95,21 @@ impl Core {
             }
         }
         if next < a.armed_at {
-            if let Some(h) = a.timer {
-                self.queue.cancel(h);
-            }
-            let h = self.at(next, Ev::Access(to as u32));
-            let a = &mut self.adapters[to];
-            (a.timer, a.armed_at) = (Some(h), next);
+            self.set_timer(to, next);
         }
+    }
+
+    fn set_timer(&mut self, to: usize, at: u64) {
+        let a = &mut self.adapters[to];
+        if a.exchange.is_some() {
+            return;
+        }
+        if let Some(h) = a.timer {
+            self.queue.cancel(h);
+        }
+        let h = self.at(at, Ev::Access(to as u32));
+        let a = &mut self.adapters[to];
+        (a.timer, a.armed_at) = (Some(h), at);
     }
 
     /// The adapter's timer: sends if a countdown has ended.
@@ -107,7 +123,11 @@ impl Core {
         // a response goes first; without carrier sense a reception in progress is waited for
         let blocked = match (&a.response, &a.rx) {
             (Some(r), _) => r.at + u64::from(a.ack_memo.2) * 1_000,
-            (None, Some(rx)) if !a.carrier_sense && self.gate[to] & gate::RECEIVING != 0 => rx.end,
+            // it is over when its signal has ended at all receivers
+            (None, Some(rx)) if !a.carrier_sense => {
+                let s = &self.signals[rx.signal];
+                s.end + u64::from(s.links.max_delay_ns)
+            }
             _ => 0,
         }
         .max(a.tx_until);
@@ -177,18 +197,19 @@ impl Core {
             // the backoff after the last frame is still running
             return self.arm(to);
         }
-        let busy = a.carrier_sense && (a.energy || (now >= a.busy_from && now < a.idle_from))
+        // a busy period that is detected but not yet noticed does not count
+        let unnoticed = now < a.busy_from;
+        let busy = a.carrier_sense && !unnoticed && (a.energy || now < a.idle_from)
+            || now < a.nav_until
             || a.exchange.is_some()
             || a.tx_until > now;
         if busy {
             self.draw(to, q, now);
             return self.settle(to);
         }
-        let space = a.sifs_ns
-            + u64::from(a.dcu[q].params.aifsn) * a.slot_ns
-            + if a.after_error { a.eifs_extra_ns } else { 0 };
-        // a busy period that is detected but not yet noticed does not count
-        let idle_from = if now < a.busy_from { 0 } else { a.idle_from };
+        let space = a.sifs_ns + u64::from(a.dcu[q].params.aifsn) * a.slot_ns;
+        let idle_from = if unnoticed { a.idle_before } else { a.idle_from };
+        let idle_from = idle_from.max(a.eifs_until);
         let start = match a.rules.immediate {
             Immediate::AtOnce => now.max(idle_from + space),
             Immediate::AfterSpaceFromArrival => now.max(idle_from) + space,
@@ -214,7 +235,7 @@ impl Core {
 #[cfg(test)]
 mod tests {
     use crate::adapter::{Adapter, AdapterConfig, NEVER};
-    use crate::core::Core;
+    use crate::core::{Core, Ear};
     use crate::medium::MediumConfig;
     use frame::{MacAddr, Phy};
 
@@ -223,9 +244,7 @@ mod tests {
         let mut core = Core::new(&MediumConfig::default(), 1);
         let config = AdapterConfig::station(MacAddr::local(1), Phy::A, 5180, false);
         core.adapters.push(Adapter::new(&config, 0, 0, 0, 1));
-        core.power.push(0);
-        core.gate.push(0);
-        core.limit.push(0);
+        core.ears.push(Ear::default());
         let d = &mut core.adapters[0].dcu[1];
         d.backoff = 5;
         d.frames.push_back(0);
@@ -243,11 +262,13 @@ mod tests {
         );
         core.now = 34_000 + 26_000;
         core.occupy(0, core.now, 100_000);
+        core.settle(0);
         let d = &core.adapters[0].dcu[1];
         assert_eq!((d.backoff, d.base, d.expiry), (3, 134_000, 134_000 + 27_000));
         // busy again during the interframe space: nothing more is taken off
         core.now = 120_000;
         core.occupy(0, 120_000, 300_000);
+        core.settle(0);
         assert_eq!(core.adapters[0].dcu[1].backoff, 3);
         assert_eq!(core.adapters[0].dcu[1].expiry, 334_000 + 27_000);
     }
@@ -257,10 +278,12 @@ mod tests {
         let mut core = counting();
         core.now = 75_000;
         core.occupy(0, 79_000, 200_000);
+        core.settle(0);
         assert_eq!(core.adapters[0].dcu[1].expiry, 79_000);
         let mut core = counting();
         core.now = 75_000;
         core.occupy(0, 78_999, 200_000);
+        core.settle(0);
         assert_eq!(core.adapters[0].dcu[1].expiry, 234_000 + 9_000);
     }
 
@@ -270,6 +293,7 @@ mod tests {
         core.now = 50_000;
         core.adapters[0].energy = true;
         core.occupy(0, 50_000, 0);
+        core.settle(0);
         assert_eq!(core.adapters[0].dcu[1].expiry, NEVER);
         core.adapters[0].energy = false;
         core.adapters[0].idle_from = 70_000;
@@ -283,8 +307,24 @@ mod tests {
         let mut core = counting();
         core.now = 40_000;
         core.occupy(0, 40_000, 100_000);
-        core.adapters[0].after_error = true;
+        core.adapters[0].eifs_until = 100_000 + 60_000;
         core.settle(0);
         assert_eq!(core.adapters[0].dcu[1].base, 100_000 + 94_000);
+        // EIFS runs from the end of the bad frame, whatever else keeps the medium busy
+        core.adapters[0].idle_from = 400_000;
+        core.settle(0);
+        assert_eq!(core.adapters[0].dcu[1].base, 400_000 + 34_000);
+    }
+
+    /// A draw of zero is past recall too, although its countdown begins only now.
+    #[test]
+    fn a_committed_draw_of_zero_is_not_stopped() {
+        let mut core = counting();
+        core.adapters[0].dcu[1].backoff = 0;
+        core.settle(0);
+        core.now = 30_000;
+        core.occupy(0, 34_000, 200_000);
+        core.settle(0);
+        assert_eq!(core.adapters[0].dcu[1].expiry, 34_000);
     }
 }

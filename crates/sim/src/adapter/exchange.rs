@@ -1,7 +1,7 @@
 //! Frame exchanges of the originator: RTS, data, what is waited for, retries, and their end.
 
-use super::{Exchange, NEVER, Phase, Response, WindowOnDrop};
-use crate::core::{Core, Ev, NONE, Signal, gate};
+use super::{Exchange, Phase, Response, WindowOnDrop};
+use crate::core::{Core, Decoding, Ev, NONE, Signal, gate};
 use crate::host::Outcome as Ending;
 use crate::trace::OnAir;
 use frame::phy::{ACK_OCTETS, RTS_OCTETS};
@@ -28,13 +28,15 @@ pub(crate) fn control_octets(s: &Signal, transmitter: u64, out: &mut Vec<u8>) {
 impl Core {
     /// Channel access is won: the exchange of the head of queue `q` begins now.
     pub(crate) fn begin(&mut self, to: usize, q: usize) {
-        let Some(&id) = self.adapters[to].dcu[q].frames.front() else {
-            return;
+        let id = loop {
+            match self.adapters[to].dcu[q].frames.front() {
+                None => return self.settle(to),
+                Some(&id) if self.is_expired(id) => {
+                    self.complete(to, q, id, Outcome::Expired, self.now, Ending::Timeout);
+                }
+                Some(&id) => break id,
+            }
         };
-        if self.is_expired(id) {
-            self.complete(to, q, id, Outcome::Expired, self.now, Ending::Timeout);
-            return self.next_head(to, q);
-        }
         let (start, now) = (self.now, self.now);
         let f = &self.frames[id];
         let (octets, rts, individual) = (f.octets.len() as u32 + 4, f.how.rts, f.awaits);
@@ -48,9 +50,7 @@ impl Core {
                 RtsPolicy::Threshold => octets > u32::from(a.rts_threshold),
             };
         let limit = u64::from(a.dcu[q].params.txop_us) * 1_000;
-        if limit > 0 && a.dcu[q].txop_end <= now {
-            a.dcu[q].txop_end = now + limit;
-        }
+        a.dcu[q].txop_end = now + limit;
         let phase = if needs_rts {
             Phase::SendingRts
         } else {
@@ -161,6 +161,7 @@ impl Core {
             solicits: false,
             awaits: false,
             tsf_us: 0,
+            decoding: Decoding::default(),
             links: Rc::clone(&self.no_links),
         }
     }
@@ -172,11 +173,11 @@ impl Core {
             to: ra,
             cts_duration_us,
             ..
-        }) = self.adapters[to].response.take()
+        }) = self.adapters[to].response.take_if(|r| r.at == self.now)
         else {
             return;
         };
-        if self.gate[to] & gate::TRANSMITTING != 0 {
+        if self.ears[to].gate & gate::TRANSMITTING != 0 {
             return;
         }
         let us = ppdu_us(rate, ACK_OCTETS, self.adapters[to].phy.band);
@@ -225,15 +226,17 @@ impl Core {
             let q = usize::from(x.queue);
             self.narrow(to, q, false);
             self.complete(to, q, x.frame, Outcome::NotAcked, s.end, Ending::Timeout);
-            self.draw(to, q, 0);
-            self.next_head(to, q);
+            if !self.stay_in_txop(to, q, s.end) {
+                self.draw(to, q, 0);
+                self.next_head(to, q);
+            }
         }
     }
 
     /// The ACK timeout: a failure, unless something is being received; then its end decides
     /// (IEEE 802.11-2016, 10.3.2.9).
     pub(crate) fn timeout(&mut self, to: usize) {
-        let receiving = self.gate[to] & gate::RECEIVING != 0;
+        let receiving = self.ears[to].gate & gate::RECEIVING != 0;
         let Some(x) = &mut self.adapters[to].exchange else {
             return;
         };
@@ -258,9 +261,17 @@ impl Core {
         let Some(x) = self.adapters[to].exchange else {
             return;
         };
-        if x.phase == Phase::Pause {
-            self.send_frame(to, usize::from(x.queue), x.frame);
+        if x.phase != Phase::Pause {
+            return;
         }
+        let q = usize::from(x.queue);
+        if self.is_expired(x.frame) {
+            self.adapters[to].exchange = None;
+            self.complete(to, q, x.frame, Outcome::Expired, self.now, Ending::Timeout);
+            self.draw(to, q, 0);
+            return self.next_head(to, q);
+        }
+        self.send_frame(to, q, x.frame);
     }
 
     /// What was awaited came: the ACK.
@@ -313,7 +324,7 @@ impl Core {
         true
     }
 
-    fn stop_timeout(&mut self, to: usize) {
+    pub(crate) fn stop_timeout(&mut self, to: usize) {
         let timeout = self.adapters[to].exchange.as_mut().and_then(|x| x.timeout.take());
         if let Some(h) = timeout {
             self.queue.cancel(h);
@@ -341,7 +352,8 @@ impl Core {
             f.exchange = Some((x.start, at));
         }
         let tries = f.how.series.attempts();
-        let over = f.attempts.max(f.rts_failures) >= tries;
+        let used_up = f.attempts.max(f.rts_failures) >= tries;
+        let over = used_up || f.aborted;
         // by count, CWmax is reached after log2((CWmax + 1) / (CWmin + 1)) failures and left one later
         let p = self.adapters[to].dcu[q].params;
         let doublings = (u32::from(p.cw_max) + 1).ilog2() - (u32::from(p.cw_min) + 1).ilog2();
@@ -352,7 +364,12 @@ impl Core {
         }
         if over {
             self.narrow(to, q, true);
-            self.complete(to, q, x.frame, Outcome::NotAcked, at, ending);
+            let outcome = if used_up {
+                Outcome::NotAcked
+            } else {
+                Outcome::Aborted
+            };
+            self.complete(to, q, x.frame, outcome, at, ending);
         }
         self.draw(to, q, at);
         if over {
@@ -360,110 +377,5 @@ impl Core {
         } else {
             self.settle(to)
         }
-    }
-
-    /// A request leaves the adapter; its confirm sets out.
-    pub(crate) fn complete(
-        &mut self,
-        to: usize,
-        q: usize,
-        id: u32,
-        outcome: Outcome,
-        at: u64,
-        ending: Ending,
-    ) {
-        let queue = &mut self.adapters[to].dcu[q].frames;
-        if queue.front() == Some(&id) {
-            queue.pop_front();
-        } else {
-            queue.retain(|f| *f != id);
-        }
-        self.trace.step(
-            at,
-            3,
-            u64::from(self.frames[id].node),
-            self.frames[id].token.0 << 3 | outcome_code(outcome),
-        );
-        self.confirm(id, outcome, at, Some(ending));
-    }
-
-    /// The head of a queue is gone: the next frame, if there is one, takes its turn.
-    pub(crate) fn next_head(&mut self, to: usize, q: usize) {
-        let a = &self.adapters[to];
-        if a.has_frame(q) && (a.active & (1 << q) == 0 || a.dcu[q].expiry <= self.now) {
-            self.head(to, q);
-        } else {
-            self.settle(to);
-        }
-    }
-
-    /// A request has come through the host to its queue.
-    pub(crate) fn arrive(&mut self, id: u32) {
-        let f = &mut self.frames[id];
-        f.arrived = true;
-        let to = f.adapter as usize;
-        let q = f.how.queue.index();
-        if f.aborted {
-            return self.confirm(id, Outcome::Aborted, self.now, None);
-        }
-        if self.adapters[to].dcu[q].frames.len() >= usize::from(self.adapters[to].queue_limit) {
-            return self.confirm(id, Outcome::Refused(radio::Refusal::QueueFull), self.now, None);
-        }
-        self.adapters[to].dcu[q].frames.push_back(id);
-        if self.adapters[to].dcu[q].frames.len() == 1 {
-            let busy_with_it = self.adapters[to]
-                .exchange
-                .is_some_and(|x| usize::from(x.queue) == q);
-            if !busy_with_it {
-                self.head(to, q);
-            }
-        }
-    }
-
-    /// Takes a request back, if it is not on the air.
-    pub(crate) fn abort(&mut self, id: u32) {
-        let f = &mut self.frames[id];
-        if !f.arrived {
-            f.aborted = true;
-            return;
-        }
-        let (to, q) = (f.adapter as usize, f.how.queue.index());
-        let in_exchange = self.adapters[to].exchange.is_some_and(|x| x.frame == id);
-        if !in_exchange && self.adapters[to].dcu[q].frames.contains(&id) {
-            self.complete(to, q, id, Outcome::Aborted, self.now, Ending::Timeout);
-        }
-    }
-
-    /// A reset of the adapter: what is queued is aborted, what is being received is lost, the TSF starts at 0.
-    pub(crate) fn reset(&mut self, to: usize) {
-        self.stop_timeout(to);
-        self.adapters[to].exchange = None;
-        for q in 0..5 {
-            while let Some(&id) = self.adapters[to].dcu[q].frames.front() {
-                self.complete(to, q, id, Outcome::Aborted, self.now, Ending::Timeout);
-            }
-            let d = &mut self.adapters[to].dcu[q];
-            (d.cw, d.base, d.expiry, d.txop_end) = (d.params.cw_min, NEVER, NEVER, 0);
-        }
-        let now = self.now;
-        self.stop_reception(to);
-        let a = &mut self.adapters[to];
-        a.active = 0;
-        a.response = None;
-        a.nav_until = 0;
-        a.after_error = false;
-        a.seen.clear();
-        a.tsf.set(now, 0);
-    }
-}
-
-fn outcome_code(outcome: Outcome) -> u64 {
-    match outcome {
-        Outcome::Acked => 0,
-        Outcome::NotAcked => 1,
-        Outcome::Refused(_) => 2,
-        Outcome::Aborted => 3,
-        Outcome::Expired => 4,
-        Outcome::Unknown => 5,
     }
 }

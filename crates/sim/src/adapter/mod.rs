@@ -1,11 +1,17 @@
 //! The adapter: queues (QCU), channel access (DCU), frame exchanges and reception (PCU).
 //!
-//! What belongs here: the state of one adapter and its parameters. The behaviour is in [`access`] (when to send),
-//! [`exchange`] (what a transmission waits for) and [`receive`] (what comes in).
+//! What belongs here: the state of one adapter. Its parameters are in `config` and `attribute`, its behaviour in
+//! `queues` (requests), [`access`] (when to send), [`exchange`] (what a transmission waits for) and [`receive`]
+//! (what comes in).
 
 pub mod access;
+mod attribute;
+mod config;
 pub mod exchange;
+mod queues;
 pub mod receive;
+
+pub use config::{AccessRules, AdapterConfig, Immediate, NO_RTS, WindowOnDrop};
 
 use crate::clock::Clock;
 use crate::queue::Handle;
@@ -16,142 +22,6 @@ use std::collections::VecDeque;
 
 /// No time, or a time that never comes.
 pub(crate) const NEVER: u64 = u64::MAX;
-/// Frames longer than this many octets are never preceded by RTS by themselves (dot11RTSThreshold's default).
-pub const NO_RTS: u16 = 2_347;
-
-/// When a frame that comes to an idle adapter on an idle medium is sent.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Immediate {
-    /// At once if the medium has been idle for the interframe space, else when that is over
-    /// (IEEE 802.11-2016, 10.3.4.2; what Atheros adapters do).
-    #[default]
-    AtOnce,
-    /// After an interframe space counted from its arrival (ns-3).
-    AfterSpaceFromArrival,
-}
-
-/// What happens to the contention window when a frame is dropped after its last attempt.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum WindowOnDrop {
-    /// It goes back to CWmin (IEEE 802.11-2016, 10.3.3; ns-3 up to 3.43).
-    #[default]
-    Reset,
-    /// It stays, and goes back at the failure after it has reached CWmax by count (ns-3 from 3.44 on).
-    Keep,
-}
-
-/// Rules of channel access on which implementations differ.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct AccessRules {
-    /// Access on an idle medium.
-    pub immediate: Immediate,
-    /// Contention window on drop.
-    pub window_on_drop: WindowOnDrop,
-    /// After an ACK timeout the interframe space is counted from the timeout (ns-3), not from the end of the frame.
-    pub space_after_timeout: bool,
-    /// A frozen backoff counter is decremented at the end of AIFS, so the station is one slot earlier (EDCA,
-    /// IEEE 802.11-2016, 10.22.2.4); otherwise after the first full slot (DCF).
-    pub countdown_at_space_end: bool,
-    /// EIFS after a frame that was received with errors.
-    pub eifs: bool,
-    /// From the arrival of a frame until a station that counts down notices and can still hold back, ns: CCA time
-    /// plus the time that a transmission is committed ahead. Must be below the slot time.
-    pub sense_ns: u32,
-}
-
-impl AccessRules {
-    /// What the standard says, with the sensing time of the PHY.
-    pub const fn standard(phy: &Phy) -> AccessRules {
-        AccessRules {
-            immediate: Immediate::AtOnce,
-            window_on_drop: WindowOnDrop::Reset,
-            space_after_timeout: false,
-            countdown_at_space_end: false,
-            eifs: true,
-            sense_ns: (phy.cca_us + phy.commit_us) * 1_000,
-        }
-    }
-
-    /// What ns-3.37 does.
-    pub const fn ns3() -> AccessRules {
-        AccessRules {
-            immediate: Immediate::AfterSpaceFromArrival,
-            window_on_drop: WindowOnDrop::Reset,
-            space_after_timeout: true,
-            countdown_at_space_end: false,
-            eifs: true,
-            sense_ns: 4_000,
-        }
-    }
-}
-
-/// Parameters of one adapter.
-#[derive(Clone, PartialEq, Debug)]
-pub struct AdapterConfig {
-    /// Its address.
-    pub address: MacAddr,
-    /// PHY and timing.
-    pub phy: Phy,
-    /// Centre frequency in MHz.
-    pub mhz: u16,
-    /// Transmit power in dBm.
-    pub tx_dbm: f64,
-    /// Basic rates: the rates of its ACKs.
-    pub basic: RateSet,
-    /// ACK timeout from the end of the frame, us.
-    pub ack_timeout_us: u32,
-    /// Access parameters by [`Queue::index`](radio::Queue::index).
-    pub edca: [EdcaParams; 5],
-    /// RTS threshold in octets.
-    pub rts_threshold: u16,
-    /// Frames a queue holds at most.
-    pub queue_limit: u16,
-    /// Rules on which implementations differ.
-    pub rules: AccessRules,
-    /// Its TSF timer.
-    pub tsf: Clock,
-}
-
-impl AdapterConfig {
-    /// A station with the defaults of the standard for `phy`: DCF on the best-effort queue when `edca` is false,
-    /// the EDCA defaults otherwise; 16 dBm, ACK timeout SIFS + slot + PHY-RX-START delay.
-    pub fn station(address: MacAddr, phy: Phy, mhz: u16, edca: bool) -> AdapterConfig {
-        use frame::AccessCategory::{Background, BestEffort, Video, Voice};
-        let queue = |ac| {
-            if edca {
-                frame::edca_default(ac, &phy)
-            } else {
-                EdcaParams::dcf(&phy)
-            }
-        };
-        let beacon = EdcaParams {
-            aifsn: 1,
-            cw_min: 0,
-            cw_max: 0,
-            txop_us: 0,
-        };
-        AdapterConfig {
-            address,
-            phy,
-            mhz,
-            tx_dbm: 16.0206,
-            basic: phy.basic,
-            ack_timeout_us: phy.ack_timeout_us(),
-            edca: [
-                queue(Background),
-                queue(BestEffort),
-                queue(Video),
-                queue(Voice),
-                beacon,
-            ],
-            rts_threshold: NO_RTS,
-            queue_limit: 500,
-            rules: AccessRules::standard(&phy),
-            tsf: Clock::default(),
-        }
-    }
-}
-
 /// One queue with its channel access function.
 #[derive(Debug)]
 pub(crate) struct Dcu {
@@ -203,19 +73,31 @@ pub(crate) struct Exchange {
     pub start: u64,
 }
 
+impl Exchange {
+    /// Whether a response is awaited.
+    #[inline]
+    pub fn is_waiting(&self) -> bool {
+        matches!(self.phase, Phase::AwaitCts | Phase::AwaitAck)
+    }
+}
+
 /// A frame that is being received.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rx {
     pub signal: u32,
-    pub power: u64,
-    /// Sum of powers up to which it is certainly received.
-    pub harmless: u64,
-    /// Largest sum of powers so far, its own if it never was above `harmless`.
-    pub peak: u64,
-    pub start: u64,
-    pub end: u64,
     /// Decided at its start: the checksum will be wrong.
     pub corrupt: bool,
+    pub power: u64,
+    /// Sum of powers up to which it is certainly received; `power` itself if the noise alone may spoil it.
+    pub harmless: u64,
+    /// Sum of powers since `since`, if it is being recorded.
+    pub total: u64,
+    /// Up to here its loss has been reckoned, ns.
+    pub since: u64,
+    /// -ln of the probability that the part so far is right.
+    pub loss: f64,
+    pub start: u64,
+    pub end: u64,
 }
 
 /// A response that is due after SIFS.
@@ -237,11 +119,20 @@ pub(crate) struct Adapter {
     // the medium, as this adapter sees it: busy in [busy_from, idle_from), and while `energy`
     pub busy_from: u64,
     pub idle_from: u64,
+    /// `idle_from` of the idle period before the latest busy one.
+    pub idle_before: u64,
     pub nav_until: u64,
     pub tx_until: u64,
     pub energy: bool,
-    /// The last reception failed: EIFS instead of DIFS.
-    pub after_error: bool,
+    /// The last reception failed: interframe spaces begin no earlier than this, the end of that frame plus what
+    /// EIFS adds. 0 after a frame that was right.
+    pub eifs_until: u64,
+    /// Start of the latest frame that was detected, ns.
+    pub rx_start: u64,
+    /// The NAV was set by an RTS: its end and the time at which it is given up if nothing follows.
+    pub rts_nav: (u64, u64),
+    /// Start of that RTS: the latest frame that was detected, if nothing has followed.
+    pub rts_heard: u64,
     // switches
     pub carrier_sense: bool,
     pub virtual_carrier_sense: bool,
@@ -263,14 +154,14 @@ pub(crate) struct Adapter {
     pub exchange: Option<Exchange>,
     pub response: Option<Response>,
     pub dcu: [Dcu; 5],
-    /// (time, sum of powers) after each change during a reception, from the first harmful one on.
-    pub changes: Vec<(u64, u64)>,
     pub backoff_stream: Stream,
     pub reception_stream: Stream,
     /// Last (transmitter, TID, sequence control) received, newest last.
     pub seen: Vec<(u64, u8, u16)>,
     pub counters: Counters,
     pub tsf: Clock,
+    /// True time at which the TSF was set to the offset of its clock, ns.
+    pub tsf_since: u64,
     pub phy: Phy,
     pub basic: RateSet,
     pub mhz: u16,
@@ -305,10 +196,14 @@ impl Adapter {
             ordinal,
             busy_from: 0,
             idle_from: 0,
+            idle_before: 0,
             nav_until: 0,
             tx_until: 0,
             energy: false,
-            after_error: false,
+            eifs_until: 0,
+            rx_start: 0,
+            rts_nav: (0, 0),
+            rts_heard: 0,
             carrier_sense: true,
             virtual_carrier_sense: true,
             reception: true,
@@ -327,12 +222,12 @@ impl Adapter {
             exchange: None,
             response: None,
             dcu: std::array::from_fn(dcu),
-            changes: Vec::new(),
             backoff_stream: Stream::new(seed, index, Cause::Backoff),
             reception_stream: Stream::new(seed, index, Cause::Reception),
             seen: Vec::new(),
             counters: Counters::default(),
             tsf: config.tsf,
+            tsf_since: 0,
             phy,
             basic: config.basic,
             mhz: config.mhz,
@@ -366,7 +261,13 @@ impl Adapter {
 
     /// TSF in microseconds at true time `ns`.
     pub fn tsf_us(&self, ns: u64) -> u64 {
-        self.tsf.show(ns) / 1_000
+        self.tsf.show(ns.saturating_sub(self.tsf_since)) / 1_000
+    }
+
+    /// Sets the TSF, which may go back.
+    pub fn set_tsf(&mut self, now: u64, us: u64) {
+        self.tsf.offset_ns = us.saturating_mul(1_000);
+        self.tsf_since = now;
     }
 
     /// Whether the queue at index `q` has a frame.

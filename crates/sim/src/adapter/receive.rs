@@ -60,8 +60,56 @@ impl Core {
         let a = &mut self.adapters[to];
         if a.virtual_carrier_sense && until > a.nav_until {
             a.nav_until = until;
-            a.idle_from = a.idle_from.max(until);
+            if a.carrier_sense {
+                // the medium has been busy until now
+                a.idle_from = a.idle_from.max(until);
+            } else {
+                self.occupy(to, end, until);
+            }
+            if s.what == OnAir::Rts {
+                self.doubt_nav(to, s, end, until);
+            }
         }
+    }
+
+    /// A NAV that an RTS has set may be given up if no frame begins within 2 SIFS + CTS + aPHY-RX-START-Delay +
+    /// 2 slots (IEEE 802.11-2012, 9.3.2.4): the CTS or the frame behind it has failed.
+    fn doubt_nav(&mut self, to: usize, s: &Signal, end: u64, until: u64) {
+        let a = &mut self.adapters[to];
+        let cts_us = frame::ppdu_us(
+            frame::response_rate(s.rate, a.basic),
+            frame::phy::ACK_OCTETS,
+            a.phy.band,
+        );
+        let window_ns = 2 * (a.sifs_ns + a.slot_ns) + u64::from(cts_us + a.phy.rx_start_us) * 1_000;
+        let at = end + window_ns;
+        if at < until {
+            a.rts_nav = (until, at);
+            a.rts_heard = a.rx_start;
+            self.at(at, Ev::NavReset(to as u32));
+        }
+    }
+
+    /// The time of [`Core::doubt_nav`] has come.
+    pub(crate) fn reset_nav(&mut self, to: usize) {
+        let a = &self.adapters[to];
+        let (until, at) = a.rts_nav;
+        // what the RTS announced has begun, or something else has set the NAV or the doubt anew
+        if at == self.now && a.nav_until == until && a.rts_heard == a.rx_start {
+            self.forget_nav(to);
+        }
+    }
+
+    /// The NAV is over now; the medium is idle unless something else holds it.
+    pub(crate) fn forget_nav(&mut self, to: usize) {
+        let now = self.now;
+        let a = &mut self.adapters[to];
+        let receiving = a.rx.map_or(0, |rx| if a.carrier_sense { rx.end } else { 0 });
+        if a.idle_from == a.nav_until {
+            a.idle_from = a.idle_from.min(now.max(a.tx_until).max(receiving));
+        }
+        a.nav_until = a.nav_until.min(now);
+        self.settle(to);
     }
 
     fn plan_ack(&mut self, to: usize, s: &Signal, end: u64) {
@@ -152,11 +200,30 @@ impl Core {
     pub(crate) fn switch_reception(&mut self, to: usize, on: bool) {
         self.adapters[to].reception = on;
         if on {
-            self.gate[to] &= !gate::DEAF;
+            self.ears[to].gate &= !gate::DEAF;
         } else {
-            self.gate[to] |= gate::DEAF;
-            self.stop_reception(to);
+            self.ears[to].gate |= gate::DEAF;
+            self.lose_reception(to);
         }
+    }
+
+    /// Switches physical carrier sense on or off.
+    pub(crate) fn switch_carrier_sense(&mut self, to: usize, on: bool) {
+        let now = self.now;
+        let a = &mut self.adapters[to];
+        a.carrier_sense = on;
+        let transmitting = self.ears[to].gate & gate::TRANSMITTING != 0;
+        let busy = on && !transmitting && self.ears[to].power >= self.levels.energy;
+        if on {
+            let until = a.rx.map_or(0, |rx| rx.end);
+            if busy || until > now {
+                self.occupy(to, now, until);
+            }
+        } else {
+            a.idle_from = a.idle_from.min(now.max(a.tx_until).max(a.nav_until));
+        }
+        self.set_energy(to, busy);
+        self.settle(to);
     }
 }
 

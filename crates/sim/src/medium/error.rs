@@ -86,25 +86,38 @@ impl PerTable {
     }
 }
 
-/// Steps of the lookup tables, in dB.
-const STEP_DB: f64 = 0.05;
-const LOWEST_DB: f64 = -10.0;
-const STEPS: usize = 1_001;
+/// The lookup tables cover ratios from 2^-4 to 2^14 (-12 to 42 dB), with 64 steps an octave; between the steps the
+/// loss is interpolated. The step is in the leading bits of the ratio, so no logarithm is needed.
+const LOWEST_OCTAVE: i32 = -4;
+const OCTAVES: usize = 18;
+const STEP_BITS: u32 = 6;
+const STEPS: usize = OCTAVES << STEP_BITS;
+/// Bits of an `f64` below the step.
+const REST_BITS: u32 = 52 - STEP_BITS;
 
-/// An error model made ready: -ln(success) per bit, tabulated over dB for each rate that is used.
+/// An error model made ready for the rates that are used.
 #[derive(Clone, Debug)]
 pub struct Reception {
     model: ErrorModel,
-    tables: Vec<(Rate, Vec<f32>)>,
-    /// Per rate: the ratio (linear) from which on the longest frame is certainly received.
-    safe: Vec<(Rate, f64)>,
+    tables: Vec<Table>,
+    /// Of these, the one that was asked for last.
     last: usize,
+}
+
+/// One rate.
+#[derive(Clone, Debug)]
+struct Table {
+    rate: Rate,
+    /// The ratio (linear) from which on the longest frame is certainly received.
+    safe_ratio: f64,
+    /// -ln(success) per bit over the ratio, for the model that has formulas.
+    per_bit: Vec<f32>,
 }
 
 /// Bits of the longest frame.
 const MOST_BITS: f64 = 8.0 * 65_535.0;
-/// -ln of a probability of success that is as good as 1.
-pub const NEGLIGIBLE_LOSS: f64 = 1e-12;
+/// -ln of a probability of success that is as good as 1: one frame in 10^9 would be decided otherwise.
+pub const NEGLIGIBLE_LOSS: f64 = 1e-9;
 
 impl Reception {
     /// Makes `model` ready.
@@ -112,27 +125,31 @@ impl Reception {
         Reception {
             model,
             tables: Vec::new(),
-            safe: Vec::new(),
             last: 0,
         }
     }
 
-    /// -ln of the probability that `bits` bits at `rate` are received at the ratio `sinr` (linear). 0: certainly;
-    /// infinite: certainly not. Those of the parts of a frame add up.
-    pub fn loss(&mut self, rate: Rate, sinr: f64, bits: f64) -> f64 {
+    /// -ln of the probability that `bits` bits at the rate of `table` are received at the ratio `sinr` (linear).
+    /// 0: certainly; infinite: certainly not. Those of the parts of a frame add up.
+    pub fn loss(&self, table: u8, sinr: f64, bits: f64) -> f64 {
+        let table = &self.tables[usize::from(table)];
         match &self.model {
             ErrorModel::Perfect => 0.0,
             ErrorModel::Threshold(db) if ratio_to_db(sinr) >= *db => 0.0,
             ErrorModel::Threshold(_) => f64::INFINITY,
-            ErrorModel::Table(t) => t.loss_per_octet(rate, ratio_to_db(sinr)) * bits / 8.0,
+            ErrorModel::Table(t) => t.loss_per_octet(table.rate, ratio_to_db(sinr)) * bits / 8.0,
             ErrorModel::Nist => {
-                let at = (ratio_to_db(sinr) - LOWEST_DB) / STEP_DB;
-                if at >= (STEPS - 1) as f64 {
-                    return 0.0;
-                }
-                let at = at.max(0.0);
-                let (i, part) = (at as usize, (at - at.floor()) as f32);
-                let t = self.table(rate);
+                let first = i64::from(1_023 + LOWEST_OCTAVE) << STEP_BITS;
+                let step = (sinr.max(0.0).to_bits() >> REST_BITS) as i64 - first;
+                let (i, part) = match usize::try_from(step) {
+                    Ok(i) if i >= STEPS => return 0.0,
+                    Ok(i) => {
+                        let rest = sinr.to_bits() & ((1 << REST_BITS) - 1);
+                        (i, rest as f32 * (1.0 / (1u64 << REST_BITS) as f32))
+                    }
+                    Err(_) => (0, 0.0),
+                };
+                let t = &table.per_bit;
                 f64::from(t[i] + (t[i + 1] - t[i]) * part) * bits
             }
         }
@@ -141,44 +158,47 @@ impl Reception {
     /// The ratio (linear) from which on a frame at `rate`, header included, is certainly received, whatever its length.
     #[inline]
     pub fn safe_ratio(&mut self, rate: Rate) -> f64 {
-        match self.safe.get(self.last) {
-            Some((r, ratio)) if *r == rate => *ratio,
-            _ => self.find_safe_ratio(rate),
+        let table = self.table(rate);
+        self.tables[usize::from(table)].safe_ratio
+    }
+
+    /// Names the table of a rate, made if it is new.
+    #[inline]
+    pub fn table(&mut self, rate: Rate) -> u8 {
+        if self.tables.get(self.last).is_none_or(|t| t.rate != rate) {
+            self.last = match self.tables.iter().position(|t| t.rate == rate) {
+                Some(at) => at,
+                None => self.make_table(rate),
+            };
         }
+        self.last as u8
     }
 
     #[cold]
-    fn find_safe_ratio(&mut self, rate: Rate) -> f64 {
-        if let Some(at) = self.safe.iter().position(|(r, _)| *r == rate) {
-            self.last = at;
-            return self.safe[at].1;
-        }
-        let good = |this: &mut Self, db: f64| this.loss(rate, db_to_ratio(db), MOST_BITS) <= NEGLIGIBLE_LOSS;
+    fn make_table(&mut self, rate: Rate) -> usize {
+        let entry = |i: usize| {
+            let mantissa = 1.0 + (i & ((1 << STEP_BITS) - 1)) as f64 / (1 << STEP_BITS) as f64;
+            let snr = mantissa * libm::exp2(f64::from(LOWEST_OCTAVE + (i >> STEP_BITS) as i32));
+            // a certain loss is kept finite, so that it can be interpolated
+            (-libm::log1p(-bit_error_rate(rate, snr))).min(700.0) as f32
+        };
+        let per_bit = match self.model {
+            ErrorModel::Nist => (0..=STEPS).map(entry).collect(),
+            _ => Vec::new(),
+        };
+        self.tables.push(Table {
+            rate,
+            safe_ratio: f64::INFINITY,
+            per_bit,
+        });
+        let index = self.tables.len() - 1;
+        let table = u8::try_from(index).expect("there are fewer rates than 256");
+        let good = |db: f64| self.loss(table, db_to_ratio(db), MOST_BITS) <= NEGLIGIBLE_LOSS;
         // the loss falls with the ratio, so the first good step from above counts
         let steps = (0..=700).rev().map(|i| -10.0 + 0.1 * f64::from(i));
-        let ratio = steps
-            .take_while(|db| good(self, *db))
-            .last()
-            .map_or(f64::INFINITY, db_to_ratio);
-        self.safe.push((rate, ratio));
-        self.last = self.safe.len() - 1;
-        ratio
-    }
-
-    fn table(&mut self, rate: Rate) -> &[f32] {
-        let at = match self.tables.iter().position(|(r, _)| *r == rate) {
-            Some(at) => at,
-            None => {
-                let entry = |i: usize| {
-                    let snr = db_to_ratio(LOWEST_DB + STEP_DB * i as f64);
-                    // a certain loss is kept finite, so that it can be interpolated
-                    (-libm::log1p(-bit_error_rate(rate, snr))).min(700.0) as f32
-                };
-                self.tables.push((rate, (0..STEPS).map(entry).collect()));
-                self.tables.len() - 1
-            }
-        };
-        &self.tables[at].1
+        let safe = steps.take_while(|db| good(*db)).last();
+        self.tables[index].safe_ratio = safe.map_or(f64::INFINITY, db_to_ratio);
+        index
     }
 }
 
@@ -327,7 +347,9 @@ mod tests {
     use super::*;
 
     fn per(rate: Rate, db: f64, octets: f64) -> f64 {
-        1.0 - (-Reception::new(ErrorModel::Nist).loss(rate, 10f64.powf(db / 10.0), octets * 8.0)).exp()
+        let mut r = Reception::new(ErrorModel::Nist);
+        let table = r.table(rate);
+        1.0 - (-r.loss(table, 10f64.powf(db / 10.0), octets * 8.0)).exp()
     }
 
     /// 10 % packet error rate for 1000 octets over white noise, in dB, for 6, 12, 24, 36, 48, 54 Mb/s: where the
@@ -366,18 +388,19 @@ mod tests {
     #[test]
     fn thresholds_are_crisp() {
         let mut r = Reception::new(ErrorModel::Threshold(4.0));
-        assert_eq!(r.loss(Rate::OFDM_54, 10f64.powf(0.4001), 1.0), 0.0);
-        assert_eq!(r.loss(Rate::OFDM_54, 10f64.powf(0.3999), 1.0), f64::INFINITY);
+        let table = r.table(Rate::OFDM_54);
+        assert_eq!(r.loss(table, 10f64.powf(0.4001), 1.0), 0.0);
+        assert_eq!(r.loss(table, 10f64.powf(0.3999), 1.0), f64::INFINITY);
     }
 
     #[test]
     fn tables_from_csv() {
         let t = PerTable::from_csv("rate,snr_db,per\n54M,20,0.5 # half\n54M, 22,0.1\n6M,3,0\n", 100).unwrap();
         let mut r = Reception::new(ErrorModel::Table(t));
-        let p =
-            |r: &mut Reception, db: f64| 1.0 - (-r.loss(Rate::OFDM_54, 10f64.powf(db / 10.0), 800.0)).exp();
-        assert!((p(&mut r, 10.0) - 0.5).abs() < 1e-9 && (p(&mut r, 30.0) - 0.1).abs() < 1e-9);
-        let mid = p(&mut r, 21.0);
+        let table = r.table(Rate::OFDM_54);
+        let p = |db: f64| 1.0 - (-r.loss(table, 10f64.powf(db / 10.0), 800.0)).exp();
+        assert!((p(10.0) - 0.5).abs() < 1e-9 && (p(30.0) - 0.1).abs() < 1e-9);
+        let mid = p(21.0);
         assert!((mid - (1.0 - (0.5f64 * 0.9).sqrt())).abs() < 1e-6, "{mid}");
         for (bad, line) in [
             ("54M,20", 1),

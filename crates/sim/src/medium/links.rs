@@ -67,6 +67,8 @@ pub struct Links {
     losses: BTreeMap<(u32, u32), u32>,
     tables: Vec<Rc<Neighbours>>,
     stale: bool,
+    /// Radios whose own tables alone are out of date.
+    changed: Vec<u32>,
 }
 
 impl Links {
@@ -86,6 +88,7 @@ impl Links {
             losses,
             tables: Vec::new(),
             stale: true,
+            changed: Vec::new(),
         }
     }
 
@@ -100,10 +103,22 @@ impl Links {
         self.stale = true;
     }
 
+    /// Power or frequency of one radio has changed: its own table is made anew before the next transmission.
+    pub fn touch_radio(&mut self, radio: u32) {
+        self.changed.push(radio);
+    }
+
+    /// The frequency of one radio has changed.
+    pub fn touch_frequency(&mut self, radio: u32) {
+        if self.model == LossModel::FreeSpace {
+            self.touch_radio(radio);
+        }
+    }
+
     /// True if [`Links::refresh`] has work to do.
     #[inline]
     pub fn is_stale(&self) -> bool {
-        self.stale
+        self.stale || !self.changed.is_empty()
     }
 
     /// Sets the loss of one ordered pair in dB; infinite: they do not hear each other any more.
@@ -120,7 +135,11 @@ impl Links {
 
     /// Makes the tables anew.
     pub fn refresh(&mut self, antennas: &[Antenna]) {
+        if !self.stale {
+            return self.refresh_changed(antennas);
+        }
         self.stale = false;
+        self.changed.clear();
         let reach = antennas
             .iter()
             .map(|a| self.model.reach_m(a.tx_dbm, a.mhz, self.floor_dbm));
@@ -142,6 +161,19 @@ impl Links {
                 Rc::new(self.neighbours(from, &candidates, antennas))
             })
             .collect();
+    }
+
+    /// Makes the tables of the changed radios anew, looking at all others.
+    fn refresh_changed(&mut self, antennas: &[Antenna]) {
+        let all: Vec<u32> = (0..antennas.len() as u32).collect();
+        let mut changed = std::mem::take(&mut self.changed);
+        changed.sort_unstable();
+        changed.dedup();
+        for &from in &changed {
+            self.tables[from as usize] = Rc::new(self.neighbours(from, &all, antennas));
+        }
+        changed.clear();
+        self.changed = changed;
     }
 
     fn neighbours(&self, from: u32, candidates: &[u32], antennas: &[Antenna]) -> Neighbours {

@@ -1,6 +1,8 @@
 //! What the tests share: a sender without frills, and the scenarios that other simulators are compared with.
 #![allow(dead_code)]
 
+pub mod script;
+
 use frame::{MacAddr, Phy, Rate, RateSet};
 use radio::{Event, Instant, Msdu, Protocol, Queue, Radio, TxHow};
 use sim::adapter::{AccessRules, AdapterConfig};
