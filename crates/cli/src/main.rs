@@ -1,6 +1,8 @@
 //! The `sdmac` command line: one module for each command, and [`ui`] for what they share.
 
 mod completions;
+mod run;
+mod schema;
 mod ui;
 
 use std::process::ExitCode;
@@ -19,13 +21,18 @@ struct Cli {
 
 #[derive(Subcommand, Debug)]
 enum Command {
+    Run(run::Args),
+    Schema(schema::Args),
     Completions(completions::Args),
 }
 
 fn main() -> ExitCode {
     // wrong arguments end here with exit code 2
     let cli = Cli::parse();
+    let ui = ui::Ui::new(cli.options);
     let done = match &cli.command {
+        Command::Run(args) => run::main(args, &ui),
+        Command::Schema(args) => schema::main(args),
         Command::Completions(args) => completions::main(args),
     };
     done.unwrap_or_else(|failure| failure.report())

@@ -2,4 +2,6 @@
 
 pub mod record;
 pub mod report;
+pub mod run;
+pub mod scenario;
 pub mod stats;
