@@ -150,7 +150,8 @@ pub struct Indication<'a> {
     pub rate: Rate,
     /// Its strength in dBm, where the adapter tells.
     pub signal_dbm: Option<i8>,
-    /// Adapter time at which its first bit arrived, where the adapter tells.
+    /// Adapter time at which the first bit of the MPDU arrived (after preamble and PHY header, as the TSFT field
+    /// of radiotap has it), where the adapter tells.
     pub tsf: Option<Tsf>,
     /// Which adapter heard it.
     pub adapter: AdapterId,

@@ -7,13 +7,16 @@
 //! | [`sink`] | innermost: receives, and remembers which of those one-shots arrived |
 //! | [`beacon`] | overlay: sends beacons, passes everything else through |
 //! | [`edf`] | overlay and polling pair: earliest deadline first over one-shots |
-//! | [`edf`] | overlay: earliest deadline first over one-shots |
+//! | [`tdma`] | overlay: a static schedule of slots over one-shots |
 //! | [`overlay`] | what overlays that hold requests share |
+//! | [`sync`] | the time base of everything with slots |
 //! | [`data`] | MSDUs in data frames: addresses, LLC/SNAP, sequence numbers, duplicates |
 //!
-//! Redundancy over two adapters, rate control, IBSS with power save and roaming are overlays or innermost
-//! protocols like these and go beside them. Transports and routing are not medium access: they get folders of
-//! their own beside `mac`.
+//! A new overlay is a file (or folder) beside these: it owns an [`overlay::Above`], tells the protocol above what
+//! it hears, launches what is held, and pays the confirms. Slots that are allocated on the fly (TBMAC) go beside
+//! [`tdma`], on [`sync`]; redundancy over two adapters, rate control, IBSS with power save and roaming are overlays
+//! or innermost protocols like these. Transports and routing are not medium access: they get folders of their own
+//! beside `mac`.
 
 pub mod data;
 pub mod overlay;
@@ -24,5 +27,7 @@ pub mod edf;
 pub mod oneshot;
 pub mod sender;
 pub mod sink;
+pub mod sync;
+pub mod tdma;
 
 pub use tally::Tally;

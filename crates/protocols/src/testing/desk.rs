@@ -14,7 +14,7 @@ pub(super) enum Act {
 
 /// See the module.
 pub(super) struct Desk {
-    pub(super) tsf: Tsf,
+    pub(super) tsf: Option<Tsf>,
     pub(super) address: MacAddr,
     pub(super) holds_back: bool,
     pub(super) tokens: u64,
@@ -45,7 +45,7 @@ impl Radio for Desk {
                 ..Capabilities::default()
             })),
             AttributeName::Address => Some(Attribute::Address(self.address)),
-            AttributeName::Tsf => Some(Attribute::Tsf(self.tsf)),
+            AttributeName::Tsf => self.tsf.map(Attribute::Tsf),
             _ => None,
         }
     }

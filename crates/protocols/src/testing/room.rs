@@ -62,6 +62,8 @@ pub struct Room {
     pub holds_back: bool,
     /// Whether attributes can be set.
     pub settable: bool,
+    /// Whether adapter time can be read.
+    pub reads_tsf: bool,
     /// Whether a frame waits until the medium is idle.
     pub carrier_sense: bool,
     /// Every frame that was on the air.
@@ -86,6 +88,7 @@ impl Room {
             delays: Delays::STEADY,
             holds_back: false,
             settable: true,
+            reads_tsf: true,
             carrier_sense: true,
             flights: Vec::new(),
             delivered: Vec::new(),
@@ -285,7 +288,7 @@ impl Room {
         let node = &mut self.nodes[index];
         let now = Instant::from_ns(node.clock.shows(self.now));
         let mut desk = Desk {
-            tsf: Tsf(node.tsf.shows(self.now) / 1_000),
+            tsf: self.reads_tsf.then_some(Tsf(node.tsf.shows(self.now) / 1_000)),
             address: node.address,
             holds_back: self.holds_back,
             tokens: node.tokens,

@@ -3,7 +3,7 @@
 use super::{Attempt, Fate, Flight, Item, Owned, Request, Room};
 use frame::mac::header::set_retry;
 use frame::mac::{Header, Kind};
-use frame::{Band, MacAddr, airtime, ppdu_us};
+use frame::{Band, MacAddr, Rate, airtime, ppdu_us};
 use radio::{Confirm, Outcome, Plane, Stamps, Tsf};
 
 const SIFS_NS: u64 = 16_000;
@@ -59,9 +59,7 @@ impl Room {
         };
         if Header::parse(&request.frame).is_ok_and(|h| h.kind() == Kind::BEACON) && request.frame.len() >= 32
         {
-            let at = self.now
-                + 1_000 * u64::from(airtime::preamble_us(rate))
-                + 24 * 8_000 * 10 / u64::from(rate.kbps100());
+            let at = self.now + bit_ns(rate, 24 * 8);
             let timestamp = self.nodes[node].tsf.shows(at) / 1_000;
             flight.frame[24..32].copy_from_slice(&timestamp.to_le_bytes());
         }
@@ -139,13 +137,19 @@ impl Room {
         self.visible(self.now + after + path, node, Owned::Confirm(c));
     }
 
-    pub(super) fn indicate(&mut self, start: u64, end: u64, node: usize, frame: &[u8], rate: frame::Rate) {
+    pub(super) fn indicate(&mut self, start: u64, end: u64, node: usize, frame: &[u8], rate: Rate) {
         let path = self.draw(self.delays.indicate_ns.clone());
         let mut stamps = Stamps::NONE;
         stamps.host(Plane::T5, self.local(node, end + path / 2));
-        let tsf = Tsf(self.nodes[node].tsf.shows(start) / 1_000);
+        let tsf = Tsf(self.nodes[node].tsf.shows(start + bit_ns(rate, 0)) / 1_000);
         self.visible(end + path, node, Owned::Heard(frame.into(), rate, tsf, stamps));
     }
+}
+
+/// From the start of a PPDU to bit `bit` of its MPDU, behind preamble and (OFDM) SERVICE field.
+fn bit_ns(rate: Rate, bit: u64) -> u64 {
+    let service = if matches!(rate, Rate::Dsss(..)) { 0 } else { 16 };
+    1_000 * u64::from(airtime::preamble_us(rate)) + (service + bit) * 10_000 / u64::from(rate.kbps100())
 }
 
 fn wants_ack(request: &Request) -> bool {
@@ -153,7 +157,7 @@ fn wants_ack(request: &Request) -> bool {
 }
 
 impl Request {
-    fn rate(&self) -> frame::Rate {
+    fn rate(&self) -> Rate {
         let series = &self.how.series;
         series
             .at(self.attempts)

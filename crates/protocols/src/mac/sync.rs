@@ -1,0 +1,416 @@
+//! The common time base: the TSF of the node that sends the beacons, in nanoseconds, called *network time* here.
+//!
+//! Every node tracks how its host clock runs against it. Each beacon is one sample; a line through the last
+//! [`WINDOW`] of them gives offset and rate, with outliers left out. The sender of the beacons tracks its own TSF
+//! in the same way. Samples come from the best source that the host has:
+//!
+//! 1. the adapter's time of the beacon, and the adapter's time now: no latency of the host is in it;
+//! 2. the host's stamp of the interrupt (t5), less the latency that the configuration names;
+//! 3. the time of the event, less the same.
+//!
+//! Propagation (3.3 ns per metre) is not compensated.
+
+mod fit;
+
+use fit::Fit;
+use frame::{Band, Rate, airtime, ppdu_us};
+use radio::{AdapterId, Attribute, AttributeName, Beacon, Confirm, Duration, Instant, Plane, Radio, Tsf};
+
+/// Samples that the line goes through.
+pub const WINDOW: usize = 8;
+
+/// A point in network time, in nanoseconds.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub struct NetworkTime(pub u64);
+
+/// How a clock follows the beacons.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SyncConfig {
+    /// Band, for the airtime of beacons.
+    pub band: Band,
+    /// Which adapter's beacons count.
+    pub adapter: AdapterId,
+    /// Latency from the end of a frame to its t5 stamp (or to the event, if there is no stamp): the usual or the
+    /// smallest value. Only hosts whose adapter time cannot be read need it.
+    pub latency: Duration,
+    /// Samples before the clock is trusted, at least 1.
+    pub min_samples: usize,
+    /// How long the clock is trusted after the last sample.
+    pub holdover: Duration,
+    /// A sample that is further off than this is not taken. Three in a row mean that the TSF has jumped, and the
+    /// clock starts again.
+    pub jump: Duration,
+}
+
+impl SyncConfig {
+    /// Trusted after 3 samples and for `holdover`; jumps are 100 us.
+    pub const fn new(band: Band, holdover: Duration) -> SyncConfig {
+        SyncConfig {
+            band,
+            adapter: AdapterId::FIRST,
+            latency: Duration::ZERO,
+            min_samples: 3,
+            holdover,
+            jump: Duration::from_us(100),
+        }
+    }
+
+    /// For the node that sends the beacons: its own adapter time is trusted from the first look on.
+    pub const fn own(band: Band, holdover: Duration) -> SyncConfig {
+        SyncConfig {
+            min_samples: 1,
+            ..SyncConfig::new(band, holdover)
+        }
+    }
+}
+
+/// What a clock has counted since its start.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct SyncCounters {
+    /// Samples taken.
+    pub samples: u64,
+    /// Samples refused because they were further off than a jump.
+    pub refused: u64,
+    /// Times that it started again after a jump of the TSF.
+    pub restarts: u64,
+}
+
+/// A host clock that knows network time.
+#[derive(Clone, Debug)]
+pub struct Sync {
+    kind: Kind,
+    counters: SyncCounters,
+}
+
+// without an allocator there is nothing to box the larger one in
+#[allow(clippy::large_enum_variant)]
+#[derive(Clone, Debug)]
+enum Kind {
+    Perfect(i64),
+    Tracking(Tracker),
+}
+
+#[derive(Clone, Debug)]
+struct Tracker {
+    config: SyncConfig,
+    /// Host clock, and network time less host clock; in nanoseconds, oldest first.
+    samples: [(u64, i64); WINDOW],
+    count: usize,
+    fit: Option<Fit>,
+    strikes: u32,
+}
+
+impl Sync {
+    /// For experiments with ideal clocks: network time is the host clock plus `offset_ns`, always.
+    pub const fn perfect(offset_ns: i64) -> Sync {
+        Sync {
+            kind: Kind::Perfect(offset_ns),
+            counters: SyncCounters {
+                samples: 0,
+                refused: 0,
+                restarts: 0,
+            },
+        }
+    }
+
+    /// A clock that follows beacons and has heard none.
+    pub const fn tracking(config: SyncConfig) -> Sync {
+        let tracker = Tracker {
+            config,
+            samples: [(0, 0); WINDOW],
+            count: 0,
+            fit: None,
+            strikes: 0,
+        };
+        Sync {
+            kind: Kind::Tracking(tracker),
+            ..Sync::perfect(0)
+        }
+    }
+
+    /// What it has counted.
+    pub fn counters(&self) -> &SyncCounters {
+        &self.counters
+    }
+
+    /// Takes in a beacon of the node that it follows, at the event that tells of it.
+    pub fn heard(&mut self, now: Instant, beacon: &Beacon<'_>, radio: &dyn Radio) {
+        let Kind::Tracking(Tracker { config, .. }) = &self.kind else {
+            return;
+        };
+        let received = &beacon.received;
+        let rate = received.rate;
+        if received.adapter != config.adapter {
+            return;
+        }
+        // the timestamp field comes 24 octets after the first bit of the MPDU
+        let to_timestamp = octets_ns(24, rate);
+        let network = beacon.timestamp.0.wrapping_mul(1_000);
+        match (received.tsf, adapter_time(config.adapter, radio)) {
+            (Some(first_bit), Some(tsf_now)) if tsf_now.minus(first_bit) >= 0 => {
+                let ago = Duration::from_us(tsf_now.minus(first_bit) as u64);
+                self.sample(now - ago, NetworkTime(network.saturating_sub(to_timestamp)));
+            }
+            _ => {
+                let octets = received.frame.len() as u32 + 4;
+                let whole = 1_000 * u64::from(ppdu_us(rate, octets, config.band));
+                let before = first_bit_ns(rate) + to_timestamp;
+                let end = network.saturating_add(whole.saturating_sub(before));
+                let seen = received.stamps.get_host(Plane::T5).unwrap_or(now);
+                self.sample(seen - config.latency, NetworkTime(end));
+            }
+        }
+    }
+
+    /// For the node that sends the beacons: looks at its own adapter time. False if the host cannot tell.
+    pub fn look(&mut self, now: Instant, radio: &dyn Radio) -> bool {
+        let Kind::Tracking(Tracker { config, .. }) = &self.kind else {
+            return true;
+        };
+        let tsf = adapter_time(config.adapter, radio);
+        if let Some(tsf) = tsf {
+            self.sample(now, NetworkTime(tsf.0.wrapping_mul(1_000)));
+        }
+        tsf.is_some()
+    }
+
+    /// For the node that sends the beacons, where the adapter time cannot be read: the confirm of a beacon.
+    pub fn sent(&mut self, now: Instant, confirm: &Confirm) {
+        if let (Kind::Tracking(Tracker { config, .. }), Some(end)) = (&self.kind, confirm.tsf) {
+            let seen = confirm.stamps.get_host(Plane::T5).unwrap_or(now);
+            self.sample(seen - config.latency, NetworkTime(end.0.wrapping_mul(1_000)));
+        }
+    }
+
+    /// Takes in that the host clock showed `local` at `network`.
+    pub fn sample(&mut self, local: Instant, network: NetworkTime) {
+        let Kind::Tracking(t) = &mut self.kind else {
+            return;
+        };
+        let local = local.as_ns();
+        if t.count > 0 && local <= t.samples[t.count - 1].0 {
+            return;
+        }
+        let ahead = network.0.wrapping_sub(local) as i64;
+        if let Some(fit) = &t.fit
+            && t.count >= t.config.min_samples
+            && fit.ahead(local).abs_diff(ahead) > t.config.jump.as_ns()
+        {
+            t.strikes += 1;
+            self.counters.refused += 1;
+            if t.strikes < 3 {
+                return;
+            }
+            self.counters.restarts += 1;
+            t.count = 0;
+        }
+        t.strikes = 0;
+        if t.count == WINDOW {
+            t.samples.rotate_left(1);
+            t.count -= 1;
+        }
+        t.samples[t.count] = (local, ahead);
+        t.count += 1;
+        t.fit = Fit::through(&t.samples[..t.count]);
+        self.counters.samples += 1;
+    }
+
+    /// Whether the clock is to be trusted at `now`: enough samples, and the last one not too long ago.
+    pub fn is_good(&self, now: Instant) -> bool {
+        match &self.kind {
+            Kind::Perfect(_) => true,
+            Kind::Tracking(t) => t.last().is_some_and(|last| {
+                t.count >= t.config.min_samples.clamp(1, WINDOW) && now.since(last) <= t.config.holdover
+            }),
+        }
+    }
+
+    /// Whether a new sample would be welcome: so much of the holdover is over that the window would not reach back
+    /// further than that.
+    pub fn is_stale(&self, now: Instant) -> bool {
+        match &self.kind {
+            Kind::Perfect(_) => false,
+            Kind::Tracking(t) => {
+                let fresh = Duration::from_ns(t.config.holdover.as_ns() / WINDOW as u64);
+                t.last().is_none_or(|last| now.since(last) > fresh)
+            }
+        }
+    }
+
+    /// Network time when the host clock shows `local`; `None` without any sample.
+    pub fn to_network(&self, local: Instant) -> Option<NetworkTime> {
+        let local = local.as_ns();
+        let ahead = match &self.kind {
+            Kind::Perfect(offset) => *offset,
+            Kind::Tracking(t) => t.fit.as_ref()?.ahead(local),
+        };
+        Some(NetworkTime(local.saturating_add_signed(ahead)))
+    }
+
+    /// What the host clock shows at `network`, rounded up: `to_network` of the result is not before `network`
+    /// (within the range of both clocks). `None` without any sample.
+    pub fn to_local(&self, network: NetworkTime) -> Option<Instant> {
+        let fit = match &self.kind {
+            Kind::Perfect(offset) => {
+                return Some(Instant::from_ns(
+                    network.0.saturating_add_signed(offset.saturating_neg()),
+                ));
+            }
+            Kind::Tracking(t) => t.fit.as_ref()?,
+        };
+        let mut local = network.0;
+        // the rate is a small correction: three steps are exact to the nanosecond
+        for _ in 0..3 {
+            local = network.0.saturating_add_signed(fit.ahead(local).saturating_neg());
+        }
+        let early = |l: u64| l.saturating_add_signed(fit.ahead(l)) < network.0;
+        for _ in 0..4 {
+            local = local.saturating_add(u64::from(early(local)));
+        }
+        Some(Instant::from_ns(local))
+    }
+
+    /// How far off network time can be at `now`, by what the samples show: the largest deviation of a sample
+    /// from the line, 1 us of resolution, and the uncertainty of the rate since the last sample. No guarantee: a
+    /// host that stamps all beacons late by the same amount does not show. `None` without any sample.
+    pub fn error_bound(&self, now: Instant) -> Option<Duration> {
+        match &self.kind {
+            Kind::Perfect(_) => Some(Duration::ZERO),
+            Kind::Tracking(t) => {
+                let (fit, last) = (t.fit.as_ref()?, t.last()?);
+                Some(Duration::from_ns(fit.error_ns(now.since(last).as_ns())))
+            }
+        }
+    }
+
+    /// Rate of network time against the host clock, in parts per 10^9 above 1; 0 without two samples.
+    pub fn rate_ppb(&self) -> i64 {
+        match &self.kind {
+            Kind::Perfect(_) => 0,
+            Kind::Tracking(t) => t.fit.as_ref().map_or(0, Fit::rate_ppb),
+        }
+    }
+}
+
+impl Tracker {
+    fn last(&self) -> Option<Instant> {
+        let (local, _) = self.samples[..self.count].last()?;
+        Some(Instant::from_ns(*local))
+    }
+}
+
+fn adapter_time(adapter: AdapterId, radio: &dyn Radio) -> Option<Tsf> {
+    match radio.get(adapter, AttributeName::Tsf) {
+        Some(Attribute::Tsf(t)) => Some(t),
+        _ => None,
+    }
+}
+
+/// From the start of a PPDU to the first bit of the MPDU in it, in nanoseconds: the preamble, and for OFDM the 16 bits
+/// of the SERVICE field (IEEE 802.11-2016, 17.3.5.2).
+fn first_bit_ns(rate: Rate) -> u64 {
+    let service = match rate {
+        Rate::Dsss(..) => 0,
+        Rate::Ofdm(_) | Rate::Ht(..) => octets_ns(2, rate),
+    };
+    1_000 * u64::from(airtime::preamble_us(rate)) + service
+}
+
+/// Time that `octets` of the PSDU take, in nanoseconds.
+fn octets_ns(octets: u64, rate: Rate) -> u64 {
+    octets * 80_000 / u64::from(rate.kbps100().max(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const MS: u64 = 1_000_000;
+
+    fn tracking() -> Sync {
+        Sync::tracking(SyncConfig::new(Band::Ghz5, Duration::from_ms(500)))
+    }
+
+    /// A host clock that starts 3 s behind network time and loses 20 us per second against it.
+    fn network_at(local: u64) -> NetworkTime {
+        NetworkTime(local + 3_000_000_000 + local / 50_000)
+    }
+
+    fn fed(n: u64) -> Sync {
+        let mut s = tracking();
+        for i in 1..=n {
+            s.sample(Instant::from_ns(i * 100 * MS), network_at(i * 100 * MS));
+        }
+        s
+    }
+
+    #[test]
+    fn trusted_after_three_samples_and_for_the_holdover() {
+        let at = |ms: u64| Instant::from_ns(ms * MS);
+        assert!(!fed(2).is_good(at(201)) && fed(3).is_good(at(301)));
+        assert!(fed(3).is_good(at(800)) && !fed(3).is_good(at(801)));
+        assert!(tracking().to_network(at(1)).is_none());
+        assert!(tracking().to_local(NetworkTime(5)).is_none() && tracking().error_bound(at(1)).is_none());
+        assert!(Sync::perfect(-5).is_good(Instant::MAX));
+    }
+
+    #[test]
+    fn rate_and_bound() {
+        let s = fed(8);
+        assert_eq!(s.rate_ppb(), 20_000);
+        let at = Instant::from_ns(900 * MS);
+        assert_eq!(s.to_network(at), Some(network_at(900 * MS)));
+        assert!(s.error_bound(at).unwrap() < Duration::from_us(2));
+        let mut one = tracking();
+        one.sample(Instant::from_ns(MS), network_at(MS));
+        // nothing is known about the rate: 40 ppm for 100 ms, and the resolution
+        assert_eq!(
+            one.error_bound(Instant::from_ns(101 * MS)),
+            Some(Duration::from_ns(4_000 + 1_000))
+        );
+    }
+
+    #[test]
+    fn a_late_stamp_is_refused_and_a_jump_is_followed() {
+        let mut s = fed(8);
+        let late = |s: &mut Sync, i: u64| s.sample(Instant::from_ns(i * 100 * MS), NetworkTime(i));
+        late(&mut s, 9);
+        late(&mut s, 10);
+        assert_eq!(
+            s.to_network(Instant::from_ns(900 * MS)),
+            Some(network_at(900 * MS))
+        );
+        late(&mut s, 11);
+        assert_eq!(
+            *s.counters(),
+            SyncCounters {
+                samples: 9,
+                refused: 3,
+                restarts: 1
+            }
+        );
+        assert!(!s.is_good(Instant::from_ns(1_100 * MS)), "it starts again");
+    }
+
+    proptest! {
+        #[test]
+        fn there_and_back(n in 1u64..9, local in 0u64..1 << 50) {
+            let s = fed(n);
+            let network = s.to_network(Instant::from_ns(local)).unwrap();
+            let back = s.to_local(network).unwrap();
+            prop_assert!(s.to_network(back).unwrap() >= network);
+            prop_assert!(back.as_ns().abs_diff(local) <= 1);
+        }
+
+        #[test]
+        fn any_samples(samples in proptest::collection::vec((any::<u64>(), any::<u64>()), 0..30), q: u64) {
+            let mut s = tracking();
+            for (local, network) in samples {
+                s.sample(Instant::from_ns(local), NetworkTime(network));
+            }
+            let at = Instant::from_ns(q);
+            let _ = (s.to_network(at), s.to_local(NetworkTime(q)), s.error_bound(at), s.is_good(at));
+        }
+    }
+}

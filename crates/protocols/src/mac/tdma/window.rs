@@ -1,0 +1,183 @@
+//! Which slot is next, and what goes in it.
+
+use super::schedule::LinkKind;
+use super::{Tdma, TdmaConfig};
+use crate::mac::sync::NetworkTime;
+use frame::MacAddr;
+use frame::mac::Header;
+use radio::pending::Held;
+use radio::{AckPolicy, Duration, Instant, Protocol};
+
+/// What it may do in one of its slots.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Right {
+    SendBeacon,
+    To(MacAddr),
+    /// With the number of shared slots from this one to the end of the cycle.
+    Shared(u64),
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Own {
+    pub(super) index: u16,
+    pub(super) start: Duration,
+    pub(super) exchange: Duration,
+    pub(super) right: Right,
+}
+
+/// A slot of its own in a certain cycle, on the host's clock.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Window {
+    pub(super) cycle: u64,
+    /// Index in `own`.
+    pub(super) own: usize,
+    pub(super) start: Instant,
+    /// From `open` to `close` a frame may be handed down for it.
+    pub(super) open: Instant,
+    pub(super) close: Instant,
+    pub(super) content: Content,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Content {
+    Beacon,
+    Held(usize),
+}
+
+/// In the tags of held requests: tries in the low 16 bits, and these.
+pub(super) const SEEN: u64 = 1 << 16;
+/// It has failed, or its slot was lost: it may go in shared slots, and before others.
+pub(super) const BEHIND: u64 = 1 << 17;
+
+/// The slots in which a node may send, in the order of time.
+pub(super) fn own_slots<const S: usize>(config: &TdmaConfig<S>) -> [Option<Own>; S] {
+    let mut own = [None; S];
+    let mut used = 0;
+    let shared = config.plan.shared() as u64;
+    let mut shared_before = 0;
+    for (index, link) in config.plan.links(config.me) {
+        let right = match link {
+            LinkKind::SendBeacon => Right::SendBeacon,
+            LinkKind::Transmit(peer) => Right::To(peer),
+            LinkKind::Shared => {
+                shared_before += 1;
+                Right::Shared(shared - shared_before + 1)
+            }
+            LinkKind::Receive(_) | LinkKind::HearBeacon => continue,
+        };
+        let slot = config.plan.slot(index).expect("a link has a slot");
+        own[used] = Some(Own {
+            index: index as u16,
+            start: slot.start,
+            exchange: slot.exchange,
+            right,
+        });
+        used += 1;
+    }
+    own
+}
+
+impl<P: Protocol, const N: usize, const L: usize, const S: usize> Tdma<P, N, L, S> {
+    /// Whether the next try of a held frame may go in a slot: the right receiver, and short enough.
+    pub(super) fn fits(&self, own: &Own, held: &Held<L>) -> bool {
+        let Ok(header) = Header::parse(held.frame()) else {
+            return false;
+        };
+        let to_it = match own.right {
+            Right::To(peer) => peer == header.receiver(),
+            Right::Shared(_) => true,
+            Right::SendBeacon => false,
+        };
+        let Some((_, series)) = held.how.series.at(held.tag as u16) else {
+            return false;
+        };
+        let acked = held.how.ack == AckPolicy::Normal && !header.is_group();
+        let octets = held.frame().len() as u32 + 4;
+        to_it && self.config.plan.costs().exchange(octets, series.rate, acked) <= own.exchange
+    }
+
+    /// The first slot of its own that is not over and has something to send.
+    pub(super) fn next_window(&self, now: Instant) -> Option<Window> {
+        let sync = &self.config.sync;
+        let nothing = self.above.held.is_empty() && !self.is_master();
+        if nothing || !sync.is_good(now) {
+            return None;
+        }
+        let costs = self.config.plan.costs();
+        let cycle_ns = self.config.plan.cycle().as_ns();
+        let on_air = sync.to_network(now + costs.release.min)?;
+        let first = on_air.0 / cycle_ns;
+        // every frame that has a slot at all has one in each cycle; beacons may be further apart
+        let every = self.config.plan.beacon().map_or(1, |b| u64::from(b.every.max(1)));
+        let last = first + if self.is_master() { every } else { 1 };
+        // after a jump of the TSF the past may lie ahead
+        let done = self.done.filter(|done| done.0 <= first + 1);
+        for cycle in first..=last {
+            // further on only the beacon, the first slot of all, is of interest
+            let slots = if cycle > first + 1 { 1 } else { S };
+            for (i, own) in self.own.iter().take(slots).map_while(Option::as_ref).enumerate() {
+                let start = NetworkTime(cycle.saturating_mul(cycle_ns).saturating_add(own.start.as_ns()));
+                let end = NetworkTime(start.0.saturating_add(costs.guard().as_ns()));
+                if end < on_air || done.is_some_and(|done| (cycle, i) <= done) {
+                    continue;
+                }
+                let start = sync.to_local(start)?;
+                let Some(content) = self.content(own, cycle, start) else {
+                    continue;
+                };
+                return Some(Window {
+                    cycle,
+                    own: i,
+                    start,
+                    open: start - self.lead,
+                    close: sync.to_local(end)? - costs.release.min,
+                    content,
+                });
+            }
+        }
+        None
+    }
+
+    /// What goes in a slot that starts at `start`, as things are now.
+    pub(super) fn content(&self, own: &Own, cycle: u64, start: Instant) -> Option<Content> {
+        let ready = |h: &Held<L>| {
+            let in_time =
+                h.how.expires.is_none_or(|t| start <= t) && h.how.not_before.is_none_or(|t| t <= start);
+            in_time && self.fits(own, h)
+        };
+        let all = self.above.held.waiting().filter(|(_, h)| ready(h));
+        match own.right {
+            Right::SendBeacon => {
+                let every = self.config.plan.beacon().map_or(1, |b| u64::from(b.every.max(1)));
+                (cycle.is_multiple_of(every) && self.sending.is_none()).then_some(Content::Beacon)
+            }
+            Right::To(_) => {
+                let first = all.min_by_key(|(_, h)| (h.tag & BEHIND == 0, h.order()));
+                first.map(|(i, _)| Content::Held(i))
+            }
+            Right::Shared(left) => {
+                let behind = || {
+                    self.above
+                        .held
+                        .waiting()
+                        .filter(|(_, h)| h.tag & BEHIND != 0 && ready(h))
+                };
+                // one of the slots that are left for each frame, all equally likely
+                let chosen = mix(cycle, self.config.me, own.index) % left < behind().count() as u64;
+                let first = behind().min_by_key(|(_, h)| h.order()).filter(|_| chosen);
+                first.map(|(i, _)| Content::Held(i))
+            }
+        }
+    }
+}
+
+/// A number that looks random, the same for everybody who asks for the same (SplitMix64, Steele et al. 2014).
+fn mix(cycle: u64, node: MacAddr, slot: u16) -> u64 {
+    let [a, b, c, d, e, f] = node.0;
+    let [g, h] = slot.to_be_bytes();
+    let mut z = cycle.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ u64::from_be_bytes([a, b, c, d, e, f, g, h]);
+    for factor in [0xbf58_476d_1ce4_e5b9, 0x94d0_49bb_1331_11eb] {
+        z = (z ^ z >> 30).wrapping_mul(factor);
+    }
+    z ^ z >> 31
+}
