@@ -4,6 +4,12 @@
 //! the output folder and its files; the other writers take any `Write`.
 
 pub mod folder;
+pub mod html;
 pub mod pcapng;
+pub mod plot;
 pub mod samples;
+mod scale;
+mod svg;
 pub mod timeline;
+
+pub use scale::{Axis, significant};
