@@ -1,4 +1,5 @@
 //! Experiments: scenario, plan, run, measure, report.
 
+pub mod record;
 pub mod report;
 pub mod stats;
