@@ -1,6 +1,7 @@
 //! The `sdmac` command line: one module for each command, and [`ui`] for what they share.
 
 mod completions;
+mod qualify;
 mod ui;
 
 use std::process::ExitCode;
@@ -19,6 +20,7 @@ struct Cli {
 
 #[derive(Subcommand, Debug)]
 enum Command {
+    Qualify(qualify::Args),
     Completions(completions::Args),
 }
 
@@ -26,6 +28,7 @@ fn main() -> ExitCode {
     // wrong arguments end here with exit code 2
     let cli = Cli::parse();
     let done = match &cli.command {
+        Command::Qualify(args) => qualify::main(args, cli.options),
         Command::Completions(args) => completions::main(args),
     };
     done.unwrap_or_else(|failure| failure.report())

@@ -1,5 +1,6 @@
 //! Experiments: scenario, plan, run, measure, report.
 
+pub mod qualify;
 pub mod record;
 pub mod report;
 pub mod stats;
