@@ -4,6 +4,7 @@ mod completions;
 mod measure;
 mod run;
 mod schema;
+mod qualify;
 mod ui;
 
 use std::process::ExitCode;
@@ -25,6 +26,7 @@ enum Command {
     Measure(measure::Args),
     Run(run::Args),
     Schema(schema::Args),
+    Qualify(qualify::Args),
     Completions(completions::Args),
 }
 
@@ -36,6 +38,7 @@ fn main() -> ExitCode {
         Command::Measure(args) => measure::main(args, &ui),
         Command::Run(args) => run::main(args, &ui),
         Command::Schema(args) => schema::main(args),
+        Command::Qualify(args) => qualify::main(args, cli.options),
         Command::Completions(args) => completions::main(args),
     };
     done.unwrap_or_else(|failure| failure.report())

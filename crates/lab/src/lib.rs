@@ -2,6 +2,7 @@
 
 pub mod measure;
 pub mod plan;
+pub mod qualify;
 pub mod record;
 pub mod report;
 pub mod run;

@@ -1,0 +1,434 @@
+//! The worlds in which the schemes are tried: a controller, its nodes, and who disturbs them.
+
+use super::facts::Facts;
+use super::question::{Link, Question, Scheme};
+use super::tdma;
+use frame::Wire;
+use frame::mgmt::{MgmtHeader, ProbeRequest};
+use frame::{AccessCategory, MacAddr, Rate, edca_default_ap, ppdu_us};
+use protocols::mac::data::Identity;
+use protocols::mac::edf::coordinator::{Coordinator, CoordinatorConfig};
+use protocols::mac::edf::responder::{Responder, ResponderConfig};
+use protocols::mac::overlay::Access;
+use protocols::mac::sender::{Sender, SenderConfig};
+use radio::{Duration, Event, Instant, Protocol, Queue, Radio, TxHow};
+use sim::clock::Clock;
+use sim::host::{HostModel, Wait};
+use sim::rng::{Cause, Stream};
+use sim::{AdapterConfig, LinkLoss, LossModel, MediumConfig, NodeConfig, Pattern, Position, Process};
+use sim::{NoiseConfig, Traffic, World};
+use std::rc::Rc;
+
+/// How far host clocks are off, parts per billion: uniform up to this. 20 ppm is what 802.11 asks of oscillators
+/// (IEEE 802.11-2016, 17.3.9.5).
+pub const DRIFT_PPB: u64 = 20_000;
+/// Distance of the nodes from the controller in metres.
+const RADIUS_M: f64 = 10.0;
+/// Share of the lost ACKs whose beginning was heard (SDMAC, Cena et al. 2018, section V.C.3).
+const HEARD: f64 = 0.013;
+/// Payload of a foreign network's frames.
+const FOREIGN_OCTETS: usize = 1_500;
+/// Length of a noise burst, ns.
+const BURST_NS: u64 = 250_000;
+/// Thermal noise over 20 MHz and a noise figure of 7 dB, in dBm.
+const NOISE_DBM: f64 = -94.0;
+
+/// A protocol of any type on a node.
+pub(super) struct Seat(pub(super) Box<dyn Protocol>);
+
+impl Protocol for Seat {
+    fn handle(&mut self, now: Instant, event: Event<'_>, radio: &mut dyn Radio) {
+        self.0.handle(now, event, radio);
+    }
+    fn deadline(&self) -> Option<Instant> {
+        self.0.deadline()
+    }
+}
+
+/// Everything that the worlds of one question share.
+pub(super) struct Bench {
+    pub question: Question,
+    pub host: HostModel,
+    pub facts: Facts,
+}
+
+/// Which part of a run counts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Span {
+    /// Length of a cycle, ns.
+    pub cycle_ns: u64,
+    /// True time of the first release, ns.
+    pub first_ns: u64,
+    /// Cycles before the first that counts.
+    pub warm_up: u32,
+    /// Cycles that count.
+    pub cycles: u32,
+}
+
+impl Span {
+    /// True time at which the first cycle that counts starts, ns.
+    pub fn begin_ns(self) -> u64 {
+        self.first_ns + u64::from(self.warm_up) * self.cycle_ns
+    }
+
+    /// True time at which the last one ends, ns.
+    pub fn end_ns(self) -> u64 {
+        self.begin_ns() + u64::from(self.cycles) * self.cycle_ns
+    }
+}
+
+/// A world ready to run, and the clocks of its nodes.
+pub(super) struct Ready {
+    pub world: World<Seat>,
+    pub clocks: Vec<Clock>,
+    pub span: Span,
+}
+
+impl Bench {
+    /// Solves the profile and the facts.
+    ///
+    /// # Errors
+    /// What is wrong with the profile.
+    pub(super) fn new(question: &Question) -> Result<Bench, sim::host::ProfileError> {
+        let host = HostModel::new(&question.host)?;
+        let facts = Facts::new(question, &host);
+        Ok(Bench {
+            question: question.clone(),
+            host,
+            facts,
+        })
+    }
+
+    /// A world with `scheme`, in which `cycles` cycles of `cycle_ns` count.
+    pub(super) fn world(&self, scheme: Scheme, seed: u64, cycle_ns: u64, cycles: u32) -> Ready {
+        let q = &self.question;
+        let warm_up = match scheme {
+            Scheme::Tdma => tdma::SETTLING_NS.div_ceil(cycle_ns) as u32 + 1,
+            _ => 4,
+        };
+        // the controller's adapter shows true time, and schedules start at multiples of the cycle
+        let span = Span {
+            cycle_ns,
+            first_ns: cycle_ns,
+            warm_up,
+            cycles,
+        };
+        let mut world = World::new(&self.medium(), seed);
+        let host = Rc::new(self.host.clone());
+        let mut clocks = Vec::new();
+        for node in 0..=q.nodes {
+            let clock = clock(seed, node);
+            let config = NodeConfig {
+                host: Some(host.clone()),
+                wait: Wait::Sleep,
+                clock,
+                ..NodeConfig::ideal(place(node, q.nodes), self.adapter(seed, node))
+            };
+            clocks.push(clock);
+            world.add_node(config, self.seat(scheme, node, cycle_ns));
+        }
+        self.add_messages(&mut world, span);
+        if let Link::Per { data, ack } = q.link {
+            for node in 1..=q.nodes {
+                let loss = || LinkLoss {
+                    data: (data > 0.0).then_some(Process::Fixed(data)),
+                    response: (ack > 0.0).then_some(Process::Fixed(ack)),
+                    heard: HEARD,
+                };
+                world.set_link_loss(0, node, loss());
+                world.set_link_loss(node, 0, loss());
+            }
+        }
+        self.disturb(&mut world);
+        Ready { world, clocks, span }
+    }
+
+    fn medium(&self) -> MediumConfig {
+        let received_dbm = match self.question.link {
+            Link::Per { .. } => -50.0,
+            Link::SnrDb(db) => NOISE_DBM + db,
+        };
+        MediumConfig {
+            loss: LossModel::FixedPower(received_dbm),
+            preamble_dbm: NOISE_DBM,
+            ..MediumConfig::default()
+        }
+    }
+
+    fn mhz(&self) -> u16 {
+        match self.question.phy.band {
+            frame::Band::Ghz5 => 5_180,
+            frame::Band::Ghz2_4 => 2_412,
+        }
+    }
+
+    fn adapter(&self, seed: u64, node: u32) -> AdapterConfig {
+        let phy = self.question.phy;
+        let mut adapter = AdapterConfig::station(Question::address(node), phy, self.mhz(), true);
+        if node > 0 {
+            adapter.tsf = clock(seed, node | 1 << 31);
+        } else {
+            for category in AccessCategory::ALL {
+                adapter.edca[Queue::from(category).index()] = edca_default_ap(category, &phy);
+            }
+        }
+        adapter
+    }
+
+    pub(super) fn identity(&self, node: u32) -> Identity {
+        let controller = Question::address(0);
+        match node {
+            0 => Identity::access_point(controller),
+            _ => Identity::station(Question::address(node), controller),
+        }
+    }
+
+    fn seat(&self, scheme: Scheme, node: u32, cycle_ns: u64) -> Seat {
+        match scheme {
+            Scheme::Edca => self.edca(node),
+            Scheme::Edf if node == 0 => self.coordinator(cycle_ns),
+            Scheme::Edf => self.responder(node),
+            Scheme::Tdma => self.tdma(node, cycle_ns),
+        }
+    }
+
+    fn edca(&self, node: u32) -> Seat {
+        let config = SenderConfig::new(self.identity(node), self.question.rate);
+        // a controller remembers all nodes to tell duplicates, a node only its controller
+        Seat(match (node, self.question.nodes) {
+            (0, 17..) => Box::new(Sender::<256>::new(config)),
+            (0, _) => Box::new(Sender::<16>::new(config)),
+            _ => Box::new(Sender::<1>::new(config)),
+        })
+    }
+
+    fn one_shot(&self) -> TxHow {
+        TxHow::one_shot(self.question.rate).queue(Queue::Voice)
+    }
+
+    /// Longer when others send too: a poll or an answer may have to wait for a foreign frame.
+    fn foreign_wait_ns(&self) -> u64 {
+        let i = &self.question.interference;
+        let load = if i.load > 0.0 {
+            self.foreign_exchange_ns()
+        } else {
+            0
+        };
+        let probe = if i.probes_per_s > 0.0 { self.probe_ns() } else { 0 };
+        let noise = if i.noise > 0.0 { BURST_NS } else { 0 };
+        load.max(probe).max(noise)
+    }
+
+    fn coordinator(&self, cycle_ns: u64) -> Seat {
+        let extra = self.foreign_wait_ns();
+        let config = CoordinatorConfig {
+            identity: self.identity(0),
+            how: self.one_shot(),
+            qos: true,
+            attempt: Duration::from_ns(self.facts.attempt.p99_99_ns),
+            answer: Duration::from_ns(self.facts.answer.p99_99_ns + extra),
+            default_deadline: Duration::from_ns(cycle_ns),
+            max_attempts: u16::MAX,
+            gap: Duration::ZERO,
+            poll_again: None,
+            access: Some(Access::without_backoff(Queue::Voice, 1)),
+        };
+        Seat(match (self.question.nodes, self.question.simulated_octets()) {
+            (..=8, ..=256) => Box::new(Coordinator::<8, 256>::new(config)),
+            (..=32, ..=256) => Box::new(Coordinator::<32, 256>::new(config)),
+            (..=32, _) => Box::new(Coordinator::<32, 1500>::new(config)),
+            (_, ..=256) => Box::new(Coordinator::<256, 256>::new(config)),
+            _ => Box::new(Coordinator::<256, 1500>::new(config)),
+        })
+    }
+
+    fn responder(&self, node: u32) -> Seat {
+        let within = self.facts.reply.p99_99_ns + self.foreign_wait_ns();
+        let config = ResponderConfig {
+            identity: self.identity(node),
+            coordinator: Question::address(0),
+            how: self.one_shot(),
+            qos: true,
+            within: Duration::from_ns(within),
+            access: Some(Access::without_backoff(Queue::Voice, 2)),
+        };
+        Seat(match self.question.simulated_octets() {
+            ..=256 => Box::new(Responder::<256>::new(config)),
+            _ => Box::new(Responder::<1500>::new(config)),
+        })
+    }
+
+    /// Flow i: controller to node i + 1. Flow N + i: the other way.
+    fn add_messages(&self, world: &mut World<Seat>, span: Span) {
+        let q = &self.question;
+        let traffic = |to| Traffic {
+            to,
+            category: AccessCategory::Voice,
+            octets: q.simulated_octets(),
+            pattern: Pattern::Periodic {
+                period_ns: span.cycle_ns,
+                phase_ns: span.first_ns,
+            },
+            lifetime_ns: Some(span.cycle_ns),
+            count: Some(span.warm_up + span.cycles + 1),
+        };
+        for node in 1..=q.nodes {
+            world.add_traffic(0, traffic(Question::address(node)));
+        }
+        for node in 1..=q.nodes {
+            world.add_traffic(node, traffic(Question::address(0)));
+        }
+    }
+
+    fn foreign_rate(&self) -> Rate {
+        match self.question.phy.name {
+            "b" => Rate::DSSS_11,
+            _ => Rate::OFDM_24,
+        }
+    }
+
+    fn foreign_exchange_ns(&self) -> u64 {
+        let phy = &self.question.phy;
+        let octets = (FOREIGN_OCTETS + protocols::mac::data::QOS_OVERHEAD_OCTETS) as u32;
+        let us = ppdu_us(self.foreign_rate(), octets, phy.band)
+            + phy.sifs_us
+            + phy.ack_us(self.foreign_rate(), phy.basic);
+        u64::from(us) * 1_000
+    }
+
+    fn probe_ns(&self) -> u64 {
+        let phy = &self.question.phy;
+        u64::from(ppdu_us(phy.lowest, PROBE_OCTETS as u32 + 4, phy.band)) * 1_000
+    }
+
+    fn disturb(&self, world: &mut World<Seat>) {
+        let q = &self.question;
+        let i = &q.interference;
+        let first = q.nodes + 1;
+        let add = |world: &mut World<Seat>, n: u32, seat: Seat| {
+            let adapter = AdapterConfig::station(Question::address(n), q.phy, self.mhz(), true);
+            world.add_node(NodeConfig::ideal(place(n, q.nodes), adapter), seat)
+        };
+        let poisson = |to, octets, per_s: f64| Traffic {
+            to,
+            category: AccessCategory::BestEffort,
+            octets,
+            pattern: Pattern::Poisson {
+                mean_ns: (1e9 / per_s) as u64,
+            },
+            lifetime_ns: None,
+            count: None,
+        };
+        if i.load > 0.0 {
+            let bssid = Question::address(first + 1);
+            let from = Identity::station(Question::address(first), bssid);
+            let sender = |identity| {
+                let config = SenderConfig::new(identity, self.foreign_rate());
+                Seat(Box::new(Sender::<1>::new(config)))
+            };
+            let node = add(world, first, sender(from));
+            add(world, first + 1, sender(Identity::access_point(bssid)));
+            let per_s = i.load * 1e9 / self.foreign_exchange_ns() as f64;
+            world.add_traffic(node, poisson(bssid, FOREIGN_OCTETS, per_s));
+        }
+        if i.probes_per_s > 0.0 {
+            let n = world.nodes();
+            let prober = Prober {
+                me: Question::address(n),
+                rate: q.phy.lowest,
+            };
+            let node = add(world, n, Seat(Box::new(prober)));
+            world.add_traffic(node, poisson(MacAddr::BROADCAST, 16, i.probes_per_s));
+        }
+        if i.noise > 0.0 {
+            let burst = BURST_NS as f64;
+            world.add_noise(&NoiseConfig {
+                position: Position::default(),
+                mhz: self.mhz(),
+                tx_dbm: 16.0,
+                on_ns: BURST_NS,
+                off_ns: (burst / i.noise - burst) as u64,
+                random: true,
+                start_ns: 0,
+            });
+        }
+    }
+}
+
+/// Octets of a probe request without FCS: header, SSID, rates, and what phones add.
+const PROBE_OCTETS: usize = 24 + 2 + 10 + 74;
+
+/// Sends a probe request for every MSDU, as a passing telephone does.
+struct Prober {
+    me: MacAddr,
+    rate: Rate,
+}
+
+impl Protocol for Prober {
+    fn handle(&mut self, _: Instant, event: Event<'_>, radio: &mut dyn Radio) {
+        let Event::Submit(_) = event else { return };
+        let mut elements = [0; PROBE_OCTETS - 24];
+        elements[2..12].copy_from_slice(&[1, 8, 0x82, 0x84, 0x8b, 0x96, 12, 18, 24, 36]);
+        elements[12..14].copy_from_slice(&[221, 72]);
+        let probe = ProbeRequest {
+            header: MgmtHeader::new(MacAddr::BROADCAST, self.me, MacAddr::BROADCAST),
+            elements: frame::element::Elements::new(&elements),
+        };
+        let mut out = [0; PROBE_OCTETS];
+        let octets = probe.emit(&mut out).expect("it fits");
+        let token = radio.token();
+        radio.request(token, &out[..octets], &TxHow::one_shot(self.rate));
+    }
+    fn deadline(&self) -> Option<Instant> {
+        None
+    }
+}
+
+/// On a circle around the controller.
+fn place(node: u32, nodes: u32) -> Position {
+    if node == 0 {
+        return Position::default();
+    }
+    let angle = std::f64::consts::TAU * f64::from(node - 1) / f64::from(nodes);
+    Position::new(RADIUS_M * libm::cos(angle), RADIUS_M * libm::sin(angle))
+}
+
+/// Some offset below a second, some drift within [`DRIFT_PPB`].
+fn clock(seed: u64, node: u32) -> Clock {
+    let mut s = Stream::new(seed, u64::from(node), Cause::Clock);
+    Clock {
+        offset_ns: s.below(1_000_000_000),
+        drift_ppb: s.below(2 * DRIFT_PPB + 1) as i64 - DRIFT_PPB as i64,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clocks_differ_within_their_tolerance() {
+        let clocks: Vec<_> = (0..200).map(|n| clock(7, n)).collect();
+        assert!(clocks.iter().all(|c| c.drift_ppb.unsigned_abs() <= DRIFT_PPB));
+        assert!(clocks.iter().any(|c| c.drift_ppb > 15_000) && clocks.iter().any(|c| c.drift_ppb < -15_000));
+        assert_eq!(clocks[3], clock(7, 3));
+    }
+
+    #[test]
+    fn interferers_take_the_air_they_ask_for() {
+        let q = Question {
+            interference: super::super::question::parse_interference("load=30%,probes=100/s").unwrap(),
+            nodes: 1,
+            cycle_ns: 1_000_000_000,
+            ..Question::example()
+        };
+        let bench = Bench::new(&q).unwrap();
+        let mut ready = bench.world(Scheme::Edca, 3, q.cycle_ns, 20);
+        ready.world.run_until(20_000_000_000);
+        let air_us = |node| ready.world.counters(node, 0).tx_time_us as f64;
+        let load = (air_us(2) + air_us(3)) / 20e6;
+        assert!((0.27..0.32).contains(&load), "{load}");
+        let probes = air_us(4) / (bench.probe_ns() as f64 / 1e3) / 20.0;
+        assert!((80.0..120.0).contains(&probes), "{probes}");
+    }
+}

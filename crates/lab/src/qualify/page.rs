@@ -1,0 +1,232 @@
+//! The answer as a page: banner, tail of the latencies, waterfall, air use, what everything rests on.
+
+use super::answer::{Answer, Latency, Result};
+use super::text::{count, percent, probability, time};
+use crate::report::Axis;
+use crate::report::html::{Align, Banner, Cell, Report, Section, Table};
+use crate::report::plot::{Chart, Figure, Mark, Series, Stack, Xy};
+use crate::stats::Verdict;
+
+/// The page. `command` is how to get it again.
+pub fn page(a: &Answer, command: &str) -> Report {
+    let q = &a.question;
+    let best = [Verdict::Pass, Verdict::Undecided, Verdict::Fail]
+        .into_iter()
+        .find(|v| a.schemes.iter().any(|r| r.verdict == *v));
+    Report {
+        title: format!(
+            "{} nodes, cycle {}, {} octets: at most {} missed?",
+            q.nodes,
+            time(q.cycle_ns as f64),
+            q.payload_octets,
+            probability(q.miss)
+        ),
+        subtitle: format!(
+            "802.11{} at {}, host {}, seed {}, sdmac {}",
+            q.phy,
+            q.rate,
+            q.host,
+            q.seed,
+            env!("CARGO_PKG_VERSION")
+        ),
+        banner: best.map(|verdict| Banner {
+            verdict,
+            text: a.recommendation.clone(),
+        }),
+        sections: vec![
+            verdicts(a),
+            latencies(a),
+            waterfall(a),
+            air(a),
+            assumptions(a, command),
+        ],
+        footer: if a.interrupted {
+            "The run was stopped early.".into()
+        } else {
+            String::new()
+        },
+    }
+}
+
+fn verdicts(a: &Answer) -> Section {
+    let mut table = Table::new([
+        ("scheme", Align::Left),
+        ("verdict", Align::Centre),
+        ("missed", Align::Right),
+        ("95 % interval", Align::Right),
+        ("messages", Align::Right),
+        ("cycles", Align::Right),
+        ("shortest cycle", Align::Right),
+    ]);
+    for r in &a.schemes {
+        table = table.row([
+            Cell::from(r.scheme.word()),
+            r.verdict.into(),
+            r.miss_probability.map_or("-".into(), probability).into(),
+            r.interval
+                .map_or("not run".into(), |i| {
+                    format!("{} to {}", probability(i.low), probability(i.high))
+                })
+                .into(),
+            count(r.messages).into(),
+            count(r.cycles).into(),
+            r.shortest.map_or("-".into(), |s| time(s.cycle_ns as f64)).into(),
+        ]);
+    }
+    let mut section = Section::new("Verdict").table(table);
+    for r in &a.schemes {
+        section = section.paragraph(format!("{}: {} {}", r.scheme.word(), r.why, r.advice.join(" ")));
+        if let Some(s) = &r.slots {
+            section = section.values([
+                ("slot", time(s.slot_ns as f64)),
+                ("guard", time(s.guard_ns as f64)),
+                ("release, smallest", time(s.release_min_ns as f64)),
+                ("release, p99.99", time(s.release_high_ns as f64)),
+                ("error of the clocks", time(s.sync_error_ns as f64)),
+                ("slots per message", s.rounds.to_string()),
+                ("shared slots", s.shared.to_string()),
+            ]);
+        }
+    }
+    section.table(causes(a))
+}
+
+fn causes(a: &Answer) -> Table {
+    let mut table = Table::new([
+        ("misses because", Align::Left),
+        ("cycle full", Align::Right),
+        ("collisions", Align::Right),
+        ("losses", Align::Right),
+        ("interference", Align::Right),
+        ("host", Align::Right),
+    ]);
+    for r in &a.schemes {
+        let c = &r.causes;
+        let numbers = [c.no_time, c.collisions, c.losses, c.interference, c.host].map(count);
+        table = table.row([r.scheme.word().to_owned()].into_iter().chain(numbers));
+    }
+    table
+}
+
+fn latencies(a: &Answer) -> Section {
+    let mut plot = Xy::new(
+        Axis::linear("latency (ms)"),
+        Axis::log("share of messages that take longer"),
+    );
+    for r in a.schemes.iter().filter(|r| !r.ccdf.is_empty()) {
+        plot = plot.series(Series::ccdf(r.scheme.word(), &thin(r), 1e-6));
+    }
+    plot = plot.mark(Mark::x(a.question.cycle_ns as f64 * 1e-6, "deadline"));
+    plot = plot.mark(Mark::y(a.question.miss, "target"));
+    let figure = Figure::new("Latency of all messages, both ways", Chart::Xy(plot)).how_to_read(
+        "A curve must be below the target where it crosses the deadline. Messages that never arrive keep a curve up.",
+    );
+    let columns = ["", "lost", "mean", "p50", "p99", "p99.9", "p99.99", "max"];
+    let align = |i| if i == 0 { Align::Left } else { Align::Right };
+    let mut table = Table::new(columns.into_iter().enumerate().map(|(i, c)| (c, align(i))));
+    for r in &a.schemes {
+        for (way, l) in [("down", &r.down), ("up", &r.up)] {
+            table = table.row(row(&format!("{} {way}", r.scheme.word()), l));
+        }
+    }
+    Section::new("Latency").figure(figure).table(table)
+}
+
+/// At most about 200 points, the tail in full.
+fn thin(r: &Result) -> Vec<crate::stats::CcdfPoint> {
+    let points = &r.ccdf;
+    let mut kept: Vec<crate::stats::CcdfPoint> = Vec::new();
+    for (i, c) in points.iter().enumerate() {
+        let far = kept.last().is_none_or(|k| c.p < k.p * 0.94);
+        if far || i + 1 == points.len() {
+            kept.push(*c);
+        }
+    }
+    kept
+}
+
+fn row(name: &str, l: &Latency) -> Vec<String> {
+    let ns = |x: Option<u64>| x.map_or("lost".into(), |x| time(x as f64));
+    vec![
+        name.to_owned(),
+        count(l.lost),
+        l.mean_ns.map_or("-".into(), time),
+        ns(l.p50_ns),
+        ns(l.p99_ns),
+        ns(l.p99_9_ns),
+        ns(l.p99_99_ns),
+        ns(l.max_ns),
+    ]
+}
+
+fn waterfall(a: &Answer) -> Section {
+    let names: Vec<_> = a.schemes.first().map_or(Vec::new(), |r| {
+        r.waterfall.iter().map(|s| s.name.clone()).collect()
+    });
+    let mut stack = Stack::new(Axis::linear("mean time (µs)"), names.clone());
+    let mut table = Table::new(
+        std::iter::once((String::from("mean / p99.9"), Align::Left))
+            .chain(names.into_iter().map(|n| (n, Align::Right))),
+    );
+    for r in a.schemes.iter().filter(|r| r.messages > 0) {
+        let means = r.waterfall.iter().map(|s| s.mean_ns.unwrap_or(0.0) / 1e3);
+        stack = stack.row(r.scheme.word(), means);
+        let cells = r.waterfall.iter().map(|s| match (s.mean_ns, s.p99_9_ns) {
+            (Some(mean), Some(high)) => format!("{} / {}", time(mean), time(high as f64)),
+            _ => "-".into(),
+        });
+        table = table.row(std::iter::once(r.scheme.word().to_owned()).chain(cells));
+    }
+    let figure = Figure::new("Where the time of an acknowledged request goes", Chart::Stack(stack)).how_to_read(
+        "t1 to t4: from the call to the ring; t4-air: adapter and waiting for the channel, earlier tries included; air: \
+         the last exchange; t5 to t9: from the interrupt back to the caller.",
+    );
+    Section::new("Waterfall of the planes")
+        .figure(figure)
+        .table(table)
+}
+
+fn air(a: &Answer) -> Section {
+    let mut stack = Stack::new(
+        Axis::linear("share of time (%)").range(0.0, 100.0),
+        ["data", "ACK", "overhead", "foreign"],
+    );
+    let mut table = Table::new([
+        ("", Align::Left),
+        ("data", Align::Right),
+        ("ACK", Align::Right),
+        ("overhead", Align::Right),
+        ("foreign", Align::Right),
+        ("frames per message", Align::Right),
+        ("collided", Align::Right),
+        ("disturbed", Align::Right),
+    ]);
+    for r in a.schemes.iter().filter(|r| r.messages > 0) {
+        let u = &r.air;
+        let shares = [u.data, u.ack, u.overhead, u.foreign];
+        stack = stack.row(r.scheme.word(), shares.map(|s| s * 100.0));
+        let [data, ack, overhead, foreign] = shares.map(percent);
+        let frames = format!("{:.2}", u.frames_per_message);
+        let (collided, disturbed) = (percent(u.collided_frames), percent(u.disturbed_frames));
+        table = table.row([
+            r.scheme.word().into(),
+            data,
+            ack,
+            overhead,
+            foreign,
+            frames,
+            collided,
+            disturbed,
+        ]);
+    }
+    let figure = Figure::new("What is on the air", Chart::Stack(stack))
+        .how_to_read("Overhead is what carries no message: polls, empty answers, beacons. The rest is idle, backoff included.");
+    Section::new("Air use").figure(figure).table(table)
+}
+
+fn assumptions(a: &Answer, command: &str) -> Section {
+    let numbered = (1..)
+        .zip(&a.assumptions)
+        .map(|(i, text)| (i.to_string(), text.clone()));
+    Section::new("Assumptions").values(numbered).verbatim(command)
+}

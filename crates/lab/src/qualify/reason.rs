@@ -1,0 +1,237 @@
+//! Why a scheme holds or not, what would help, and what all numbers rest on: sentences made of the numbers.
+
+use super::answer::Result;
+use super::bench::Bench;
+use super::question::{Link, Question, Scheme};
+use super::shortest::FoundBy;
+use super::tally::Cause;
+use super::text::{count, percent, probability, time};
+use crate::stats::Verdict;
+
+/// Why, and what would help.
+pub(super) fn explain(bench: &Bench, r: &Result, interrupted: bool) -> (String, Vec<String>) {
+    let q = &bench.question;
+    let mut advice = Vec::new();
+    if let (Some(s), Some(slots), true) = (r.shortest, r.slots, r.messages == 0) {
+        let why = format!(
+            "{} slots of {} need {}, more than the cycle: too many nodes for this cycle.",
+            2 * q.nodes,
+            time(slots.slot_ns as f64),
+            time(slots.one_round_ns as f64)
+        );
+        advice.push(cycle_advice(s.cycle_ns, s.found_by));
+        advice.push(fewer_nodes(q, s.cycle_ns));
+        return (why, advice);
+    }
+    if r.messages == 0 {
+        let why = match r.verdict {
+            Verdict::Fail => "The slots do not fit the cycle.",
+            _ => "Stopped before anything was run.",
+        };
+        return (why.into(), advice);
+    }
+    match r.verdict {
+        Verdict::Pass => {
+            let margin = r
+                .shortest
+                .map_or(String::new(), |s| match s.cycle_ns < q.cycle_ns {
+                    true => format!(
+                        "; a cycle of {} would still hold, {:.1} times shorter",
+                        time(s.cycle_ns as f64),
+                        q.cycle_ns as f64 / s.cycle_ns as f64
+                    ),
+                    false => "; there is no margin, a slightly shorter cycle is not safe".into(),
+                });
+            (format!("{}{margin}.", misses(r)), advice)
+        }
+        Verdict::Undecided => {
+            let more = match r.cycles_missing {
+                Some(n) if n > 0 => format!("; about {} more cycles would decide", count(n)),
+                _ => String::new(),
+            };
+            let stopped = if interrupted { "Stopped early: " } else { "" };
+            if !interrupted {
+                advice.push(match r.cycles_missing {
+                    Some(n) => format!("Give --max-cycles {} for a verdict.", r.cycles + n),
+                    None => "The miss probability is too close to the target for a verdict.".into(),
+                });
+            }
+            (format!("{stopped}{}{more}.", misses(r)), advice)
+        }
+        Verdict::Fail => {
+            let (cause, share) = main_cause(r);
+            let why = format!(
+                "{}, {} of them because {}.",
+                misses(r),
+                percent(share),
+                because(bench, r, cause)
+            );
+            if let Some(s) = r.shortest.filter(|s| s.cycle_ns > q.cycle_ns) {
+                advice.push(cycle_advice(s.cycle_ns, s.found_by));
+            } else if r.shortest.is_none() && !interrupted && !q.quick {
+                advice.push("No longer cycle was found that helps, up to many times this one.".into());
+            }
+            match (cause, r.shortest) {
+                (Cause::NoTime, Some(s)) if s.cycle_ns > q.cycle_ns => {
+                    advice.push(fewer_nodes(q, s.cycle_ns))
+                }
+                (Cause::Collisions, _) => {
+                    advice.push("Let one node decide who sends: EDF and TDMA do not collide.".into());
+                }
+                (Cause::Losses, _) => {
+                    advice.push("A better link or a lower rate (--rate) helps more than time.".into())
+                }
+                (Cause::Interference, _) => advice.push("Move to a channel that is free of others.".into()),
+                (Cause::Host, _) => {
+                    advice.push(
+                        "Shorten the tail of the host: see `sdmac measure --host` and a real-time kernel."
+                            .into(),
+                    );
+                }
+                _ => {}
+            }
+            (why, advice)
+        }
+    }
+}
+
+fn misses(r: &Result) -> String {
+    format!("{} of {} messages missed", count(r.misses), count(r.messages))
+}
+
+fn main_cause(r: &Result) -> (Cause, f64) {
+    let c = &r.causes;
+    let of = [c.no_time, c.collisions, c.losses, c.interference, c.host];
+    let (i, n) = (0..5)
+        .map(|i| (i, of[i]))
+        .max_by_key(|(i, n)| (*n, 5 - i))
+        .unwrap_or((0, 0));
+    (Cause::ALL[i], n as f64 / r.misses.max(1) as f64)
+}
+
+fn because(bench: &Bench, r: &Result, cause: Cause) -> String {
+    let q = &bench.question;
+    let full = q.nodes as f64;
+    match cause {
+        Cause::NoTime => match r.scheme {
+            Scheme::Edf => format!(
+                "the cycle was full: {} exchanges of {} take {} on average, without a retry",
+                q.nodes,
+                time(bench.facts.exchange.mean_ns),
+                time(full * bench.facts.exchange.mean_ns)
+            ),
+            Scheme::Edca => format!(
+                "the cycle was full: the channel was taken for {} of the time, backoff not counted, and {} frames waited in one queue",
+                percent(r.air.data + r.air.ack + r.air.overhead + r.air.foreign),
+                q.nodes
+            ),
+            Scheme::Tdma => {
+                "their slots had passed: the release came too late, or the retries found no slot".into()
+            }
+        },
+        Cause::Collisions => format!(
+            "frames collided: all nodes want to send when the cycle starts, and {} of the frames met another one",
+            percent(r.air.collided_frames)
+        ),
+        Cause::Losses => "frames were lost on the link, and there was no time left to repeat them".into(),
+        Cause::Interference => format!("others were on the air, {} of the time", percent(r.air.foreign)),
+        Cause::Host => "the frame arrived in time, but the host handed it up too late".into(),
+    }
+}
+
+fn cycle_advice(cycle_ns: u64, found_by: FoundBy) -> String {
+    let how = match found_by {
+        FoundBy::Analysis => "computed, and confirmed by a short run",
+        FoundBy::Growth | FoundBy::Bisection => "found by short runs",
+    };
+    format!("A cycle of {} would hold ({how}).", time(cycle_ns as f64))
+}
+
+fn fewer_nodes(q: &Question, cycle_ns: u64) -> String {
+    let fit = (f64::from(q.nodes) * q.cycle_ns as f64 / cycle_ns as f64) as u32;
+    match fit {
+        0 => "Not even one node fits this cycle.".into(),
+        n => format!("About {n} nodes per channel would fit this cycle."),
+    }
+}
+
+/// Which scheme to take: the first that passes in the order of what it asks of the hardware.
+pub(super) fn recommend(q: &Question, all: &[Result]) -> String {
+    let target = format!(
+        "{} at a cycle of {}",
+        probability(q.miss),
+        time(q.cycle_ns as f64)
+    );
+    let passed: Vec<_> = all.iter().filter(|r| r.verdict == Verdict::Pass).collect();
+    let margin = |r: &Result| r.shortest.map_or(1.0, |s| q.cycle_ns as f64 / s.cycle_ns as f64);
+    if let Some(first) = passed.first() {
+        let widest = passed
+            .iter()
+            .copied()
+            .max_by(|a, b| margin(a).total_cmp(&margin(b)));
+        let plain = match first.scheme {
+            Scheme::Edca => "plain Wi-Fi with the voice queue is enough",
+            Scheme::Edf => "let the controller poll (EDF)",
+            Scheme::Tdma => "give every message a slot (TDMA)",
+        };
+        let wider = match widest {
+            Some(w) if w.scheme != first.scheme && margin(w) > margin(first) * 1.05 => {
+                format!("; {} has more margin", w.scheme.word())
+            }
+            _ => String::new(),
+        };
+        return format!("For {target}, {plain}{wider}.");
+    }
+    let best = all
+        .iter()
+        .filter_map(|r| Some((r.scheme, r.shortest?.cycle_ns)))
+        .min_by_key(|(_, c)| *c);
+    match best {
+        Some((scheme, cycle_ns)) if all.iter().all(|r| r.verdict == Verdict::Fail) => format!(
+            "None of these holds {target}: {} would, from a cycle of {} on.",
+            scheme.word(),
+            time(cycle_ns as f64)
+        ),
+        _ if all.iter().all(|r| r.verdict == Verdict::Fail) => {
+            format!("None of these holds {target}, and no longer cycle was found that helps.")
+        }
+        _ => format!("No verdict for {target}: more cycles are needed."),
+    }
+}
+
+/// What the numbers rest on.
+pub(super) fn assumptions(bench: &Bench) -> Vec<String> {
+    let q = &bench.question;
+    let link = match q.link {
+        Link::Per { data, ack } => format!(
+            "Each data frame is lost with {} and each ACK with {}, independently of all others.",
+            probability(data),
+            probability(ack)
+        ),
+        Link::SnrDb(db) => {
+            format!("All receivers have a signal-to-noise ratio of {db} dB; there is no fading.")
+        }
+    };
+    let mut all = vec![
+        "A message misses when the application at the other end does not have it at the end of the cycle in which it was handed down.".into(),
+        "All applications hand down their messages at the start of the cycle; the controller has one for each node.".into(),
+        format!("All hosts have the latencies of the profile '{}', drawn anew for each frame: a host that is slow for a while is not modelled.", q.host.name),
+        "Reception takes as long as the confirm of an acknowledged frame; no profile measures it.".into(),
+        format!("Host clocks are off by up to {} ppm. The cycle is counted on the controller's adapter clock.", super::DRIFT_PPB / 1_000),
+        link,
+        "All nodes hear each other at the same strength, 10 m from the controller; two frames at once are both lost.".into(),
+        "Messages that are older than their cycle are dropped before they are sent.".into(),
+        "EDCA: default parameters of the voice category, those of access points at the controller; 7 tries.".into(),
+        "EDF and TDMA: one-shots in the voice queue without backoff, carrier sense on.".into(),
+    ];
+    if q.simulated_octets() != q.payload_octets as usize {
+        all.push(format!(
+            "Payloads are simulated with {} octets, the fewest that the simulator tells apart.",
+            q.simulated_octets()
+        ));
+    }
+    if q.interference.is_some() {
+        all.push("The foreign network sends 1500-octet frames at random and obeys carrier sense; noise comes in bursts of 250 us.".into());
+    }
+    all
+}

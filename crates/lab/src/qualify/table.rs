@@ -1,0 +1,137 @@
+//! The answer for the terminal: read in ten seconds, verdicts first.
+
+use super::answer::{Answer, Latency};
+use super::question::Interference;
+use super::text::{count, percent, probability, time};
+
+/// The whole text, without a line break at its end. `width` is that of the terminal in columns.
+pub fn table(a: &Answer, width: usize) -> String {
+    let q = &a.question;
+    let mut out = format!(
+        "{} node{}, cycle {}, {} octets each way, 802.11{} at {}, host {}: at most {} missed?\n",
+        q.nodes,
+        if q.nodes == 1 { "" } else { "s" },
+        time(q.cycle_ns as f64),
+        q.payload_octets,
+        q.phy,
+        q.rate,
+        q.host,
+        probability(q.miss)
+    );
+    if q.interference != Interference::default() {
+        let i = &q.interference;
+        let (load, noise) = (percent(i.load), percent(i.noise));
+        out += &format!(
+            "with foreign load {load}, {} probe requests/s, noise {noise}\n",
+            i.probes_per_s
+        );
+    }
+    out.push('\n');
+    out += &rows(a);
+    out.push('\n');
+    for r in &a.schemes {
+        let mut text = format!("{:<5} {}", r.scheme.word(), r.why);
+        if let Some(s) = &r.slots {
+            text += &format!(
+                " Slots of {} with a guard of {} ({} release jitter to p{}, {} clocks).",
+                time(s.slot_ns as f64),
+                time(s.guard_ns as f64),
+                time((s.release_high_ns - s.release_min_ns) as f64),
+                s.quantile * 100.0,
+                time(s.sync_error_ns as f64)
+            );
+        }
+        for advice in &r.advice {
+            text += &format!(" {advice}");
+        }
+        out += &wrap(&text, width, 6);
+    }
+    out.push('\n');
+    if a.interrupted {
+        out += "Stopped early: what is above is true for the cycles that were run.\n";
+    }
+    out += &wrap(&format!("=> {}", a.recommendation), width, 3);
+    out.pop();
+    out
+}
+
+fn rows(a: &Answer) -> String {
+    let header = [
+        "",
+        "verdict",
+        "missed",
+        "95 % interval",
+        "cycles",
+        "p50",
+        "p99.99",
+        "max",
+        "air",
+        "shortest",
+    ];
+    let mut rows = vec![header.map(String::from)];
+    for r in &a.schemes {
+        let interval = r.interval.map_or("not run".into(), |i| {
+            format!("{} to {}", probability(i.low), probability(i.high))
+        });
+        let worst = |f: fn(&Latency) -> Option<u64>| match (f(&r.down), f(&r.up)) {
+            (Some(down), Some(up)) => time(down.max(up) as f64),
+            _ if r.messages == 0 => "-".into(),
+            _ => "lost".into(),
+        };
+        rows.push([
+            r.scheme.word().into(),
+            r.verdict.word().into(),
+            r.miss_probability.map_or("-".into(), probability),
+            interval,
+            count(r.cycles),
+            worst(|l| l.p50_ns),
+            worst(|l| l.p99_99_ns),
+            worst(|l| l.max_ns),
+            percent(r.air.data + r.air.ack + r.air.overhead),
+            r.shortest.map_or("-".into(), |s| time(s.cycle_ns as f64)),
+        ]);
+    }
+    let widths: Vec<usize> = (0..header.len())
+        .map(|c| rows.iter().map(|r| r[c].chars().count()).max().unwrap_or(0))
+        .collect();
+    let mut out = String::new();
+    for row in &rows {
+        let cells: Vec<_> = row.iter().zip(&widths).map(|(c, w)| format!("{c:<w$}")).collect();
+        out += cells.join("  ").trim_end();
+        out.push('\n');
+    }
+    out
+}
+
+/// Breaks a text at spaces; lines after the first are indented.
+fn wrap(text: &str, width: usize, indent: usize) -> String {
+    let mut out = String::new();
+    let mut used = 0;
+    for word in text.split(' ') {
+        let length = word.chars().count();
+        if used > 0 && used + 1 + length > width.max(40) {
+            out.push('\n');
+            out += &" ".repeat(indent);
+            used = indent;
+        } else if used > 0 {
+            out.push(' ');
+            used += 1;
+        }
+        out += word;
+        used += length;
+    }
+    out.push('\n');
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_keep_to_the_width() {
+        let text = wrap(&"word ".repeat(60), 50, 6);
+        assert!(text.lines().all(|l| l.chars().count() <= 50));
+        assert!(text.lines().skip(1).all(|l| l.starts_with("      word")));
+    }
+}

@@ -1,0 +1,221 @@
+//! Sums over a run, and over runs: joined in a fixed order, so that the number of workers does not show.
+
+use crate::stats::{Batches, CcdfPoint, Online, Running};
+
+/// Stretches between neighbouring planes, the air among them.
+pub(super) const PLANES: usize = 10;
+/// Their names.
+pub(super) const PLANE_NAMES: [&str; PLANES] = [
+    "t1-t2", "t2-t3", "t3-t4", "t4-air", "air", "air-t5", "t5-t6", "t6-t7", "t7-t8", "t8-t9",
+];
+/// Longest latency that is told apart, ns.
+const LONGEST_NS: u64 = 20_000_000_000;
+
+/// Why a message missed its deadline.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, serde::Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Cause {
+    /// Its frame was not on the air before the deadline: the cycle was full.
+    NoTime,
+    /// Its frames met other frames of the loop.
+    Collisions,
+    /// Its frames were lost on the link.
+    Losses,
+    /// Its frames met a foreign frame or noise.
+    Interference,
+    /// The frame arrived in time, the application had it too late.
+    Host,
+}
+
+impl Cause {
+    /// All, in the order of [`Tally::causes`].
+    pub const ALL: [Cause; 5] = [
+        Cause::NoTime,
+        Cause::Collisions,
+        Cause::Losses,
+        Cause::Interference,
+        Cause::Host,
+    ];
+}
+
+/// Time on the air, ns.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Air {
+    pub data_ns: u64,
+    pub ack_ns: u64,
+    pub overhead_ns: u64,
+    pub foreign_ns: u64,
+}
+
+/// A distribution in constant memory. Values that never came are kept as such: a quantile that falls among them
+/// is none.
+#[derive(Clone, Debug)]
+pub(super) struct Spread {
+    seen: Online,
+    moments: Running,
+    lost: u64,
+}
+
+impl Default for Spread {
+    fn default() -> Self {
+        Spread {
+            seen: Online::new(LONGEST_NS).expect("above 2"),
+            moments: Running::default(),
+            lost: 0,
+        }
+    }
+}
+
+impl Spread {
+    pub(super) fn push(&mut self, ns: impl Into<Option<u64>>) {
+        match ns.into() {
+            Some(ns) => {
+                self.seen.record(ns);
+                self.moments.push(ns as f64);
+            }
+            None => self.lost += 1,
+        }
+    }
+
+    fn merge(&mut self, other: &Spread) {
+        self.seen.merge(&other.seen);
+        self.moments.merge(&other.moments);
+        self.lost += other.lost;
+    }
+
+    /// Values that never came.
+    pub(super) fn lost(&self) -> u64 {
+        self.lost
+    }
+
+    /// All values, those that never came included.
+    pub(super) fn count(&self) -> u64 {
+        self.seen.count() + self.lost
+    }
+
+    /// Mean of those that came.
+    pub(super) fn mean_ns(&self) -> Option<f64> {
+        self.moments.mean()
+    }
+
+    /// Nearest rank over all; `None` if it falls among those that never came, or without values.
+    pub(super) fn quantile_ns(&self, p: f64) -> Option<u64> {
+        let came = self.seen.count();
+        let all = self.count();
+        if came == 0 || p * all as f64 > came as f64 {
+            return None;
+        }
+        self.seen.quantile((p * all as f64 / came as f64).min(1.0))
+    }
+
+    /// Largest; `None` if one never came.
+    pub(super) fn max_ns(&self) -> Option<u64> {
+        if self.lost > 0 {
+            return None;
+        }
+        self.moments.max().map(|ns| ns as u64)
+    }
+
+    /// P(X > x) over all values; nothing without values.
+    pub(super) fn ccdf(&self) -> Vec<CcdfPoint> {
+        if self.seen.count() == 0 {
+            return Vec::new();
+        }
+        let (came, all) = (self.seen.count() as f64, self.count() as f64);
+        let scale = |c: CcdfPoint| CcdfPoint {
+            x: c.x,
+            p: (c.p * came + self.lost as f64) / all,
+        };
+        self.seen.ccdf().into_iter().map(scale).collect()
+    }
+}
+
+/// What runs have come to.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Tally {
+    /// Misses, clustered.
+    pub batches: Batches,
+    /// Cycles that counted.
+    pub cycles: u64,
+    /// Their time, ns.
+    pub span_ns: u64,
+    /// Misses of messages that were delivered after all.
+    pub late: u64,
+    /// Misses by [`Cause`].
+    pub causes: [u64; 5],
+    /// From controller to node.
+    pub down: Spread,
+    /// From node to controller.
+    pub up: Spread,
+    /// Time on the air.
+    pub air: Air,
+    /// Frames of the loop, ACKs not counted.
+    pub attempts: u64,
+    /// Of these, started while another frame of the loop was on the air.
+    pub collided: u64,
+    /// Of these, started while somebody else was on the air.
+    pub disturbed: u64,
+    /// Requests that were acknowledged.
+    pub acked: u64,
+    /// Where the time of an acknowledged request goes.
+    pub planes: [Spread; PLANES],
+}
+
+impl Tally {
+    /// Latencies of both directions.
+    pub(super) fn both(&self) -> Spread {
+        let mut both = self.down.clone();
+        both.merge(&self.up);
+        both
+    }
+
+    pub(super) fn merge(&mut self, other: &Tally) {
+        self.batches.merge(&other.batches);
+        self.cycles += other.cycles;
+        self.span_ns += other.span_ns;
+        self.late += other.late;
+        self.causes
+            .iter_mut()
+            .zip(other.causes)
+            .for_each(|(a, b)| *a += b);
+        self.down.merge(&other.down);
+        self.up.merge(&other.up);
+        self.air.data_ns += other.air.data_ns;
+        self.air.ack_ns += other.air.ack_ns;
+        self.air.overhead_ns += other.air.overhead_ns;
+        self.air.foreign_ns += other.air.foreign_ns;
+        self.attempts += other.attempts;
+        self.collided += other.collided;
+        self.disturbed += other.disturbed;
+        self.acked += other.acked;
+        self.planes
+            .iter_mut()
+            .zip(&other.planes)
+            .for_each(|(a, b)| a.merge(b));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_never_came_is_at_the_far_end() {
+        let mut s = Spread::default();
+        assert_eq!((s.quantile_ns(0.5), s.max_ns()), (None, None));
+        (1..=90u64).for_each(|x| s.push(x));
+        assert_eq!(s.max_ns(), Some(90));
+        (0..10).for_each(|_| s.push(None));
+        assert_eq!(
+            (s.quantile_ns(0.5), s.quantile_ns(0.9), s.quantile_ns(0.91)),
+            (Some(50), Some(90), None)
+        );
+        assert_eq!(s.ccdf().last().map(|c| (c.x, c.p)), Some((90.0, 0.1)));
+        let mut twice = s.clone();
+        twice.merge(&s);
+        assert_eq!(
+            (twice.count(), twice.lost(), twice.quantile_ns(0.5)),
+            (200, 20, Some(50))
+        );
+    }
+}

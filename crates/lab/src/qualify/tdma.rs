@@ -1,0 +1,213 @@
+//! The schedule that `qualify` tries: one slot per message and cycle, second chances in what is left.
+
+use super::bench::{Bench, Seat};
+use super::facts::COST_QUANTILE;
+use super::question::Question;
+use protocols::mac::beacon::{BeaconFrame, MAX_BEACON_OCTETS};
+use protocols::mac::sender::{Sender, SenderConfig};
+use protocols::mac::sync::{Sync, SyncConfig};
+use protocols::mac::tdma::schedule::{BeaconSlot, Flow, PlanError, Release, SlotCosts, TdmaPlan};
+use protocols::mac::tdma::{Tdma, TdmaConfig};
+use radio::{Duration, Queue};
+
+/// Error that clocks are given in the guard, ns: adapters tell time in steps of 1 us, at both ends of a beacon. The
+/// rates of the clocks are tracked.
+const SYNC_ERROR_NS: u64 = 2_000;
+/// Time between two beacons, about, ns.
+const BEACON_NS: u64 = 50_000_000;
+/// Until all clocks are trusted, ns: three beacons, and one that may get lost.
+pub(super) const SETTLING_NS: u64 = 5 * BEACON_NS;
+/// A clock is trusted for this long after its last beacon, ns.
+const HOLDOVER_NS: u64 = 1_000_000_000;
+
+/// How the schedule was computed.
+#[derive(Clone, Copy, PartialEq, Debug, serde::Serialize, schemars::JsonSchema)]
+pub struct Slots {
+    /// Length of a message's slot: guard, data, SIFS, ACK, DIFS, ns.
+    pub slot_ns: u64,
+    /// Guard: jitter of the release path and error of the clocks, ns.
+    pub guard_ns: u64,
+    /// From waking up to the first bit on the air: the smallest value, which is compensated, ns.
+    pub release_min_ns: u64,
+    /// Its quantile `quantile`, ns.
+    pub release_high_ns: u64,
+    /// 0.9999.
+    pub quantile: f64,
+    /// Error of the clocks in the guard, ns.
+    pub sync_error_ns: u64,
+    /// Slots of a message in a cycle, second chances included; 0 if the schedule does not fit.
+    pub rounds: u32,
+    /// Slots that are shared by those who failed.
+    pub shared: u32,
+    /// Shortest cycle with one slot per message, ns.
+    pub one_round_ns: u64,
+}
+
+impl Bench {
+    fn costs(&self) -> SlotCosts {
+        let wake = &self.facts.wake;
+        let release = Release {
+            min: Duration::from_ns(wake.min_ns),
+            high: Duration::from_ns(wake.p99_99_ns),
+        };
+        let q = &self.question;
+        SlotCosts::new(q.phy, q.rate, release, Duration::from_ns(SYNC_ERROR_NS))
+    }
+
+    /// Down and up of a node follow each other.
+    fn flows(&self) -> Vec<Flow> {
+        let controller = Question::address(0);
+        let flow = |from, to| Flow {
+            from,
+            to,
+            payload_octets: self.question.simulated_octets() as u16,
+        };
+        let both = |n| {
+            let node = Question::address(n);
+            [flow(controller, node), flow(node, controller)]
+        };
+        (1..=self.question.nodes).flat_map(both).collect()
+    }
+
+    fn beacon(&self, cycle_ns: u64) -> BeaconSlot {
+        let frame = BeaconFrame {
+            bssid: Question::address(0),
+            interval_tu: 100,
+            ssid: b"sdmac",
+            basic_500kbps: &[12],
+            sequence: 0,
+        };
+        BeaconSlot {
+            from: Question::address(0),
+            octets: frame.emit(&mut [0; MAX_BEACON_OCTETS]).len() as u16 + 4,
+            rate: self.question.phy.lowest,
+            every: (BEACON_NS / cycle_ns).max(1) as u32,
+        }
+    }
+
+    fn plan<const S: usize>(&self, cycle_ns: u64) -> Result<TdmaPlan<S>, PlanError> {
+        let cycle = Duration::from_ns(cycle_ns);
+        TdmaPlan::new(&self.flows(), cycle, Some(self.beacon(cycle_ns)), &self.costs())
+    }
+
+    /// What the schedule for a cycle looks like.
+    pub(super) fn slots(&self, cycle_ns: u64) -> Slots {
+        let costs = self.costs();
+        let plan = match self.question.nodes {
+            ..=30 => self.plan::<128>(cycle_ns).map(|p| (p.rounds(), p.shared())),
+            31..=120 => self.plan::<512>(cycle_ns).map(|p| (p.rounds(), p.shared())),
+            _ => self.plan::<1024>(cycle_ns).map(|p| (p.rounds(), p.shared())),
+        };
+        let (rounds, shared) = plan.unwrap_or((0, 0));
+        Slots {
+            slot_ns: self.slot_ns(),
+            guard_ns: costs.guard().as_ns(),
+            release_min_ns: costs.release.min.as_ns(),
+            release_high_ns: costs.release.high.as_ns(),
+            quantile: COST_QUANTILE,
+            sync_error_ns: SYNC_ERROR_NS,
+            rounds,
+            shared: shared as u32,
+            one_round_ns: self.one_round_ns(cycle_ns),
+        }
+    }
+
+    fn slot_ns(&self) -> u64 {
+        let flows = self.flows();
+        TdmaPlan::<1>::shortest_cycle(&flows[..1], None, &self.costs(), 0).as_ns()
+    }
+
+    fn one_round_ns(&self, cycle_ns: u64) -> u64 {
+        let beacon = Some(self.beacon(cycle_ns));
+        TdmaPlan::<1>::shortest_cycle(&self.flows(), beacon, &self.costs(), 0).as_ns()
+    }
+
+    /// Shortest cycle that TDMA needs, ns: one slot for all, shared slots for what fails, and time for the last
+    /// message to reach its application.
+    pub(super) fn tdma_cycle_ns(&self) -> u64 {
+        let q = &self.question;
+        let late = 1.0 - COST_QUANTILE;
+        // a shared slot is used by one of several at random: two for each failure
+        let shared = 2 * u64::from(self.facts.retries(2 * q.nodes, q.miss, late));
+        self.one_round_ns(q.cycle_ns) + shared * self.slot_ns() + self.facts.indication.p99_99_ns
+    }
+
+    pub(super) fn tdma(&self, node: u32, cycle_ns: u64) -> Seat {
+        let short = self.question.simulated_octets() <= 300;
+        match (node, self.question.nodes, short) {
+            (0, ..=30, true) => self.tdma_of::<32, 32, 400, 128>(node, cycle_ns),
+            (0, ..=30, false) => self.tdma_of::<32, 32, 1600, 128>(node, cycle_ns),
+            (0, 31..=120, true) => self.tdma_of::<128, 128, 400, 512>(node, cycle_ns),
+            (0, 31..=120, false) => self.tdma_of::<128, 128, 1600, 512>(node, cycle_ns),
+            (0, _, true) => self.tdma_of::<256, 256, 400, 1024>(node, cycle_ns),
+            (0, _, false) => self.tdma_of::<256, 256, 1600, 1024>(node, cycle_ns),
+            (_, ..=30, _) => self.tdma_of::<1, 4, 1600, 128>(node, cycle_ns),
+            (_, 31..=120, _) => self.tdma_of::<1, 4, 1600, 512>(node, cycle_ns),
+            _ => self.tdma_of::<1, 4, 1600, 1024>(node, cycle_ns),
+        }
+    }
+
+    fn tdma_of<const D: usize, const N: usize, const L: usize, const S: usize>(
+        &self,
+        node: u32,
+        cycle_ns: u64,
+    ) -> Seat {
+        let plan = self.plan::<S>(cycle_ns).expect("only schedules that fit are run");
+        let band = self.question.phy.band;
+        let holdover = Duration::from_ns(HOLDOVER_NS);
+        let sync = match node {
+            0 => SyncConfig::own(band, holdover),
+            _ => SyncConfig::new(band, holdover),
+        };
+        let (me, controller) = (Question::address(node), Question::address(0));
+        let config = TdmaConfig::new(me, plan, Sync::tracking(sync), controller, Queue::Voice);
+        let sender = Sender::<D>::new(SenderConfig::new(self.identity(node), self.question.rate));
+        Seat(Box::new(Tdma::<_, N, L, S>::new(config, sender)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::engine::replicate;
+    use super::super::question::{Link, Scheme};
+    use super::*;
+
+    fn bench(host: &str, nodes: u32) -> Bench {
+        let q = Question {
+            nodes,
+            host: sim::host::Profile::built_in(host).unwrap(),
+            link: Link::Per { data: 0.0, ack: 0.0 },
+            ..Question::example()
+        };
+        Bench::new(&q).unwrap()
+    }
+
+    /// 36 us data, 16 SIFS, 28 ACK, 34 DIFS, 2 for the clocks.
+    #[test]
+    fn slots_of_an_ideal_host() {
+        let s = bench("ideal", 8).slots(4_000_000);
+        assert_eq!((s.guard_ns, s.slot_ns), (2_000, 116_000));
+        assert_eq!(s.rounds, 2, "16 slots of 116 us fit twice");
+        // beside a beacon of about 60 octets at 6 Mb/s
+        let beacon = s.one_round_ns - 16 * s.slot_ns;
+        assert!((100_000..200_000).contains(&beacon), "{beacon}");
+    }
+
+    #[test]
+    fn the_paper_s_host_needs_a_guard() {
+        let s = bench("table5", 8).slots(4_000_000);
+        assert_eq!(s.guard_ns, s.release_high_ns - s.release_min_ns + s.sync_error_ns);
+        assert!((8_000..60_000).contains(&s.guard_ns), "{s:?}");
+    }
+
+    /// With ideal hosts and drifting clocks every message has its slot: nothing collides, nothing is missed.
+    #[test]
+    fn clocks_that_follow_beacons_keep_their_slots() {
+        let b = bench("ideal", 8);
+        let t = replicate(&b, Scheme::Tdma, 5, 4_000_000, 500, 1);
+        assert_eq!(
+            (t.batches.trials(), t.batches.misses(), t.collided),
+            (8_000, 0, 0)
+        );
+    }
+}
