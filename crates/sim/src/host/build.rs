@@ -1,10 +1,13 @@
 //! From a profile to the tables of the model: resolves shares and shifts, splits the adapter's time, and solves the
 //! correlations.
 
+use super::component::{Component, Source};
 use super::copula::{Covariance, Hermite};
-use super::distribution::{Curve, Distribution};
+use super::curve::Curve;
+use super::distribution::Distribution;
+use super::error::{Problem, ProfileError};
 use super::normal::Normal;
-use super::profile::{Component, ConfirmPath, Problem, Profile, ProfileError, Source};
+use super::profile::{ConfirmPath, Profile};
 use super::{HostModel, Residual, SoftwarePath};
 
 /// Builds one model; collects what could not be met on the way.
@@ -129,7 +132,7 @@ impl<'a> Builder<'a> {
             return Ok(Solved::new(parts, 0.0, None));
         };
         let pairs = Covariance::between(&parts.each_ref().map(|part| Hermite::of(part.curve())));
-        let alone: f64 = parts.iter().map(|part| part.sd_ns().powi(2)).sum();
+        let alone: f64 = parts.iter().map(|part| part.sd_ns() * part.sd_ns()).sum();
         let sd_us = |covariance: f64| (alone + covariance).sqrt() / 1e3;
         let (least_us, most_us) = (sd_us(0.0), sd_us(pairs.at(1.0)));
         if !(least_us..=most_us).contains(&stated_us) {
@@ -142,7 +145,7 @@ impl<'a> Builder<'a> {
                 },
             ));
         }
-        let correlation = pairs.solve((stated_us * 1e3).powi(2) - alone, 1.0);
+        let correlation = pairs.solve(stated_us * stated_us * 1e6 - alone, 1.0);
         Ok(Solved::new(parts, correlation, None))
     }
 
@@ -178,7 +181,7 @@ impl<'a> Builder<'a> {
         let share = hardware.request_jitter_share;
         self.within("hardware.request_jitter_share", share, 0.0, 1.0)?;
         // Neither side may come out negative on average.
-        let most = acked.mean_ns().min(timeout.mean_ns()) / 1e3;
+        let most = libm::round(acked.mean_ns().min(timeout.mean_ns())) / 1e3;
         self.within("hardware.request_mean_us", hardware.request_mean_us, 0.0, most)?;
         let deviation = |z: f64| share * (acked.curve().at(z) - acked.mean_ns());
         let request = Curve::tabulate(|z| (request_mean + deviation(z)).max(0.0));
@@ -276,7 +279,7 @@ impl<const N: usize> Solved<N> {
             return whole.sd_ns();
         }
         let pairs = Covariance::between(&self.parts.each_ref().map(|part| Hermite::of(part.curve())));
-        let alone: f64 = self.parts.iter().map(|part| part.sd_ns().powi(2)).sum();
+        let alone: f64 = self.parts.iter().map(|part| part.sd_ns() * part.sd_ns()).sum();
         (alone + pairs.at(self.correlation)).sqrt()
     }
 }

@@ -5,7 +5,7 @@
 //! polynomials. So covariance is a power series in r, it can be solved for r, and sums of latencies just add their
 //! coefficients.
 
-use super::distribution::Curve;
+use super::curve::Curve;
 use super::normal;
 
 /// Terms of the series. What is cut off is below r^64 of the variance: 0.1 % at r = 0.9.

@@ -1,145 +1,13 @@
-//! A latency distribution as a table of its quantile function.
-//!
-//! The table is indexed by a standard normal number z, not by a probability: entry `Q(P(Z < z))`. On that scale
-//! equal steps resolve the body and the far tails equally well, a copula needs no further function, and a draw is
-//! one look-up with linear interpolation. All statistics below are those of the interpolated table, so they are
-//! exactly what the sampler returns.
+//! The distribution of one latency: from samples, from knots or constant (from statistics: see that module).
 
+use super::curve::{Curve, whole};
+use super::knots::{Knots, KnotsError};
 use super::normal::{self, Normal, Random};
-use std::sync::OnceLock;
-
-/// The table ends this many standard deviations from the median: one draw in 10^10 falls outside on either side.
-const Z_MAX: f64 = 6.5;
-/// Entries per unit of z. At the 99.99th percentile one cell is 3 % of the remaining tail.
-const PER_UNIT: usize = 128;
-const CELLS: usize = 2 * 6 * PER_UNIT + PER_UNIT;
-
-/// A function of a standard normal number, linear between equally spaced entries and flat outside them.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct Curve(Box<[f64; CELLS + 1]>);
-
-impl Curve {
-    /// Tabulates `f(z)`. Entries are rounded to 2^-10 ns, which hides the last-digit differences that another
-    /// compiler could make.
-    pub(super) fn tabulate(mut f: impl FnMut(f64) -> f64) -> Self {
-        let mut entries = Box::new([0.0; CELLS + 1]);
-        for (index, entry) in entries.iter_mut().enumerate() {
-            *entry = libm::round(f(position(index)) * 1024.0) / 1024.0;
-        }
-        Curve(entries)
-    }
-
-    /// The value at `z`.
-    #[inline]
-    pub(super) fn at(&self, z: f64) -> f64 {
-        let x = ((z + Z_MAX) * PER_UNIT as f64).clamp(0.0, CELLS as f64);
-        let cell = (x as usize).min(CELLS - 1);
-        let from = self.0[cell];
-        from + (x - cell as f64) * (self.0[cell + 1] - from)
-    }
-
-    /// Mean and standard deviation of the value at a standard normal z.
-    pub(super) fn moments(&self) -> (f64, f64) {
-        static CELL_WEIGHTS: OnceLock<Weights> = OnceLock::new();
-        CELL_WEIGHTS
-            .get_or_init(|| Weights::new(PER_UNIT))
-            .moments(&self.0[..])
-    }
-
-    /// The change across each cell, with the z in its middle.
-    pub(super) fn rises(&self) -> impl Iterator<Item = (f64, f64)> + '_ {
-        let half = 0.5 / PER_UNIT as f64;
-        self.0
-            .windows(2)
-            .enumerate()
-            .map(move |(cell, pair)| (position(cell) + half, pair[1] - pair[0]))
-    }
-}
-
-fn position(index: usize) -> f64 {
-    index as f64 / PER_UNIT as f64 - Z_MAX
-}
-
-/// Integrals of 1, x and x^2 against the normal density over every cell of a grid, x running from 0 to 1 in a cell.
-pub(super) struct Weights {
-    per_unit: usize,
-    cells: Vec<[f64; 3]>,
-    outside: f64,
-}
-
-impl Weights {
-    /// For the grid with `per_unit` cells per unit of z.
-    pub(super) fn new(per_unit: usize) -> Self {
-        let step = 1.0 / per_unit as f64;
-        let count = 13 * per_unit;
-        let mut cells = vec![[0.0; 3]; count];
-        for cell in 0..count.div_ceil(2) {
-            // The left half, where the cumulative function is precise; the right half is its mirror image.
-            let (a, b) = (cell as f64 * step - Z_MAX, (cell + 1) as f64 * step - Z_MAX);
-            let (fa, fb) = (normal::density(a), normal::density(b));
-            let mass = normal::cumulative(b) - normal::cumulative(a);
-            let first = (fa - fb - a * mass) / step;
-            let second = (mass + a * fa - b * fb - 2.0 * a * (fa - fb) + a * a * mass) / (step * step);
-            cells[count - 1 - cell] = [mass, mass - first, mass - 2.0 * first + second];
-            cells[cell] = [mass, first, second];
-        }
-        Weights {
-            per_unit,
-            cells,
-            outside: normal::cumulative(-Z_MAX),
-        }
-    }
-
-    /// The z of every grid point.
-    pub(super) fn positions(&self) -> impl Iterator<Item = f64> + '_ {
-        (0..=self.cells.len()).map(|index| index as f64 / self.per_unit as f64 - Z_MAX)
-    }
-
-    /// Mean and standard deviation of the function that is linear between `values` and flat outside.
-    pub(super) fn moments(&self, values: &[f64]) -> (f64, f64) {
-        let (origin, end) = (values[0], values[values.len() - 1]);
-        let (mut mean, mut square) = (
-            self.outside * (end - origin),
-            self.outside * (end - origin).powi(2),
-        );
-        for (pair, [mass, first, second]) in values.windows(2).zip(&self.cells) {
-            let (low, rise) = (pair[0] - origin, pair[1] - pair[0]);
-            mean += low * mass + rise * first;
-            square += low * low * mass + 2.0 * low * rise * first + rise * rise * second;
-        }
-        (origin + mean, (square - mean * mean).max(0.0).sqrt())
-    }
-}
 
 /// The distribution of one latency, in nanoseconds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Distribution {
     curve: Curve,
-}
-
-/// What is wrong with a list of [`Knots`].
-#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
-pub enum KnotsError {
-    /// No knot at all.
-    #[error("there are no knots")]
-    Empty,
-    /// More than [`Knots::MAX`] of them.
-    #[error("there are {0} knots and at most {max} are allowed", max = Knots::MAX)]
-    TooMany(usize),
-    /// A probability outside 0..=1 or a latency that is negative, not finite or above [`Distribution::MAX_NS`].
-    #[error("knot {0} is out of range: probabilities are 0 to 1, latencies 0 to 100 s")]
-    OutOfRange(usize),
-    /// A knot whose probability or latency is below that of the knot before it.
-    #[error("knot {0} is below the one before it, and both columns must rise")]
-    Falling(usize),
-    /// The stated mean is further from the mean of the knots than their spacing can explain.
-    #[error("the stated mean is {stated_ns:.1} ns and the knots have {knots_ns:.1} ns")]
-    Mean {
-        /// The mean in the file, in ns.
-        stated_ns: f64,
-        /// The mean of the straight lines between the knots, in ns.
-        knots_ns: f64,
-    },
 }
 
 impl Distribution {
@@ -177,7 +45,7 @@ impl Distribution {
 
     /// The table through checked knots, and how much of the stated mean it lacks, in ns.
     fn through(knots: &Knots) -> (Self, f64) {
-        let curve = Curve::tabulate(|z| knots.at(z));
+        let curve = Curve::quantiles(|z| knots.at(z));
         let Some(stated_ns) = knots.mean_ns else {
             return (Distribution { curve }, 0.0);
         };
@@ -231,12 +99,12 @@ impl Distribution {
 
     /// The smallest latency, in ns.
     pub fn min_ns(&self) -> f64 {
-        self.curve.0[0]
+        self.curve.ends().0
     }
 
     /// The largest latency, in ns.
     pub fn max_ns(&self) -> f64 {
-        self.curve.0[CELLS]
+        self.curve.ends().1
     }
 
     /// The latency that a share `p` (0..=1) of all draws does not exceed, in ns.
@@ -248,107 +116,6 @@ impl Distribution {
     #[inline]
     pub fn sample_ns(&self, random: &mut impl Random) -> u64 {
         whole(self.curve.at(Normal::new().draw(random)))
-    }
-}
-
-impl Curve {
-    fn moved(&self, toward: isize, fraction: f64) -> Curve {
-        let mut entries = self.0.clone();
-        for index in 1..CELLS {
-            let neighbour = self.0[index.wrapping_add_signed(toward)];
-            entries[index] += fraction * (neighbour - self.0[index]);
-        }
-        Curve(entries)
-    }
-}
-
-/// To whole nanoseconds, nearest; negative becomes 0.
-#[inline]
-pub(super) fn whole(ns: f64) -> u64 {
-    (ns + 0.5) as u64
-}
-
-/// A quantile function as a list of points, the form in which measurements are kept.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Knots {
-    /// (probability 0..=1, latency in ns), both rising. Flat before the first and after the last.
-    pub points: Vec<(f64, f64)>,
-    /// The mean of the original samples, in ns; the table is adjusted to have it.
-    pub mean_ns: Option<f64>,
-}
-
-impl Knots {
-    /// The most knots one distribution may have.
-    pub const MAX: usize = 65_536;
-
-    /// Reduces samples to knots: all of the 64 smallest and largest, 16 per factor of two further in, and 1024
-    /// equally probable ones in between. Sorts the samples. `None` if there are none.
-    pub fn from_samples(samples_ns: &mut [u64]) -> Option<Self> {
-        samples_ns.sort_unstable();
-        let last = samples_ns.len().checked_sub(1)?;
-        let mut ranks: Vec<usize> = (0..=1024).map(|i| (last as u128 * i / 1024) as usize).collect();
-        let mut depth = 0;
-        while depth <= last / 16 {
-            ranks.extend([depth, last - depth]);
-            depth += if depth < 64 { 1 } else { depth / 16 };
-        }
-        ranks.sort_unstable();
-        ranks.dedup();
-        let count = samples_ns.len() as f64;
-        let points = ranks
-            .into_iter()
-            .map(|rank| ((rank as f64 + 0.5) / count, samples_ns[rank] as f64))
-            .collect();
-        let sum: u128 = samples_ns.iter().map(|&ns| u128::from(ns)).sum();
-        Some(Knots {
-            points,
-            mean_ns: Some(sum as f64 / samples_ns.len() as f64),
-        })
-    }
-
-    fn check(&self) -> Result<(), KnotsError> {
-        let (count, ns) = (self.points.len(), 0.0..=Distribution::MAX_NS);
-        if count == 0 {
-            return Err(KnotsError::Empty);
-        }
-        if count > Self::MAX {
-            return Err(KnotsError::TooMany(count));
-        }
-        if let Some(bad) = self
-            .points
-            .iter()
-            .position(|&(p, q)| !(0.0..=1.0).contains(&p) || !ns.contains(&q))
-        {
-            return Err(KnotsError::OutOfRange(bad + 1));
-        }
-        if let Some(bad) = self
-            .points
-            .windows(2)
-            .position(|pair| pair[1].0 < pair[0].0 || pair[1].1 < pair[0].1)
-        {
-            return Err(KnotsError::Falling(bad + 2));
-        }
-        match self.mean_ns {
-            Some(mean) if !ns.contains(&mean) => Err(KnotsError::OutOfRange(0)),
-            _ => Ok(()),
-        }
-    }
-
-    /// The quantile at the probability that z stands for; the ends of the table stand for 0 and 1.
-    fn at(&self, z: f64) -> f64 {
-        let p = match z {
-            z if z <= -Z_MAX => 0.0,
-            z if z >= Z_MAX => 1.0,
-            z => normal::cumulative(z),
-        };
-        let after = self.points.partition_point(|&(knot, _)| knot <= p);
-        let Some(&(p1, q1)) = self.points.get(after) else {
-            return self.points[after - 1].1;
-        };
-        let Some(&(p0, q0)) = self.points[..after].last() else {
-            return q1;
-        };
-        q0 + (q1 - q0) * (p - p0) / (p1 - p0)
     }
 }
 
@@ -368,22 +135,6 @@ mod tests {
         );
         let mut rng = ChaCha8Rng::seed_from_u64(1);
         assert!((0..1000).all(|_| d.sample_ns(&mut rng) == 1234));
-    }
-
-    #[test]
-    fn moments_of_polynomials_in_z_are_those_of_the_normal_law() {
-        let line = Distribution::from_curve(Curve::tabulate(|z| 100_000.0 + 5_000.0 * z));
-        let (mean, sd) = line.curve.moments();
-        assert!(
-            (mean - 100_000.0).abs() < 1e-6 && (sd - 5_000.0).abs() < 1e-4,
-            "{mean} {sd}"
-        );
-        // Z^2 has mean 1 and variance 2; chords of a parabola lie above it by h^2/6 on average.
-        let square = Curve::tabulate(|z| 1e6 * z * z);
-        let (mean, sd) = square.moments();
-        let chord = 1e6 / (6.0 * (PER_UNIT * PER_UNIT) as f64);
-        assert!((mean - 1e6 - chord).abs() < 0.1, "{mean}");
-        assert!((sd - 2f64.sqrt() * 1e6).abs() < 5.0, "{sd}");
     }
 
     #[test]
@@ -451,6 +202,10 @@ mod tests {
         assert_eq!(
             try_points(&[(0.5, 1.0), (0.2, 2.0)], None),
             KnotsError::Falling(2)
+        );
+        assert_eq!(
+            try_points(&[(0.0, 1.0)], Some(f64::NAN)),
+            KnotsError::MeanOutOfRange
         );
         assert!(matches!(
             try_points(&[(0.0, 0.0), (1.0, 100.0)], Some(80.0)),

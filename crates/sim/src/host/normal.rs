@@ -65,7 +65,6 @@ const STEPS: usize = 64;
 const OCTAVES: usize = 40;
 
 /// Quantiles of the normal law at the probabilities 2^-k (1 + i/64), which rise with the index.
-#[derive(Debug)]
 struct Table([f64; OCTAVES * STEPS + 1]);
 
 fn table() -> &'static Table {
@@ -81,8 +80,14 @@ fn table() -> &'static Table {
 }
 
 /// Draws standard normal numbers by inversion: one word each, increasing with the word, at most 7 from 0.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub(super) struct Normal(&'static Table);
+
+impl std::fmt::Debug for Normal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Normal")
+    }
+}
 
 impl Normal {
     pub(super) fn new() -> Self {
@@ -97,8 +102,9 @@ impl Normal {
 
     #[inline]
     fn invert(self, word: u64) -> f64 {
-        let upper = word >> 63 == 1;
-        let folded = if upper { !word } else { word };
+        // The upper half mirrors the lower one. Half of the words are there, so this must not branch.
+        let upper = word & (1 << 63);
+        let folded = word ^ ((word as i64 >> 63) as u64);
         let zeros = folded.leading_zeros() as usize;
         let z = if zeros > OCTAVES {
             self.0.0[0]
@@ -106,11 +112,11 @@ impl Normal {
             // The leading one is shifted out; what follows says where in the octave we are.
             let rest = folded << (zeros + 1);
             let cell = (OCTAVES - zeros) * STEPS + (rest >> 58) as usize;
-            let fraction = ((rest << 6) >> 11) as f64 * (1.0 / (1u64 << 53) as f64);
+            let fraction = ((rest << 6) >> 11) as i64 as f64 * (1.0 / (1u64 << 53) as f64);
             let from = self.0.0[cell];
             from + fraction * (self.0.0[cell + 1] - from)
         };
-        if upper { -z } else { z }
+        f64::from_bits(z.to_bits() ^ upper)
     }
 }
 

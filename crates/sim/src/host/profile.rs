@@ -3,15 +3,15 @@
 //! A profile says for every part of the way from plane t1 to plane t9 how long it takes, and whether that was
 //! measured or assumed. Six profiles are built in; `sdmac measure --host` writes others.
 
-use super::distribution::{Knots, KnotsError};
-use super::statistics::{Statistics, StatisticsError};
+use super::component::Component;
+use super::error::ProfileError;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
 /// The first line of every profile: `format = "sdmac-host-profile"`.
 const FORMAT: &str = "sdmac-host-profile";
 /// The version of the format that this program reads and writes.
-const VERSION: i64 = 1;
+pub(super) const VERSION: i64 = 1;
 /// No profile file is longer than this, in octets.
 const MAX_FILE_OCTETS: u64 = 16 << 20;
 
@@ -165,272 +165,6 @@ pub struct Timers {
     pub spin: Component,
 }
 
-/// The duration of one part, and how it is known.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "Fields", into = "Fields")]
-pub struct Component {
-    /// How it is known.
-    pub basis: Basis,
-    /// The duration.
-    pub source: Source,
-}
-
-/// How the numbers of a component are known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Basis {
-    /// Somebody measured them; the provenance says who.
-    Measured,
-    /// Nobody did: a guess, or carried over from another host.
-    Assumed,
-}
-
-/// The duration of one part.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Source {
-    /// `constant_us`: always the same, in us.
-    Constant(f64),
-    /// `mean_us`, `sd_us`, `min_us` and percentiles.
-    Statistics(Statistics),
-    /// `knots_p_ns`: pairs of probability and nanoseconds.
-    Knots(Knots),
-    /// `share`: this part of the path's total, 0 to 1.
-    Share(f64),
-    /// `acked_plus_us`: as in the acked case, and this much longer, in us.
-    AckedPlus(f64),
-}
-
-/// A component as it stands in the file.
-#[derive(Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Fields {
-    basis: Option<Basis>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    constant_us: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    share: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    acked_plus_us: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    mean_us: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    sd_us: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    min_us: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    p99_us: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    p999_us: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    p9999_us: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    max_us: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    samples: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    knots_p_ns: Option<Vec<(f64, f64)>>,
-}
-
-impl TryFrom<Fields> for Component {
-    type Error = &'static str;
-
-    fn try_from(fields: Fields) -> Result<Self, Self::Error> {
-        let Fields {
-            basis,
-            constant_us,
-            share,
-            acked_plus_us,
-            mean_us,
-            knots_p_ns,
-            ..
-        } = fields;
-        let basis = basis.ok_or("basis is missing: write basis = \"measured\" or basis = \"assumed\"")?;
-        let rest = fields.sd_us.is_some()
-            || fields.min_us.is_some()
-            || fields
-                .p99_us
-                .or(fields.p999_us)
-                .or(fields.p9999_us)
-                .or(fields.max_us)
-                .is_some()
-            || fields.samples.is_some();
-        let source = match (constant_us, share, acked_plus_us, knots_p_ns, mean_us, rest) {
-            (Some(us), None, None, None, None, false) => Source::Constant(us),
-            (None, Some(share), None, None, None, false) => Source::Share(share),
-            (None, None, Some(us), None, None, false) => Source::AckedPlus(us),
-            (None, None, None, Some(points), mean_us, false) => Source::Knots(Knots {
-                points,
-                mean_ns: mean_us.map(|us| us * 1e3),
-            }),
-            (None, None, None, None, Some(mean_us), _) => Source::Statistics(Statistics {
-                mean_us,
-                sd_us: fields.sd_us.ok_or("sd_us is missing beside mean_us")?,
-                min_us: fields.min_us.ok_or("min_us is missing beside mean_us")?,
-                p99_us: fields.p99_us,
-                p999_us: fields.p999_us,
-                p9999_us: fields.p9999_us,
-                max_us: fields.max_us,
-                samples: fields.samples,
-            }),
-            _ => {
-                return Err(
-                    "give one of constant_us, share, acked_plus_us, knots_p_ns, or mean_us with sd_us and min_us",
-                );
-            }
-        };
-        Ok(Component { basis, source })
-    }
-}
-
-impl From<Component> for Fields {
-    fn from(component: Component) -> Self {
-        let fields = Fields {
-            basis: Some(component.basis),
-            ..Fields::default()
-        };
-        match component.source {
-            Source::Constant(us) => Fields {
-                constant_us: Some(us),
-                ..fields
-            },
-            Source::Share(share) => Fields {
-                share: Some(share),
-                ..fields
-            },
-            Source::AckedPlus(us) => Fields {
-                acked_plus_us: Some(us),
-                ..fields
-            },
-            Source::Knots(Knots { points, mean_ns }) => Fields {
-                knots_p_ns: Some(points),
-                mean_us: mean_ns.map(|ns| ns / 1e3),
-                ..fields
-            },
-            Source::Statistics(s) => Fields {
-                mean_us: Some(s.mean_us),
-                sd_us: Some(s.sd_us),
-                min_us: Some(s.min_us),
-                p99_us: s.p99_us,
-                p999_us: s.p999_us,
-                p9999_us: s.p9999_us,
-                max_us: s.max_us,
-                samples: s.samples,
-                ..fields
-            },
-        }
-    }
-}
-
-/// Why a profile cannot be used. Every message is one sentence: file, what is wrong, what to do.
-#[derive(Debug, thiserror::Error)]
-pub enum ProfileError {
-    /// The file cannot be read.
-    #[error(
-        "{file}: cannot be read ({cause}); check the path, or name a built-in profile: {}",
-        Profile::names()
-    )]
-    Read {
-        /// The path.
-        file: String,
-        /// What the system said.
-        cause: std::io::Error,
-    },
-    /// The file is longer than any profile.
-    #[error("{file}: longer than 16 MiB, so it is not a host profile; write one with `sdmac measure --host`")]
-    TooLong {
-        /// The path.
-        file: String,
-    },
-    /// The file is a TOML file of another kind.
-    #[error(
-        "{file}: not a host profile, because format = \"sdmac-host-profile\" is missing; write one with `sdmac measure --host`"
-    )]
-    Format {
-        /// The path.
-        file: String,
-    },
-    /// The file is a profile of another version of the format.
-    #[error(
-        "{file}: host profile of version {found}, and this program reads version {VERSION}; measure again with `sdmac measure --host` of this program"
-    )]
-    Version {
-        /// The path.
-        file: String,
-        /// The version in the file, or "unknown".
-        found: String,
-    },
-    /// The text is not TOML, or not of the profile's shape.
-    #[error("{file}:{line}:{column}: {what}; correct this line")]
-    Syntax {
-        /// The path.
-        file: String,
-        /// Line, from 1.
-        line: usize,
-        /// Column in characters, from 1.
-        column: usize,
-        /// What is wrong there.
-        what: String,
-    },
-    /// A number is impossible, alone or beside the others.
-    #[error("{file}: {component}: {problem}; correct the numbers there")]
-    Component {
-        /// The path.
-        file: String,
-        /// The component, as a TOML key such as `request.api`.
-        component: String,
-        /// What is wrong with it.
-        problem: Problem,
-    },
-}
-
-/// What is wrong with a component.
-#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
-pub enum Problem {
-    /// The statistics contradict each other.
-    #[error(transparent)]
-    Statistics(#[from] StatisticsError),
-    /// The knots are broken.
-    #[error(transparent)]
-    Knots(#[from] KnotsError),
-    /// A number outside its range.
-    #[error("{value} is outside {min} to {max}")]
-    OutOfRange {
-        /// The number.
-        value: f64,
-        /// The smallest allowed.
-        min: f64,
-        /// The largest allowed.
-        max: f64,
-    },
-    /// `share` where the path has no total, or another source where it has one.
-    #[error("parts are given as share exactly when the path has a total")]
-    Share,
-    /// The shares of a path do not add up to 1.
-    #[error("the shares add up to {0} instead of 1")]
-    Shares(f64),
-    /// `acked_plus_us` in the acked case, or outside hardware and confirm path.
-    #[error("acked_plus_us can only stand where there is an acked case to refer to")]
-    NothingToShift,
-    /// The standard deviation of a path's total that no correlation of its parts gives.
-    #[error("total_sd_us is {stated_us}, but these parts allow {least_us:.3} to {most_us:.3}")]
-    TotalSd {
-        /// The stated one.
-        stated_us: f64,
-        /// With independent parts.
-        least_us: f64,
-        /// With fully dependent parts.
-        most_us: f64,
-    },
-    /// A correlation of request and confirm path that the model cannot reach.
-    #[error("request_confirm is {stated}, but these paths allow at most {most:.3}")]
-    Correlation {
-        /// The stated one.
-        stated: f64,
-        /// The largest possible.
-        most: f64,
-    },
-}
-
 /// Only the two keys that every version of the format has.
 #[derive(Deserialize)]
 struct Header {
@@ -560,21 +294,255 @@ fn position(text: &str, offset: usize) -> (usize, usize) {
     )
 }
 
-impl Component {
-    /// Always `us` microseconds.
-    pub fn constant(basis: Basis, us: f64) -> Self {
-        Component {
-            basis,
-            source: Source::Constant(us),
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::{Basis, HostModel, Source};
+    use proptest::prelude::{ProptestConfig, prop, prop_assert, proptest};
+
+    /// The message of the error that loading `text` and building a model from it gives.
+    fn refusal(text: &str) -> String {
+        let error = match Profile::parse(text, "host.toml") {
+            Ok(profile) => match HostModel::new(&profile) {
+                Ok(_) => return "accepted".to_string(),
+                Err(error) => error,
+            },
+            Err(error) => error,
+        };
+        error.to_string()
+    }
+
+    fn table5() -> &'static str {
+        BUILT_IN[5].1
+    }
+
+    #[test]
+    fn built_in_profiles_survive_a_round_trip() {
+        for (name, _) in BUILT_IN {
+            let profile = Profile::open(name).unwrap();
+            assert_eq!(profile.name, name);
+            let again = Profile::parse(&profile.to_toml(), &profile.origin).unwrap();
+            assert_eq!(again, profile);
+        }
+        assert_eq!(Profile::built_in("table6"), None);
+    }
+
+    #[test]
+    fn measurements_survive_a_round_trip_through_a_file() {
+        let mut profile = Profile::built_in("ideal").unwrap();
+        let mut samples: Vec<u64> = (0..5000).map(|i| 1000 + i * i / 100).collect();
+        profile.timer.sleep = Component::measured(&mut samples).unwrap();
+        profile.timer.spin = Component::constant(Basis::Assumed, 1.25);
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), profile.to_toml()).unwrap();
+        let again = Profile::load(file.path()).unwrap();
+        assert_eq!(again.timer, profile.timer);
+        assert_eq!(again.timer.sleep.basis, Basis::Measured);
+        assert!(matches!(&again.timer.sleep.source, Source::Knots(knots) if knots.points.len() > 1024));
+        HostModel::new(&again).unwrap();
+    }
+
+    #[test]
+    fn what_cannot_be_read_says_so_in_one_sentence() {
+        let missing = Profile::open("no/such/host.toml").unwrap_err().to_string();
+        assert!(
+            missing.starts_with("no/such/host.toml: cannot be read") && missing.contains("table5"),
+            "{missing}"
+        );
+        let file = tempfile::NamedTempFile::new().unwrap();
+        file.as_file().set_len(MAX_FILE_OCTETS + 1).unwrap();
+        assert!(
+            Profile::load(file.path())
+                .unwrap_err()
+                .to_string()
+                .contains("longer than 16 MiB")
+        );
+        std::fs::write(file.path(), [0xff, 0xfe, 0x00]).unwrap();
+        assert!(
+            Profile::load(file.path())
+                .unwrap_err()
+                .to_string()
+                .contains("cannot be read")
+        );
+    }
+
+    #[test]
+    fn other_formats_and_versions_are_named() {
+        assert!(refusal("").starts_with("host.toml: not a host profile"));
+        assert!(refusal("format = \"something else\"\nversion = 1").contains("not a host profile"));
+        assert!(
+            refusal(&table5().replace("version = 1", "version = 2"))
+                .contains("of version 2, and this program reads version 1")
+        );
+        assert!(refusal(&table5().replace("version = 1", "")).contains("of version unknown"));
+    }
+
+    #[test]
+    fn each_kind_of_mistake_is_located() {
+        let broken = [
+            ("[dma]", "[dma", ":5: unclosed table"),
+            (
+                "prefix_octets = 500",
+                "prefix_octets = -500",
+                ":17: invalid value: integer `-500`",
+            ),
+            (
+                "prefix_octets",
+                "prefix_bytes",
+                ":1: unknown field `prefix_bytes`",
+            ),
+            ("request_mean_us = 6.759", "", ": missing field `request_mean_us`"),
+            (
+                "request_mean_us = 6.759",
+                "request_mean_us = 20",
+                "hardware.request_mean_us: 20 is outside 0 to 13.518",
+            ),
+            (
+                "octets_per_us = 150",
+                "octets_per_us = 0",
+                "dma.octets_per_us: 0 is outside 0.001 to 1000000",
+            ),
+            (
+                "total_sd_us = 0.248",
+                "total_sd_us = 0.1",
+                "request: total_sd_us is 0.1, but these parts allow 0.175 to",
+            ),
+            (
+                "total_sd_us = 0.248",
+                "total_sd_us = nan",
+                "request: total_sd_us is NaN, but",
+            ),
+            (
+                "min_us = 0.652",
+                "min_us = 1.0",
+                "request.api: mean_us must not be below min_us",
+            ),
+            (
+                "p999_us = 1.959",
+                "p999_us = 1.0",
+                "request.api: p999_us must not be below p99_us",
+            ),
+            (
+                "mean_us = 0.886",
+                "mean_us = inf",
+                "request.api: mean_us must be a number from 0 to",
+            ),
+            (
+                "constant_us = 4.726",
+                "constant_us = -1",
+                "confirm.ack_corrupt.driver_dependent: -1 is outside",
+            ),
+            (
+                "constant_us = 4.726",
+                "share = 0.5",
+                "confirm.ack_corrupt: parts are given as share exactly when",
+            ),
+            ("constant_us = 4.726", "", "give one of constant_us, share"),
+            (
+                "constant_us = 4.726",
+                "constant_us = 1, share = 1",
+                "give one of constant_us, share",
+            ),
+            (
+                "constant_us = 4.726",
+                "mean_us = 1",
+                "sd_us is missing beside mean_us",
+            ),
+            (
+                "basis = \"measured\", mean_us = 0.886",
+                "mean_us = 0.886",
+                "basis is missing",
+            ),
+            (
+                "basis = \"measured\", mean_us = 0.886",
+                "basis = \"known\", mean_us = 0.886",
+                "unknown variant `known`",
+            ),
+            (
+                "[0, 20], [0.5, 40]",
+                "[0, 50], [0.5, 40]",
+                "timer.spin: knot 2 is below the one before it",
+            ),
+            (
+                "[0, 20], [0.5, 40]",
+                "[0, 20], [1.5, 40]",
+                "timer.spin: knot 2 is out of range",
+            ),
+            ("[0, 20], [0.5, 40]", "[0, 20, 3], [0.5, 40]", "host.toml:"),
+        ];
+        for (from, to, expected) in broken {
+            let line = table5()[..table5().find(from).expect(from)].matches('\n').count() + 1;
+            let expected = match expected.strip_prefix(':') {
+                Some(column) if column.starts_with(|c: char| c.is_ascii_digit()) => {
+                    format!("host.toml:{line}:{column}")
+                }
+                _ => expected.to_string(),
+            };
+            let message = refusal(&table5().replacen(from, to, 1));
+            assert!(
+                message.starts_with("host.toml:") && message.contains(&expected),
+                "{from} -> {to}: {message}"
+            );
+            assert_eq!(message.lines().count(), 1, "{message}");
         }
     }
 
-    /// Measured samples; `None` if there are none. Sorts them.
-    pub fn measured(samples_ns: &mut [u64]) -> Option<Self> {
-        let knots = Knots::from_samples(samples_ns)?;
-        Some(Component {
-            basis: Basis::Measured,
-            source: Source::Knots(knots),
-        })
+    #[test]
+    fn dependence_that_the_parts_cannot_have_is_refused() {
+        let correlated = |value: &str| format!("{}\n[correlation]\nrequest_confirm = {value}\n", table5());
+        assert!(refusal(&correlated("1.5")).contains("correlation.request_confirm: 1.5 is outside 0 to 1"));
+        // The parts of the confirm path are independent, so there is no common load to couple.
+        assert!(
+            refusal(&correlated("0.3"))
+                .contains("request_confirm is 0.3, but these paths allow at most 0.000")
+        );
+        let io = BUILT_IN[2].1;
+        let message = refusal(&io.replace("request_confirm = 0.63", "request_confirm = 0.999"));
+        assert!(message.contains("allow at most 0.8"), "{message}");
+        assert!(
+            refusal(&io.replace("share = 0.3676", "share = 0.4676")).contains("the shares add up to 1.1")
+        );
+        assert!(
+            refusal(&io.replacen("share = 0.3676", "acked_plus_us = 1", 1))
+                .contains("parts are given as share")
+        );
+        let shifted = table5().replacen(
+            "basis = \"assumed\", constant_us = 4.726",
+            "basis = \"assumed\", acked_plus_us = -1.6",
+            1,
+        );
+        assert!(HostModel::new(&Profile::parse(&shifted, "host.toml").unwrap()).is_ok());
+        let nothing = table5().replacen(
+            "basis = \"assumed\", knots_p_ns = [[0, 20], [0.5, 40]",
+            "basis = \"assumed\", acked_plus_us = 1 } #",
+            1,
+        );
+        assert!(
+            refusal(&nothing).contains("timer.spin: acked_plus_us can only stand"),
+            "{}",
+            refusal(&nothing)
+        );
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(48))]
+
+        /// Any text, also one that was a profile before somebody edited it, gives a model or a message.
+        #[test]
+        fn no_text_panics(
+            edits in prop::collection::vec((0usize..4500, prop::sample::select(vec!["0", "9", "-", "e9", ".", "\"", "[", "=", "\n", "nan", "é"])), 1..4),
+            which in 0usize..6,
+        ) {
+            let mut text = BUILT_IN[which].1.to_string();
+            for (at, insert) in edits {
+                let at = (0..=at.min(text.len())).rev().find(|&at| text.is_char_boundary(at)).unwrap();
+                text.insert_str(at, insert);
+            }
+            let outcome = Profile::parse(&text, "host.toml").and_then(|profile| HostModel::new(&profile).map(drop));
+            if let Err(error) = outcome {
+                let message = error.to_string();
+                prop_assert!(message.starts_with("host.toml:") && message.lines().count() == 1, "{}", message);
+            }
+        }
     }
 }
