@@ -1,4 +1,5 @@
 //! Experiments: scenario, plan, run, measure, report.
 
 pub mod report;
+pub mod reproduce;
 pub mod stats;
