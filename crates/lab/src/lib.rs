@@ -7,4 +7,5 @@ pub mod record;
 pub mod report;
 pub mod run;
 pub mod scenario;
+pub mod reproduce;
 pub mod stats;

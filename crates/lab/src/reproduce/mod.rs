@@ -1,0 +1,32 @@
+//! The experiments of published papers, done again: what a paper states, what comes out here, and a verdict on each
+//! row. For now one paper: SDMAC (Cena et al. 2018), with its claims in `papers/sdmac/claims.toml`.
+//!
+//! Every value of ours comes from the simulated measurement bed ([`bed`]), from the arithmetic of the standard
+//! ([`frame`]), or, where a row checks the paper's own arithmetic, from other numbers of the paper; such rows say so.
+
+pub mod bed;
+pub mod claims;
+pub mod counts;
+pub mod estimate;
+mod figures;
+mod plan;
+pub mod retry;
+mod rows;
+mod sync;
+mod table;
+#[cfg(test)]
+mod tests;
+mod values;
+
+pub use figures::figures;
+pub use plan::{Measured, Plan};
+pub use rows::{Number, Reproduction, Row, Verdict};
+
+/// The claims of the SDMAC paper.
+///
+/// # Panics
+/// Never: the file is part of the program, and its form is tested.
+pub fn sdmac_claims() -> Vec<claims::Claim> {
+    let text = include_str!("../../../../papers/sdmac/claims.toml");
+    claims::parse(text).expect("the file is part of the program")
+}

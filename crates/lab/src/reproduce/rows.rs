@@ -1,0 +1,199 @@
+//! The answer: each row of the claims with its verdict.
+
+use serde::ser::SerializeStruct;
+use serde::{Serialize, Serializer};
+use serde_json::{Map, Value as Json, json};
+
+use super::claims::{Claim, Kind};
+use super::estimate::Estimate;
+use super::plan::{Measured, Plan};
+use super::values::Values;
+
+/// What is said of a value, or of a row: the worst of its values.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Verdict {
+    /// There is no number to meet, or it is only shown.
+    NotJudged,
+    /// Within the tolerance.
+    Ok,
+    /// Outside, and the claims say why.
+    Explained,
+    /// There is no value of ours, or the samples are too few to judge it.
+    Missing,
+    /// Outside.
+    Wrong,
+}
+
+impl Verdict {
+    /// One or two words.
+    pub fn word(self) -> &'static str {
+        match self {
+            Verdict::NotJudged => "not judged",
+            Verdict::Ok => "ok",
+            Verdict::Explained => "explained",
+            Verdict::Missing => "missing",
+            Verdict::Wrong => "WRONG",
+        }
+    }
+
+    /// Whether a reproduction with it is a success.
+    pub fn is_ok(self) -> bool {
+        self < Verdict::Missing
+    }
+}
+
+/// One value of a row.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Number {
+    /// Its name within the row.
+    pub name: String,
+    /// Unit, empty for a pure number.
+    pub unit: String,
+    /// What it rests on.
+    pub kind: Kind,
+    /// The paper's, if it gives one.
+    pub paper: Option<f64>,
+    /// Ours, if there is one.
+    pub ours: Option<Estimate>,
+    /// The tolerance in words, empty if it is not judged.
+    pub tolerance: String,
+    /// The verdict.
+    pub verdict: Verdict,
+}
+
+/// One row.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Row {
+    /// The claim.
+    pub claim: Claim,
+    /// Its values, in the order of the claim.
+    pub numbers: Vec<Number>,
+}
+
+impl Row {
+    fn new(claim: &Claim, values: &Values) -> Row {
+        let number = |v: &super::claims::Value| {
+            let ours = values.get(&claim.id, &v.name);
+            let judged = v.accepted().is_some();
+            let verdict = match ours.and_then(|o| v.accepts(&o)) {
+                Some(true) => Verdict::Ok,
+                Some(false) if claim.explained.contains_key(&v.name) => Verdict::Explained,
+                Some(false) => Verdict::Wrong,
+                None if judged => Verdict::Missing,
+                None => Verdict::NotJudged,
+            };
+            Number {
+                name: v.name.clone(),
+                unit: v.unit.clone().unwrap_or_default(),
+                kind: v.kind.unwrap_or(claim.kind),
+                paper: v.paper,
+                ours,
+                tolerance: v.tolerance(),
+                verdict,
+            }
+        };
+        Row {
+            claim: claim.clone(),
+            numbers: claim.values.iter().map(number).collect(),
+        }
+    }
+
+    /// The worst verdict of its values.
+    pub fn verdict(&self) -> Verdict {
+        let all = self.numbers.iter().map(|n| n.verdict);
+        all.max().unwrap_or(Verdict::NotJudged)
+    }
+
+    /// Why values lie outside, by name, for those that do.
+    pub fn explanations(&self) -> impl Iterator<Item = (&str, &str)> {
+        let outside = self.numbers.iter().filter(|n| n.verdict == Verdict::Explained);
+        outside.map(|n| (n.name.as_str(), self.claim.explained[&n.name].as_str()))
+    }
+
+    /// The note of the claim, and the explanations.
+    fn note(&self) -> String {
+        let mut note = self.claim.note.clone();
+        for (name, why) in self.explanations() {
+            note = format!("{note} {name}: {why}").trim_start().to_string();
+        }
+        note
+    }
+
+    /// Something of each value: by name, or bare if there is only one; null if there is none.
+    fn each(&self, of: impl Fn(&Number) -> Json) -> Json {
+        match &self.numbers[..] {
+            [] => Json::Null,
+            [one] => of(one),
+            several => Json::Object(several.iter().map(|n| (n.name.clone(), of(n))).collect::<Map<_, _>>()),
+        }
+    }
+}
+
+impl Serialize for Row {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let claim = &self.claim;
+        let tolerance = |n: &Number| (!n.tolerance.is_empty()).then(|| n.tolerance.clone());
+        let interval = |n: &Number| n.ours.map(|o| [o.low, o.high]);
+        let mut row = serializer.serialize_struct("Row", 11)?;
+        row.serialize_field("id", &claim.id)?;
+        row.serialize_field("where", &claim.place)?;
+        row.serialize_field("what", &claim.what)?;
+        row.serialize_field("kind", &claim.kind)?;
+        row.serialize_field("unit", &self.each(|n| json!(n.unit)))?;
+        row.serialize_field("paper", &self.each(|n| json!(n.paper)))?;
+        row.serialize_field("ours", &self.each(|n| json!(n.ours.map(|o| o.value))))?;
+        row.serialize_field("interval", &self.each(|n| json!(interval(n))))?;
+        row.serialize_field("tolerance", &self.each(|n| json!(tolerance(n))))?;
+        row.serialize_field("verdict", self.verdict().word())?;
+        row.serialize_field("ok", &self.verdict().is_ok())?;
+        row.serialize_field("note", &self.note())?;
+        row.end()
+    }
+}
+
+/// All rows of one paper.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Reproduction {
+    /// Name of the paper.
+    pub paper: &'static str,
+    /// Whether all rows are ok or explained.
+    pub ok: bool,
+    /// False if it was stopped early.
+    pub complete: bool,
+    /// Whether a part of each experiment stood for all of it.
+    pub quick: bool,
+    /// Everything random followed from it.
+    pub seed: u64,
+    /// Measurement frames simulated.
+    pub transmissions: u64,
+    /// The rows.
+    pub rows: Vec<Row>,
+}
+
+impl Reproduction {
+    /// Judges what was measured.
+    pub fn new(plan: Plan, measured: &Measured) -> Reproduction {
+        let claims = super::sdmac_claims();
+        let values = Values::of(measured, &claims);
+        let rows: Vec<Row> = claims
+            .iter()
+            .filter(|c| c.kind.has_row())
+            .map(|c| Row::new(c, &values))
+            .collect();
+        Reproduction {
+            paper: "sdmac",
+            ok: rows.iter().all(|r| r.verdict().is_ok()),
+            complete: measured.complete,
+            quick: plan.quick,
+            seed: plan.seed,
+            transmissions: measured.transmissions(),
+            rows,
+        }
+    }
+
+    /// How many values have this verdict.
+    pub fn count(&self, verdict: Verdict) -> usize {
+        let numbers = self.rows.iter().flat_map(|r| &r.numbers);
+        numbers.filter(|n| n.verdict == verdict).count()
+    }
+}

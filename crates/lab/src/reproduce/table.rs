@@ -1,0 +1,239 @@
+//! The rows as a table: as text of at most 120 columns, and as a page.
+
+use std::fmt;
+
+use super::plan::Measured;
+use super::rows::{Number, Reproduction, Row, Verdict};
+use crate::report::html::{Align, Banner, Cell, Report, Section, Table};
+use crate::report::significant;
+use crate::stats;
+
+/// Columns of the text.
+const WIDTH: usize = 120;
+
+/// The table as text: all values that are judged, and those that disagree with the reason.
+impl fmt::Display for Reproduction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut place = "";
+        for row in &self.rows {
+            if row.claim.place != place {
+                place = &row.claim.place;
+                writeln!(f, "\n{place}")?;
+            }
+            write_row(f, row)?;
+        }
+        writeln!(f, "\n{}", self.summary())
+    }
+}
+
+fn write_row(f: &mut fmt::Formatter<'_>, row: &Row) -> fmt::Result {
+    let claim = &row.claim;
+    let judged: Vec<&Number> = row.numbers.iter().filter(|n| !n.tolerance.is_empty()).collect();
+    let title = format!("  {:5} {}", claim.id, claim.what);
+    writeln!(
+        f,
+        "{}  {:<11} {}",
+        fill(&title, WIDTH - 24),
+        claim.kind.word(),
+        row.verdict().word()
+    )?;
+    for n in judged {
+        let [paper, ours] = [n.paper, n.ours.map(|o| o.value)].map(|x| x.map_or("-".into(), decimals));
+        let name = format!("        {} {}", n.name, n.unit);
+        writeln!(
+            f,
+            "{} {paper:>12} {ours:>12} {:<10} {:<14} {:<11} {}",
+            fill(&name, 44),
+            error(n),
+            n.tolerance,
+            n.kind.word(),
+            n.verdict.word()
+        )?;
+    }
+    for (name, why) in row.explanations() {
+        write_wrapped(f, &format!("{name}: {why}"))?;
+    }
+    if row.numbers.iter().all(|n| n.verdict == Verdict::NotJudged) {
+        for n in &row.numbers {
+            let ours = n.ours.map_or("-".into(), |o| decimals(o.value));
+            let paper = n.paper.map_or("-".into(), decimals);
+            let name = format!("        {} {}", n.name, n.unit);
+            writeln!(f, "{} {paper:>12} {ours:>12}", fill(&name, 44))?;
+        }
+        write_wrapped(f, &claim.note)?;
+    }
+    Ok(())
+}
+
+/// Text with spaces up to a width; longer text goes on past it.
+fn fill(text: &str, width: usize) -> String {
+    format!("{text:<width$}")
+}
+
+/// Text in lines, indented below the values.
+fn write_wrapped(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
+    let mut line = String::new();
+    for word in text.split_whitespace() {
+        if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > WIDTH - 10 {
+            writeln!(f, "        {line}")?;
+            line.clear();
+        }
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+    }
+    if line.is_empty() { Ok(()) } else { writeln!(f, "        {line}") }
+}
+
+/// Half of the interval of ours, "± 0.001"; empty if there is none or it has no width.
+fn error(n: &Number) -> String {
+    match n.ours {
+        Some(o) if !o.is_bounded() => "unbounded".to_string(),
+        Some(o) if o.high > o.low => format!("± {}", decimals((o.high - o.low) / 2.0)),
+        _ => String::new(),
+    }
+}
+
+/// A number with the decimals of the paper's tables; very small ones with their digits.
+fn decimals(x: f64) -> String {
+    if x == 0.0 || (x.fract() == 0.0 && x.abs() < 1e12) {
+        format!("{x:.0}")
+    } else if x.abs() < 0.000_5 {
+        format!("{x:.1e}")
+    } else if x.abs() < 0.1 {
+        format!("{x:.5}")
+    } else if x.abs() < 10_000.0 {
+        format!("{x:.3}")
+    } else {
+        format!("{x:.0}")
+    }
+}
+
+impl Reproduction {
+    /// How many values came out how, in one sentence.
+    pub fn summary(&self) -> String {
+        let n = |v| self.count(v);
+        let judged = n(Verdict::Ok) + n(Verdict::Explained) + n(Verdict::Missing) + n(Verdict::Wrong);
+        let mut text = format!(
+            "{} rows, {judged} values judged: {} within tolerance, {} outside and explained, {} wrong, {} missing; \
+             {} transmissions simulated.",
+            self.rows.len(),
+            n(Verdict::Ok),
+            n(Verdict::Explained),
+            n(Verdict::Wrong),
+            n(Verdict::Missing),
+            self.transmissions
+        );
+        if !self.complete {
+            text.push_str(" Stopped early: what is missing was not run.");
+        }
+        text
+    }
+
+    /// The page: all rows with all values, notes and figures. `time` says how long it took.
+    pub fn page(&self, measured: &Measured, time: &str) -> Report {
+        let verdict = match (self.ok, self.complete) {
+            (true, _) => stats::Verdict::Pass,
+            (false, true) => stats::Verdict::Fail,
+            (false, false) => stats::Verdict::Undecided,
+        };
+        let mut sections = Vec::new();
+        for rows in self.rows.chunk_by(|a, b| a.claim.place == b.claim.place) {
+            let mut section = Section::new(rows[0].claim.place.as_str());
+            section = section.table(page_table(rows));
+            for row in rows {
+                if !row.claim.note.is_empty() {
+                    section = section.paragraph(format!("{}: {}", row.claim.id, row.claim.note));
+                }
+                for (name, why) in row.explanations() {
+                    section = section.paragraph(format!("{} {name} disagrees: {why}", row.claim.id));
+                }
+            }
+            sections.push(section);
+        }
+        let mut plots = Section::new("Figures 5 and 6");
+        for (_, figure) in super::figures(measured) {
+            plots = plots.figure(figure);
+        }
+        sections.insert(0, plots);
+        Report {
+            title: "Does the SDMAC paper come out again?".into(),
+            subtitle: format!(
+                "Cena, Scanzio, Valenzano 2018; seed {}, {}; sdmac {}",
+                self.seed,
+                time,
+                env!("CARGO_PKG_VERSION")
+            ),
+            banner: Some(Banner {
+                verdict,
+                text: self.summary(),
+            }),
+            sections,
+            footer: "Intervals: 99.9 %, from the number of samples alone. A value is within tolerance if its \
+                     interval meets the accepted range."
+                .into(),
+        }
+    }
+}
+
+fn page_table(rows: &[Row]) -> Table {
+    let mut table = Table::new([
+        ("row", Align::Left),
+        ("claim", Align::Left),
+        ("kind", Align::Left),
+        ("unit", Align::Left),
+        ("paper", Align::Right),
+        ("ours", Align::Right),
+        ("interval", Align::Left),
+        ("tolerance", Align::Left),
+        ("verdict", Align::Centre),
+    ]);
+    for row in rows {
+        let what = &row.claim.what;
+        if row.numbers.is_empty() {
+            let mut cells: Vec<Cell> = vec![row.claim.id.as_str().into(), what.as_str().into()];
+            cells.push(row.claim.kind.word().into());
+            cells.extend((0..5).map(|_| Cell::from("")));
+            cells.push(Verdict::NotJudged.word().into());
+            table = table.row(cells);
+        }
+        for n in &row.numbers {
+            let number = |x: Option<f64>| Cell::from(x.map_or("-".into(), decimals));
+            let word = n.verdict.word();
+            let cell = match n.verdict {
+                Verdict::NotJudged => Cell::from("-"),
+                Verdict::Ok => Cell::judged(word, stats::Verdict::Pass),
+                Verdict::Explained | Verdict::Missing => Cell::judged(word, stats::Verdict::Undecided),
+                Verdict::Wrong => Cell::judged(word, stats::Verdict::Fail),
+            };
+            let interval = match n.ours {
+                Some(o) if o.high > o.low => format!("{} to {}", significant(o.low), significant(o.high)),
+                _ => String::new(),
+            };
+            table = table.row([
+                row.claim.id.as_str().into(),
+                Cell::from(format!("{what}: {}", n.name)),
+                n.kind.word().into(),
+                n.unit.as_str().into(),
+                number(n.paper),
+                number(n.ours.map(|o| o.value)),
+                interval.into(),
+                n.tolerance.as_str().into(),
+                cell,
+            ]);
+        }
+    }
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_the_decimals_of_the_paper() {
+        let shown = [42.483, 96.0, 1.6e-4, 0.012_34, 12_091_189.4, -0.5, 0.0].map(decimals);
+        assert_eq!(shown, ["42.483", "96", "1.6e-4", "0.01234", "12091189", "-0.500", "0"]);
+    }
+}
