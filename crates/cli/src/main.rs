@@ -2,9 +2,9 @@
 
 mod completions;
 mod measure;
+mod qualify;
 mod run;
 mod schema;
-mod qualify;
 mod ui;
 
 use std::process::ExitCode;
@@ -23,10 +23,10 @@ struct Cli {
 
 #[derive(Subcommand, Debug)]
 enum Command {
+    Qualify(qualify::Args),
     Measure(measure::Args),
     Run(run::Args),
     Schema(schema::Args),
-    Qualify(qualify::Args),
     Completions(completions::Args),
 }
 
@@ -38,7 +38,7 @@ fn main() -> ExitCode {
         Command::Measure(args) => measure::main(args, &ui),
         Command::Run(args) => run::main(args, &ui),
         Command::Schema(args) => schema::main(args),
-        Command::Qualify(args) => qualify::main(args, cli.options),
+        Command::Qualify(args) => qualify::main(args, &ui),
         Command::Completions(args) => completions::main(args),
     };
     done.unwrap_or_else(|failure| failure.report())

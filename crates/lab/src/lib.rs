@@ -5,7 +5,7 @@ pub mod plan;
 pub mod qualify;
 pub mod record;
 pub mod report;
+pub mod reproduce;
 pub mod run;
 pub mod scenario;
-pub mod reproduce;
 pub mod stats;

@@ -73,7 +73,9 @@ impl Counts {
 
     /// Largest value, us: likewise.
     pub fn max(&self) -> Option<Estimate> {
-        self.iter().next_back().map(|(ns, _)| Estimate::exact(us(ns as f64)))
+        self.iter()
+            .next_back()
+            .map(|(ns, _)| Estimate::exact(us(ns as f64)))
     }
 
     /// Arithmetic mean, us. `None` below two values.
@@ -91,7 +93,10 @@ impl Counts {
         let sd = variance.sqrt();
         // the variance has the variance (m4 - s^4) / n, and its root that over 2 s
         let error = ((fourth - variance * variance).max(0.0) / self.total as f64).sqrt() / (2.0 * sd);
-        Some(Estimate::with_error(us(sd), if sd > 0.0 { us(error) } else { 0.0 }))
+        Some(Estimate::with_error(
+            us(sd),
+            if sd > 0.0 { us(error) } else { 0.0 },
+        ))
     }
 
     /// Mean, variance and fourth central moment in ns.
@@ -168,15 +173,8 @@ impl Counts {
             return None;
         }
         let mut steps: Vec<(u64, f64)> = Vec::new();
-        steps.extend(
-            self.iter()
-                .map(|(ns, k)| (ns, k as f64 / self.total as f64)),
-        );
-        steps.extend(
-            other
-                .iter()
-                .map(|(ns, k)| (ns, -(k as f64) / other.total as f64)),
-        );
+        steps.extend(self.iter().map(|(ns, k)| (ns, k as f64 / self.total as f64)));
+        steps.extend(other.iter().map(|(ns, k)| (ns, -(k as f64) / other.total as f64)));
         steps.sort_by_key(|s| s.0);
         let (mut difference, mut largest) = (0.0, 0.0_f64);
         for same in steps.chunk_by(|a, b| a.0 == b.0) {

@@ -33,10 +33,7 @@ fn payload(measured: &Measured) -> Figure {
         ("mean", Counts::mean),
         ("minimum", Counts::min),
     ];
-    let mut plot = Xy::new(
-        Axis::linear("payload (octets)"),
-        Axis::linear("T_SDMAC (µs)"),
-    );
+    let mut plot = Xy::new(Axis::linear("payload (octets)"), Axis::linear("T_SDMAC (µs)"));
     for (name, of) in statistics {
         let points = measured.by_payload().filter_map(|(octets, sets)| {
             let us = of(sets.acked.of(Span::Sdmac))?.value;

@@ -196,7 +196,10 @@ impl Models {
     fn new() -> Models {
         let solve = |name| {
             let profile = Profile::built_in(name).expect("a built-in profile");
-            (name, HostModel::new(&profile).expect("built-in profiles can be solved"))
+            (
+                name,
+                HostModel::new(&profile).expect("built-in profiles can be solved"),
+            )
         };
         let names = TABLE_IV.into_iter().chain(["table5"]);
         Models(names.map(solve).collect())
@@ -275,10 +278,7 @@ mod tests {
 
     #[test]
     fn stopped_before_it_began() {
-        let plan = Plan {
-            seed: 1,
-            quick: true,
-        };
+        let plan = Plan { seed: 1, quick: true };
         let measured = plan.run(1, &AtomicBool::new(true), &|_| {});
         assert!(!measured.complete && measured.transmissions() == 0 && measured.sync.is_none());
     }

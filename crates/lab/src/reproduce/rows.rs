@@ -124,7 +124,12 @@ impl Row {
         match &self.numbers[..] {
             [] => Json::Null,
             [one] => of(one),
-            several => Json::Object(several.iter().map(|n| (n.name.clone(), of(n))).collect::<Map<_, _>>()),
+            several => Json::Object(
+                several
+                    .iter()
+                    .map(|n| (n.name.clone(), of(n)))
+                    .collect::<Map<_, _>>(),
+            ),
         }
     }
 }

@@ -83,7 +83,11 @@ fn write_wrapped(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
         }
         line.push_str(word);
     }
-    if line.is_empty() { Ok(()) } else { writeln!(f, "        {line}") }
+    if line.is_empty() {
+        Ok(())
+    } else {
+        writeln!(f, "        {line}")
+    }
 }
 
 /// Half of the interval of ours, "± 0.001"; empty if there is none or it has no width.
@@ -170,9 +174,10 @@ impl Reproduction {
                 text: self.summary(),
             }),
             sections,
-            footer: "Intervals: 99.9 %, from the number of samples alone. A value is within tolerance if its \
+            footer:
+                "Intervals: 99.9 %, from the number of samples alone. A value is within tolerance if its \
                      interval meets the accepted range."
-                .into(),
+                    .into(),
         }
     }
 }
@@ -234,6 +239,9 @@ mod tests {
     #[test]
     fn numbers_have_the_decimals_of_the_paper() {
         let shown = [42.483, 96.0, 1.6e-4, 0.012_34, 12_091_189.4, -0.5, 0.0].map(decimals);
-        assert_eq!(shown, ["42.483", "96", "1.6e-4", "0.01234", "12091189", "-0.500", "0"]);
+        assert_eq!(
+            shown,
+            ["42.483", "96", "1.6e-4", "0.01234", "12091189", "-0.500", "0"]
+        );
     }
 }

@@ -28,7 +28,12 @@ fn all_rows_are_within_tolerance_or_explained() {
     let reproduction = reproduction();
     println!("{reproduction}");
     for row in &reproduction.rows {
-        assert!(row.verdict().is_ok(), "{} {:?}\n{reproduction}", row.claim.id, row.verdict());
+        assert!(
+            row.verdict().is_ok(),
+            "{} {:?}\n{reproduction}",
+            row.claim.id,
+            row.verdict()
+        );
     }
     assert!(reproduction.ok && reproduction.complete);
 }

@@ -119,7 +119,11 @@ impl Values {
         self.put("0-13", "a", rest(week.periods - week.acked.count()));
         self.put("0-13", "total", rest(week.discarded));
         let share = 100.0 / week.periods as f64;
-        self.put("0-14", "discarded", Estimate::counted(week.discarded).times(share));
+        self.put(
+            "0-14",
+            "discarded",
+            Estimate::counted(week.discarded).times(share),
+        );
     }
 
     /// Rows 0-21 to 0-39, 0-70 and 0-75.
@@ -136,8 +140,16 @@ impl Values {
         let (idle, io, best_idle, best_io) = ("0-24", "0-28", "0-32", "0-36");
         let mut found = vec![
             ("0-37", "increase".to_string(), less(io, idle, "mean")),
-            ("0-38", "ratio".to_string(), over(get(io, "p99.99"), get(io, "mean"))),
-            ("0-39", "ratio".to_string(), over(get(idle, "sd"), get(best_idle, "sd"))),
+            (
+                "0-38",
+                "ratio".to_string(),
+                over(get(io, "p99.99"), get(io, "mean")),
+            ),
+            (
+                "0-39",
+                "ratio".to_string(),
+                over(get(idle, "sd"), get(best_idle, "sd")),
+            ),
             (
                 "0-70",
                 "con_over_hw".to_string(),
@@ -218,12 +230,8 @@ impl Values {
         let share = hardware.share_above(BETWEEN_MODES_NS).map(|s| s.times(100.0));
         self.put("0-63", "slow_share", share);
         self.put("0-72", "la_knee", share);
-        let requests = [
-            &measured.week().acked,
-            &measured.data_lost().data_lost,
-            lost,
-        ]
-        .map(|set| set.of(Span::Request));
+        let requests =
+            [&measured.week().acked, &measured.data_lost().data_lost, lost].map(|set| set.of(Span::Request));
         let distances = [(0, 1), (0, 2), (1, 2)].map(|(a, b)| requests[a].distance(requests[b]));
         let largest = distances
             .into_iter()
@@ -248,16 +256,9 @@ impl Values {
         let x = rising.iter().map(|m| m.0).sum::<f64>() / n;
         let y = rising.iter().map(|m| m.1.value).sum::<f64>() / n;
         let spread: f64 = rising.iter().map(|m| (m.0 - x).powi(2)).sum();
-        let slope = rising
-            .iter()
-            .map(|m| (m.0 - x) * (m.1.value - y))
-            .sum::<f64>()
-            / spread;
+        let slope = rising.iter().map(|m| (m.0 - x) * (m.1.value - y)).sum::<f64>() / spread;
         let standard_error = |e: &Estimate| (e.high - e.low) / (2.0 * ERRORS);
-        let noise = rising
-            .iter()
-            .map(|m| standard_error(&m.1))
-            .fold(0.0, f64::max);
+        let noise = rising.iter().map(|m| standard_error(&m.1)).fold(0.0, f64::max);
         let slope = Estimate::with_error(slope, noise / spread.sqrt());
         let level = flat.iter().map(|e| e.value).sum::<f64>() / flat.len() as f64;
         let level = Estimate::with_error(level, noise / (flat.len() as f64).sqrt());
