@@ -80,7 +80,7 @@ impl Monkey {
 
     fn attribute(&mut self) -> Attribute {
         let d = &mut self.dice;
-        let on = d.chance(0.7);
+        let on = d.chance(0.9);
         match d.below(13) {
             0 => Attribute::Channel([5180, 5200, 2412, 9][d.below(4) as usize]),
             1 => Attribute::CarrierSense(on),
@@ -134,7 +134,7 @@ impl Protocol for Monkey {
                 {
                     radio.abort(*t);
                 }
-                if self.dice.chance(0.2) && now < self.until {
+                if self.dice.chance(0.005) && now < self.until {
                     let a = self.attribute();
                     let token = radio.token();
                     radio.set(token, AdapterId::FIRST, a);
@@ -294,7 +294,8 @@ fn world(seed: u64, busy: u64) -> World<Checked<Monkey>> {
     w
 }
 
-fn run(seed: u64, busy: u64) -> u64 {
+/// Hash, frames on the air, frames acknowledged.
+fn run(seed: u64, busy: u64) -> (u64, u64, u64) {
     let mut w = world(seed, busy);
     w.run_until(busy / 2);
     let half = w.objects();
@@ -311,7 +312,8 @@ fn run(seed: u64, busy: u64) -> u64 {
         assert_eq!(w.open_requests(n), 0, "seed {seed}: node {n} has open requests");
         w.protocol_mut(n).finish();
     }
-    w.trace_hash()
+    let acked = (0..w.nodes()).map(|n| w.counters(n, 0).tx_acked).sum();
+    (w.trace_hash(), w.frames_on_air(), acked)
 }
 
 #[test]
@@ -320,9 +322,15 @@ fn an_hour_of_chaos() {
         run(seed.parse().expect("a number"), 10 * SECOND);
         return;
     }
+    let (mut frames, mut acked) = (0, 0);
     for seed in 0..120 {
-        run(seed, 10 * SECOND);
+        let (_, f, a) = run(seed, 10 * SECOND);
+        (frames, acked) = (frames + f, acked + a);
     }
+    assert!(
+        frames > 1 && acked > 1,
+        "hardly anything happened: {frames} frames, {acked} acknowledged"
+    );
 }
 
 #[test]

@@ -67,7 +67,7 @@ pub struct Links {
     losses: BTreeMap<(u32, u32), u32>,
     tables: Vec<Rc<Neighbours>>,
     stale: bool,
-    /// Radios whose own tables alone are out of date.
+    /// Radios whose own tables alone are out of date: who hears them has changed, not whom they hear.
     changed: Vec<u32>,
 }
 
@@ -124,7 +124,7 @@ impl Links {
     /// Sets the loss of one ordered pair in dB; infinite: they do not hear each other any more.
     pub fn set_loss_db(&mut self, from: u32, to: u32, db: f64) {
         self.overrides.insert((from, to), db);
-        self.stale = true;
+        self.changed.push(from);
     }
 
     /// Notes which loss state belongs to an ordered pair.

@@ -1,7 +1,7 @@
 //! The air: who hears whom, how strongly, and what is received.
 //!
 //! What belongs here: powers, path loss, lists of neighbours, error models, losses of links. What happens on the
-//! air in time (signals that start and end) is in [`crate::air`], because it touches the adapters.
+//! air in time (signals that start and end) is in `air`, because it touches the adapters.
 
 pub mod error;
 pub mod fate;
