@@ -1,5 +1,9 @@
 //! Experiments: scenario, plan, run, measure, report.
 
+pub mod plan;
+pub mod record;
 pub mod report;
 pub mod reproduce;
+pub mod run;
+pub mod scenario;
 pub mod stats;

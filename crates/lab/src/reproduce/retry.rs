@@ -41,10 +41,16 @@ struct Saturated {
 
 impl Saturated {
     fn send(&mut self, radio: &mut dyn Radio) {
-        let tries = if self.repeats == Repeats::Adapter { TRIES } else { 1 };
+        let tries = if self.repeats == Repeats::Adapter {
+            TRIES
+        } else {
+            1
+        };
         let (mut out, number) = ([0; MAX_DATA_OCTETS], self.number.to_be_bytes());
         let category = AccessCategory::BestEffort;
-        let frame = self.framer.frame(RECEIVER, category, false, &number, &[0; 46], &mut out);
+        let frame = self
+            .framer
+            .frame(RECEIVER, category, false, &number, &[0; 46], &mut out);
         let token = radio.token();
         let how = TxHow::multi_shot(Rate::OFDM_54, tries);
         radio.request(token, frame.expect("50 octets fit"), &how);
@@ -101,7 +107,11 @@ pub fn throughput_hz(host: &Rc<HostModel>, repeats: Repeats, backoff: bool, seed
     world.add_node(receiver, Role::Receiver(Box::new(sink)));
     let mut sending = adapter(SENDER);
     if !backoff {
-        let at_once = EdcaParams { cw_min: 0, cw_max: 0, ..EdcaParams::dcf(&Phy::A) };
+        let at_once = EdcaParams {
+            cw_min: 0,
+            cw_max: 0,
+            ..EdcaParams::dcf(&Phy::A)
+        };
         sending.edca[radio::Queue::BestEffort.index()] = at_once;
     }
     let sender = Saturated {
@@ -111,9 +121,15 @@ pub fn throughput_hz(host: &Rc<HostModel>, repeats: Repeats, backoff: bool, seed
         number: 0,
         delivered: 0,
     };
-    let node = NodeConfig { host: Some(Rc::clone(host)), ..NodeConfig::ideal(at, sending) };
+    let node = NodeConfig {
+        host: Some(Rc::clone(host)),
+        ..NodeConfig::ideal(at, sending)
+    };
     let node = world.add_node(node, Role::Sender(sender));
-    let lossy = LinkLoss { data: Some(Process::Fixed(LOSS)), ..LinkLoss::default() };
+    let lossy = LinkLoss {
+        data: Some(Process::Fixed(LOSS)),
+        ..LinkLoss::default()
+    };
     world.set_link_loss(node, 0, lossy);
     world.run_until(seconds * 1_000_000_000);
     match world.protocol(node) {
@@ -131,8 +147,7 @@ mod tests {
     #[test]
     fn without_latency_the_host_repeats_as_fast_as_the_adapter() {
         let host = Rc::new(HostModel::new(&Profile::built_in("ideal").unwrap()).unwrap());
-        let [adapter, host] =
-            [Repeats::Adapter, Repeats::Host].map(|r| throughput_hz(&host, r, false, 3, 1));
+        let [adapter, host] = [Repeats::Adapter, Repeats::Host].map(|r| throughput_hz(&host, r, false, 3, 1));
         assert!((host / adapter - 1.0).abs() < 0.02, "{host} {adapter}");
         assert!((6_000.0..8_000.0).contains(&adapter), "{adapter}");
     }

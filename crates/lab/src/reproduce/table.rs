@@ -22,7 +22,8 @@ impl fmt::Display for Reproduction {
             }
             write_row(f, row)?;
         }
-        writeln!(f, "\n{}", self.summary())
+        writeln!(f)?;
+        write_wrapped(f, &self.summary())
     }
 }
 
@@ -83,7 +84,11 @@ fn write_wrapped(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
         }
         line.push_str(word);
     }
-    if line.is_empty() { Ok(()) } else { writeln!(f, "        {line}") }
+    if line.is_empty() {
+        Ok(())
+    } else {
+        writeln!(f, "        {line}")
+    }
 }
 
 /// Half of the interval of ours, "± 0.001"; empty if there is none or it has no width.
@@ -114,14 +119,15 @@ impl Reproduction {
     /// How many values came out how, in one sentence.
     pub fn summary(&self) -> String {
         let n = |v| self.count(v);
-        let judged = n(Verdict::Ok) + n(Verdict::Explained) + n(Verdict::Missing) + n(Verdict::Wrong);
+        let told = n(Verdict::Ok) + n(Verdict::Explained) + n(Verdict::Wrong);
         let mut text = format!(
-            "{} rows, {judged} values judged: {} within tolerance, {} outside and explained, {} wrong, {} missing; \
-             {} transmissions simulated.",
+            "{} rows, {told} values judged: {} within tolerance, {} outside and explained, {} wrong. {} cannot be told \
+             from so few samples, {} are missing. {} transmissions simulated.",
             self.rows.len(),
             n(Verdict::Ok),
             n(Verdict::Explained),
             n(Verdict::Wrong),
+            n(Verdict::TooFew),
             n(Verdict::Missing),
             self.transmissions
         );
@@ -170,9 +176,10 @@ impl Reproduction {
                 text: self.summary(),
             }),
             sections,
-            footer: "Intervals: 99.9 %, from the number of samples alone. A value is within tolerance if its \
+            footer:
+                "Intervals: 99.9 %, from the number of samples alone. A value is within tolerance if its \
                      interval meets the accepted range."
-                .into(),
+                    .into(),
         }
     }
 }
@@ -204,7 +211,9 @@ fn page_table(rows: &[Row]) -> Table {
             let cell = match n.verdict {
                 Verdict::NotJudged => Cell::from("-"),
                 Verdict::Ok => Cell::judged(word, stats::Verdict::Pass),
-                Verdict::Explained | Verdict::Missing => Cell::judged(word, stats::Verdict::Undecided),
+                Verdict::Explained | Verdict::TooFew | Verdict::Missing => {
+                    Cell::judged(word, stats::Verdict::Undecided)
+                }
                 Verdict::Wrong => Cell::judged(word, stats::Verdict::Fail),
             };
             let interval = match n.ours {
@@ -234,6 +243,9 @@ mod tests {
     #[test]
     fn numbers_have_the_decimals_of_the_paper() {
         let shown = [42.483, 96.0, 1.6e-4, 0.012_34, 12_091_189.4, -0.5, 0.0].map(decimals);
-        assert_eq!(shown, ["42.483", "96", "1.6e-4", "0.01234", "12091189", "-0.500", "0"]);
+        assert_eq!(
+            shown,
+            ["42.483", "96", "1.6e-4", "0.01234", "12091189", "-0.500", "0"]
+        );
     }
 }
