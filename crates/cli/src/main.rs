@@ -3,6 +3,7 @@
 mod completions;
 mod measure;
 mod qualify;
+mod reproduce;
 mod run;
 mod schema;
 mod ui;
@@ -26,6 +27,7 @@ enum Command {
     Qualify(qualify::Args),
     Measure(measure::Args),
     Run(run::Args),
+    Reproduce(reproduce::Args),
     Schema(schema::Args),
     Completions(completions::Args),
 }
@@ -37,6 +39,7 @@ fn main() -> ExitCode {
     let done = match &cli.command {
         Command::Measure(args) => measure::main(args, &ui),
         Command::Run(args) => run::main(args, &ui),
+        Command::Reproduce(args) => reproduce::main(args, &ui),
         Command::Schema(args) => schema::main(args),
         Command::Qualify(args) => qualify::main(args, &ui),
         Command::Completions(args) => completions::main(args),

@@ -461,7 +461,9 @@ mod tests {
             ..Conditions::clean(50)
         };
         let sets = measure(busy, 5_000);
-        assert_eq!(sets.samples() + sets.discarded, 5_000);
+        // a beacon that is disturbed starts no measurement
+        let taken = sets.samples() + sets.discarded;
+        assert!((4_950..=5_000).contains(&taken), "{taken}");
         // 20 ms and the two durations around each, at random: 1 - exp(-10 / s * 20.4 ms)
         let share = sets.discarded as f64 / 5_000.0;
         assert!((share - 0.184).abs() < 0.03, "{share}");

@@ -1,5 +1,6 @@
 //! Millions of whole nanoseconds in little memory and without loss: how often each value came.
 
+use std::cmp::Ordering;
 use std::collections::VecDeque;
 
 use super::estimate::{ERRORS, Estimate};
@@ -66,16 +67,40 @@ impl Counts {
             .map(move |(i, n)| (first + i as u64, *n))
     }
 
-    /// Smallest value, us: without interval, as there is no telling how much smaller the next one may be.
-    pub fn min(&self) -> Option<Estimate> {
-        self.iter().next().map(|(ns, _)| Estimate::exact(us(ns as f64)))
+    /// The smallest of as many values as `like`, us. With fewer values than that there is no lower bound; with more
+    /// it is the median of what the smallest of `like` values would be.
+    pub fn min(&self, like: u64) -> Option<Estimate> {
+        let value = us(self.iter().next()?.0 as f64);
+        match self.compare(like) {
+            Ordering::Less => Some(Estimate {
+                low: f64::NEG_INFINITY,
+                ..Estimate::exact(value)
+            }),
+            Ordering::Equal => Some(Estimate::exact(value)),
+            Ordering::Greater => self.quantile(std::f64::consts::LN_2 / like as f64),
+        }
     }
 
-    /// Largest value, us: likewise.
-    pub fn max(&self) -> Option<Estimate> {
-        self.iter()
-            .next_back()
-            .map(|(ns, _)| Estimate::exact(us(ns as f64)))
+    /// The largest of as many values as `like`, us: likewise.
+    pub fn max(&self, like: u64) -> Option<Estimate> {
+        let value = us(self.iter().next_back()?.0 as f64);
+        match self.compare(like) {
+            Ordering::Less => Some(Estimate {
+                high: f64::INFINITY,
+                ..Estimate::exact(value)
+            }),
+            Ordering::Equal => Some(Estimate::exact(value)),
+            Ordering::Greater => self.quantile(1.0 - std::f64::consts::LN_2 / like as f64),
+        }
+    }
+
+    /// Whether there are fewer or more values than `like`, by more than a hundredth.
+    fn compare(&self, like: u64) -> Ordering {
+        match self.total as f64 / like as f64 {
+            ratio if ratio < 0.99 => Ordering::Less,
+            ratio if ratio > 1.01 => Ordering::Greater,
+            _ => Ordering::Equal,
+        }
     }
 
     /// Arithmetic mean, us. `None` below two values.
@@ -242,8 +267,14 @@ mod tests {
         }
         assert!((counts.mean().unwrap().value - sorted.mean().unwrap() / 1e3).abs() < 1e-9);
         assert!((counts.sd().unwrap().value - sorted.sd().unwrap() / 1e3).abs() < 1e-9);
-        assert_eq!(counts.min().unwrap().value, sorted.min().unwrap() as f64 / 1e3);
-        assert_eq!(counts.max().unwrap().value, sorted.max().unwrap() as f64 / 1e3);
+        assert_eq!(
+            counts.min(5_000).unwrap().value,
+            sorted.min().unwrap() as f64 / 1e3
+        );
+        assert_eq!(
+            counts.max(5_000).unwrap().value,
+            sorted.max().unwrap() as f64 / 1e3
+        );
         let above = sorted.count_above(42_000) as f64 / 5_000.0;
         assert!((counts.share_above(42_000).unwrap().value - above).abs() < 1e-12);
         for point in counts.ccdf(20) {
@@ -269,6 +300,24 @@ mod tests {
         assert!(!c.quantile(0.9999).unwrap().is_bounded(), "too few to tell");
         assert_eq!(Counts::default().quantile(0.5), None);
         assert_eq!(Counts::default().mean(), None);
+    }
+
+    #[test]
+    fn extremes_are_those_of_as_many_values() {
+        let c = body(some(10_000));
+        let (few, same, many) = (
+            c.max(100).unwrap(),
+            c.max(10_000).unwrap(),
+            c.max(1_000_000).unwrap(),
+        );
+        assert!(
+            few.value < same.value && few.is_bounded(),
+            "half of all hundreds have no value above"
+        );
+        assert_eq!((same.low, same.high), (same.value, same.value));
+        assert!(many.value == same.value && !many.is_bounded());
+        assert!(c.min(100).unwrap().value > c.min(10_000).unwrap().value);
+        assert_eq!(c.min(1_000_000).unwrap().low, f64::NEG_INFINITY);
     }
 
     #[test]

@@ -31,7 +31,7 @@ fn payload(measured: &Measured) -> Figure {
         ("99.9 %", |c| c.quantile(0.999)),
         ("99 %", |c| c.quantile(0.99)),
         ("mean", Counts::mean),
-        ("minimum", Counts::min),
+        ("minimum", |c| c.min(c.count())),
     ];
     let mut plot = Xy::new(Axis::linear("payload (octets)"), Axis::linear("T_SDMAC (µs)"));
     for (name, of) in statistics {

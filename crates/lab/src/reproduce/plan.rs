@@ -19,10 +19,16 @@ pub const WEEK: u64 = 7 * DAY;
 /// Beacon periods of one piece of work.
 const PIECE: u64 = 17_280;
 
-/// Probability that a data frame is lost: 529 of 12,093,656 (Table V).
-const DATA_LOSS: f64 = 529.0 / 12_093_656.0;
-/// Probability that an ACK is lost: 1,938 of the frames that arrived (Table V).
-const ACK_LOSS: f64 = 1_938.0 / (12_093_656.0 - 529.0);
+/// Samples in set L_D of Table V.
+pub const DATA_LOST: u64 = 529;
+/// Samples in set L_A of Table V.
+pub const ACK_LOST: u64 = 1_938;
+/// All samples of Table V.
+const SAMPLES: u64 = 12_093_656;
+/// Probability that a data frame is lost.
+const DATA_LOSS: f64 = DATA_LOST as f64 / SAMPLES as f64;
+/// Probability that the ACK of a frame that arrived is lost.
+const ACK_LOSS: f64 = ACK_LOST as f64 / (SAMPLES - DATA_LOST) as f64;
 /// Share of the lost ACKs that were heard and corrupt: from the deviation of L_A in Table V, and the only input to
 /// its two modes.
 const HEARD: f64 = 0.013;
@@ -71,7 +77,7 @@ const RETRIES: [(Repeats, bool); 4] = [
 ];
 
 impl Plan {
-    /// A whole number of pieces: all of it, or one part in `part`.
+    /// All periods, or one part in `part` of them.
     fn share(&self, periods: u64, part: u64) -> u64 {
         if self.quick { periods / part } else { periods }
     }
@@ -125,7 +131,16 @@ impl Plan {
     /// Runs everything on `jobs` threads (0: as many as there are processors); the numbers do not depend on how
     /// many. `progress` is told the measurement frames done so far. When `stop` is set, what is there is returned.
     pub fn run(&self, jobs: usize, stop: &AtomicBool, progress: &(dyn Fn(u64) + Sync)) -> Measured {
-        let experiments = self.experiments();
+        self.run_all(&self.experiments(), jobs, stop, progress)
+    }
+
+    fn run_all(
+        &self,
+        experiments: &[Experiment],
+        jobs: usize,
+        stop: &AtomicBool,
+        progress: &(dyn Fn(u64) + Sync),
+    ) -> Measured {
         let models = Models::new();
         let done = AtomicU64::new(0);
         let measured = Measured {
@@ -274,6 +289,30 @@ mod tests {
         assert_eq!(full.transmissions(), 12_096_000 + 6 * DAY + 30 * 72_000);
         let quick = Plan { quick: true, ..full };
         assert!(quick.transmissions() * 15 < full.transmissions());
+    }
+
+    #[test]
+    fn the_number_of_threads_changes_nothing() {
+        let plan = Plan { seed: 3, quick: true };
+        let lossy = || Experiment {
+            periods: 2 * PIECE + 1_000,
+            ..plan.experiments().swap_remove(2)
+        };
+        let run = |jobs| {
+            let done = AtomicU64::new(0);
+            let note = |n| {
+                done.fetch_max(n, Ordering::Relaxed);
+            };
+            let measured = plan.run_all(&[lossy()], jobs, &AtomicBool::new(false), &note);
+            assert_eq!(done.load(Ordering::Relaxed), 2 * PIECE + 1_000);
+            (measured.beds, measured.retries)
+        };
+        let one = run(1);
+        assert_eq!(one.0[0].samples(), 2 * PIECE + 1_000);
+        assert!(one == run(3), "the same samples");
+        let other = Plan { seed: 4, ..plan };
+        let measured = other.run_all(&[lossy()], 1, &AtomicBool::new(false), &|_| {});
+        assert!(one.0 != measured.beds, "another seed gives other samples");
     }
 
     #[test]

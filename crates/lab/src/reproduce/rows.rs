@@ -18,7 +18,9 @@ pub enum Verdict {
     Ok,
     /// Outside, and the claims say why.
     Explained,
-    /// There is no value of ours, or the samples are too few to judge it.
+    /// The samples are too few to judge it: what only shows in as many samples as the paper has.
+    TooFew,
+    /// There is no value of ours.
     Missing,
     /// Outside.
     Wrong,
@@ -31,6 +33,7 @@ impl Verdict {
             Verdict::NotJudged => "not judged",
             Verdict::Ok => "ok",
             Verdict::Explained => "explained",
+            Verdict::TooFew => "too few",
             Verdict::Missing => "missing",
             Verdict::Wrong => "WRONG",
         }
@@ -79,6 +82,7 @@ impl Row {
                 Some(true) => Verdict::Ok,
                 Some(false) if claim.explained.contains_key(&v.name) => Verdict::Explained,
                 Some(false) => Verdict::Wrong,
+                None if judged && ours.is_some() => Verdict::TooFew,
                 None if judged => Verdict::Missing,
                 None => Verdict::NotJudged,
             };
@@ -101,7 +105,10 @@ impl Row {
     /// The worst verdict of its values.
     pub fn verdict(&self) -> Verdict {
         let all = self.numbers.iter().map(|n| n.verdict);
-        all.max().unwrap_or(Verdict::NotJudged)
+        // one value that cannot be told leaves the others what they are
+        let told = all.clone().filter(|v| *v != Verdict::TooFew);
+        let untold = all.max().unwrap_or(Verdict::NotJudged);
+        told.max().filter(|v| *v > Verdict::NotJudged).unwrap_or(untold)
     }
 
     /// Why values lie outside, by name, for those that do.

@@ -90,7 +90,7 @@ mod tests {
     use sim::host::Profile;
 
     #[test]
-    fn ideal_hosts_agree_and_real_ones_differ_more_further_up() {
+    fn ideal_hosts_agree_and_real_ones_differ() {
         let of = |name| {
             let host = HostModel::new(&Profile::built_in(name).unwrap()).unwrap();
             differences(&Rc::new(host), 5, 2_000)
@@ -98,7 +98,13 @@ mod tests {
         let ideal = of("ideal");
         assert_eq!(ideal.interrupt.iter().collect::<Vec<_>>(), [(0, 2_000)]);
         let real = of("table5");
-        let mean = |c: &Counts| c.mean().unwrap().value;
-        assert!(0.0 < mean(&real.interrupt) && mean(&real.interrupt) < mean(&real.application));
+        // two independent confirm paths of 0.39 us deviation: E|X - Y| is about 0.4 us
+        let mean = real.application.mean().unwrap().value;
+        assert!((0.2..0.6).contains(&mean), "{mean}");
+        let p99_9 = |c: &Counts| c.quantile(0.999).unwrap().value;
+        assert!(
+            p99_9(&real.interrupt) < p99_9(&real.application),
+            "software adds to it"
+        );
     }
 }

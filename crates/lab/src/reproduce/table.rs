@@ -22,7 +22,8 @@ impl fmt::Display for Reproduction {
             }
             write_row(f, row)?;
         }
-        writeln!(f, "\n{}", self.summary())
+        writeln!(f)?;
+        write_wrapped(f, &self.summary())
     }
 }
 
@@ -118,14 +119,15 @@ impl Reproduction {
     /// How many values came out how, in one sentence.
     pub fn summary(&self) -> String {
         let n = |v| self.count(v);
-        let judged = n(Verdict::Ok) + n(Verdict::Explained) + n(Verdict::Missing) + n(Verdict::Wrong);
+        let told = n(Verdict::Ok) + n(Verdict::Explained) + n(Verdict::Wrong);
         let mut text = format!(
-            "{} rows, {judged} values judged: {} within tolerance, {} outside and explained, {} wrong, {} missing; \
-             {} transmissions simulated.",
+            "{} rows, {told} values judged: {} within tolerance, {} outside and explained, {} wrong. {} cannot be told \
+             from so few samples, {} are missing. {} transmissions simulated.",
             self.rows.len(),
             n(Verdict::Ok),
             n(Verdict::Explained),
             n(Verdict::Wrong),
+            n(Verdict::TooFew),
             n(Verdict::Missing),
             self.transmissions
         );
@@ -209,7 +211,9 @@ fn page_table(rows: &[Row]) -> Table {
             let cell = match n.verdict {
                 Verdict::NotJudged => Cell::from("-"),
                 Verdict::Ok => Cell::judged(word, stats::Verdict::Pass),
-                Verdict::Explained | Verdict::Missing => Cell::judged(word, stats::Verdict::Undecided),
+                Verdict::Explained | Verdict::TooFew | Verdict::Missing => {
+                    Cell::judged(word, stats::Verdict::Undecided)
+                }
                 Verdict::Wrong => Cell::judged(word, stats::Verdict::Fail),
             };
             let interval = match n.ours {

@@ -8,7 +8,7 @@ use super::bed::{Set, Sets, Span, air_ns};
 use super::claims::Claim;
 use super::counts::Counts;
 use super::estimate::{ERRORS, Estimate};
-use super::plan::{Measured, WEEK};
+use super::plan::{ACK_LOST, DATA_LOST, DAY, Measured, WEEK};
 use super::retry::Repeats;
 
 /// L_A is cut here into timeouts and corrupt ACKs: T_hw in ns, far from both modes.
@@ -50,18 +50,18 @@ impl Values {
         self.put(id, name, Estimate::exact(value));
     }
 
-    /// The usual statistics under `prefix`, later by `plus_us`.
-    fn describe(&mut self, id: &str, prefix: &str, counts: &Counts, plus_us: f64) {
+    /// The usual statistics under `prefix`, later by `plus_us`; the extremes are those of `like` samples.
+    fn describe(&mut self, id: &str, prefix: &str, counts: &Counts, plus_us: f64, like: u64) {
         let mut put = |name: &str, value: Option<Estimate>, plus: f64| {
             self.put(id, &format!("{prefix}{name}"), value.map(|v| v + plus));
         };
         put("mean", counts.mean(), plus_us);
         put("sd", counts.sd(), 0.0);
-        put("min", counts.min(), plus_us);
+        put("min", counts.min(like), plus_us);
         put("p99", counts.quantile(0.99), plus_us);
         put("p99.9", counts.quantile(0.999), plus_us);
         put("p99.99", counts.quantile(0.9999), plus_us);
-        put("max", counts.max(), plus_us);
+        put("max", counts.max(like), plus_us);
     }
 
     /// Rows 0-5 to 0-11 and 0-19: the standard's arithmetic, and the exchanges as they were simulated.
@@ -117,7 +117,7 @@ impl Values {
         // these are what is left of a fixed number
         let rest = |missing: u64| Estimate::exact(WEEK as f64) - counted(missing);
         self.put("0-13", "a", rest(week.periods - week.acked.count()));
-        self.put("0-13", "total", rest(week.discarded));
+        self.put("0-13", "total", rest(week.periods - week.samples()));
         let share = 100.0 / week.periods as f64;
         self.put(
             "0-14",
@@ -131,7 +131,7 @@ impl Values {
         for (sets, first) in measured.table_iv().iter().zip([21, 25, 29, 33]) {
             let parts = [Span::Request, Span::Hardware, Span::Confirm, Span::Sdmac];
             for (id, span) in (first..).zip(parts) {
-                self.describe(&format!("0-{id}"), "", sets.acked.of(span), 0.0);
+                self.describe(&format!("0-{id}"), "", sets.acked.of(span), 0.0, DAY);
             }
         }
         let get = |id: &str, name: &str| self.get(id, name);
@@ -174,9 +174,14 @@ impl Values {
     /// every data frame, and every ACK, is lost.
     fn table_v(&mut self, measured: &Measured) {
         let sets = [
-            ("a.", &measured.week().acked, air_ns(true, 50)),
-            ("ld.", &measured.data_lost().data_lost, air_ns(false, 50)),
-            ("la.", &measured.ack_lost().ack_lost, air_ns(false, 50)),
+            ("a.", &measured.week().acked, air_ns(true, 50), WEEK),
+            (
+                "ld.",
+                &measured.data_lost().data_lost,
+                air_ns(false, 50),
+                DATA_LOST,
+            ),
+            ("la.", &measured.ack_lost().ack_lost, air_ns(false, 50), ACK_LOST),
         ];
         let rows = [
             ("0-41", Span::RequestApi, false),
@@ -194,9 +199,9 @@ impl Values {
             ("0-53", Span::Sdmac, true),
         ];
         for (id, span, with_air) in rows {
-            for (prefix, set, air_ns) in sets {
+            for (prefix, set, air_ns, like) in sets {
                 let plus_us = if with_air { air_ns as f64 / 1e3 } else { 0.0 };
-                self.describe(id, prefix, set.of(span), plus_us);
+                self.describe(id, prefix, set.of(span), plus_us, like);
             }
         }
         for name in ["min", "p99.99", "max"] {
@@ -274,7 +279,7 @@ impl Values {
         let median = |of: &dyn Fn(&Counts) -> Option<Estimate>| {
             Estimate::median(above.iter().filter_map(|c| of(c)).collect())
         };
-        self.put("0-55", "min", median(&|c| c.min()));
+        self.put("0-55", "min", median(&|c| c.min(DAY / 24)));
         self.put("0-55", "p99.9", median(&|c| c.quantile(0.999)));
     }
 
@@ -307,11 +312,13 @@ impl Values {
     /// Rows 0-65 to 0-68: what the margin is worth.
     fn guard(&mut self, measured: &Measured) {
         if let Some(sync) = &measured.sync {
-            self.put("0-66", "p99.9", sync.application.quantile(0.999));
-            self.put("0-66", "interrupt", sync.interrupt.quantile(0.999));
+            self.put("0-66", "p99.9", sync.interrupt.quantile(0.999));
+            self.put("0-66", "application", sync.application.quantile(0.999));
         }
         let release = measured.week().acked.of(Span::Release);
-        let Some(earliest) = release.min() else { return };
+        let Some(earliest) = release.min(release.count()) else {
+            return;
+        };
         let late = release.quantile(0.999).map(|p| p - earliest);
         self.put("0-65", "simulated", late);
         let Some(margin) = self.get("0-67", "margin") else {
