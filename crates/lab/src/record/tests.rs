@@ -191,7 +191,7 @@ fn a_full_disk_is_one_error_at_the_end() {
     let full = || std::io::Error::from(std::io::ErrorKind::StorageFull);
     part.with(|_| Err(FolderError::io("air.pcapng", full()).into()));
     part.with(|_| panic!("the part was given up"));
-    let (done, error) = part.finish(|n| Ok(n));
+    let (done, error) = part.finish(Ok);
     assert_eq!(done, 0);
     let sentence = error.unwrap().to_string();
     assert!(sentence.contains("free some space"), "{sentence}");
