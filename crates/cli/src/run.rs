@@ -216,6 +216,19 @@ fn summary(run: &Run) -> String {
         .map(|(name, value)| format!("{name:width$}  {}", number(*value)));
     let mut lines: Vec<String> = lines.collect();
     lines.push(format!("{:width$}  {}", "trace_hash", run.result.trace_hash));
+    for t in &run.result.traffic {
+        let counts = format!("{} of {} delivered", t.delivered, t.submitted);
+        let latency = t.latency_us.map(|q| {
+            let [p50, p99, p999, max] = q.map(number);
+            format!(", latency {p50} us, 99 % below {p99} us, 99.9 % below {p999} us, longest {max} us")
+        });
+        lines.push(format!(
+            "{} -> {}: {counts}{}",
+            t.from,
+            t.to,
+            latency.unwrap_or_default()
+        ));
+    }
     lines.join("\n")
 }
 

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 use lab::scenario::{Change, Scenario};
+use serde_json::Value;
 
 fn scenarios() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
@@ -48,5 +49,106 @@ fn each_opens_with_a_comment_that_teaches() {
             "{} does not say what to see and what to try",
             path.display()
         );
+    }
+}
+
+#[test]
+fn each_fits_the_schema() {
+    let schema = lab::scenario::schema();
+    for path in scenarios() {
+        let text = std::fs::read_to_string(&path).unwrap();
+        let value: Value = toml::from_str(&text).unwrap();
+        if let Err(e) = fits(&schema, &schema, &value) {
+            panic!("{}: {e}", path.display());
+        }
+        let mut odd = value.clone();
+        odd["run"]["duration"] = 5.into();
+        assert!(fits(&schema, &schema, &odd).is_err(), "a number is no duration");
+        odd["run"]["duration"] = "5s".into();
+        odd["run"]["durations"] = "5s".into();
+        assert!(fits(&schema, &schema, &odd).is_err(), "there is no such key");
+    }
+}
+
+/// The part of JSON Schema (2020-12) that the schema of scenarios uses; other keywords than annotations are an error.
+fn fits(root: &Value, schema: &Value, value: &Value) -> Result<(), String> {
+    let Value::Object(schema) = schema else {
+        return if schema == &Value::Bool(false) {
+            Err(format!("{value} is not allowed"))
+        } else {
+            Ok(())
+        };
+    };
+    for (keyword, rule) in schema {
+        let list = || rule.as_array().unwrap();
+        let fine = match keyword.as_str() {
+            "$ref" => {
+                let target = root
+                    .pointer(rule.as_str().unwrap().trim_start_matches('#'))
+                    .unwrap();
+                fits(root, target, value)?;
+                true
+            }
+            "type" => match rule {
+                Value::Array(types) => types.iter().any(|t| is(t, value)),
+                one => is(one, value),
+            },
+            "properties" => {
+                for (key, part) in rule.as_object().unwrap() {
+                    if let Some(inner) = value.get(key) {
+                        fits(root, part, inner).map_err(|e| format!("{key}: {e}"))?;
+                    }
+                }
+                true
+            }
+            "additionalProperties" => {
+                let known = schema.get("properties").and_then(Value::as_object);
+                let others = value.as_object().into_iter().flatten();
+                for (key, inner) in others.filter(|(k, _)| !known.is_some_and(|p| p.contains_key(*k))) {
+                    fits(root, rule, inner).map_err(|e| format!("{key}: {e}"))?;
+                }
+                true
+            }
+            "required" => list().iter().all(|k| value.get(k.as_str().unwrap()).is_some()),
+            "items" => {
+                for inner in value.as_array().into_iter().flatten() {
+                    fits(root, rule, inner)?;
+                }
+                true
+            }
+            "minItems" => value
+                .as_array()
+                .is_none_or(|a| a.len() as u64 >= rule.as_u64().unwrap()),
+            "maxItems" => value
+                .as_array()
+                .is_none_or(|a| a.len() as u64 <= rule.as_u64().unwrap()),
+            "oneOf" => list().iter().filter(|s| fits(root, s, value).is_ok()).count() == 1,
+            "anyOf" => list().iter().any(|s| fits(root, s, value).is_ok()),
+            "allOf" => list().iter().all(|s| fits(root, s, value).is_ok()),
+            "enum" => list().contains(value),
+            "const" => rule == value,
+            "minimum" => value.as_f64().is_none_or(|x| x >= rule.as_f64().unwrap()),
+            "maximum" => value.as_f64().is_none_or(|x| x <= rule.as_f64().unwrap()),
+            "pattern" | "format" => true, // patterns are for editors
+            "$schema" | "$defs" | "title" | "description" | "default" => true,
+            other => panic!("the schema uses {other}, which this test does not know"),
+        };
+        if !fine {
+            return Err(format!("{value} breaks {keyword} {rule}"));
+        }
+    }
+    Ok(())
+}
+
+fn is(kind: &Value, value: &Value) -> bool {
+    match kind.as_str().unwrap() {
+        "object" => value.is_object(),
+        "array" => value.is_array(),
+        "string" => value.is_string(),
+        "boolean" => value.is_boolean(),
+        "integer" => value.as_f64().is_some_and(|x| x.fract() == 0.0),
+        "number" => value.is_number(),
+        "null" => value.is_null(),
+        other => panic!("{other}"),
     }
 }

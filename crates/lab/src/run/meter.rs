@@ -13,38 +13,47 @@ use sim::traffic::parse_header;
 use crate::record::outcome_word;
 use crate::stats::{Online, Running};
 
-/// Flows with a distribution of their own; the others only count in that of all.
-pub const OWN_FLOWS: usize = 64;
+/// Entries of `[[traffic]]` with a distribution of their own; the others only count in that of all.
+pub const OWN_ENTRIES: usize = 64;
+
+/// What the meter must know of the scenario.
+pub(super) struct Scope {
+    /// Clock of each node whose confirms count; those of others, and of access points (their beacons would be
+    /// counted), are `None`.
+    pub clocks: Vec<Option<Clock>>,
+    /// For each entry of `[[traffic]]`, one more than the number of its last flow.
+    pub flow_ends: Vec<u32>,
+    /// What was submitted before does not count, ns.
+    pub since_ns: u64,
+    /// End of the run, ns: the longest latency.
+    pub until_ns: u64,
+}
 
 /// What a run has shown.
 pub struct Measured {
     /// From submission to delivery, ns, of all flows.
     pub latency_ns: Online,
-    /// Of each of the first [`OWN_FLOWS`] flows.
-    pub by_flow: BTreeMap<u32, Online>,
+    /// Of each of the first [`OWN_ENTRIES`] entries of `[[traffic]]` that delivered something.
+    pub by_entry: BTreeMap<usize, Online>,
     /// From the request to the first bit on the air, ns, of requests with a single attempt.
     pub access_ns: Running,
     /// From the request to the confirm, ns.
     pub confirm_ns: Running,
     /// Confirms by outcome.
     pub outcomes: BTreeMap<&'static str, u64>,
-    since_ns: u64,
-    until_ns: u64,
-    clocks: Vec<Clock>,
+    scope: Scope,
     submitted: BTreeMap<u32, u32>,
 }
 
 impl Measured {
-    fn new(clocks: Vec<Clock>, since_ns: u64, until_ns: u64) -> Measured {
+    fn new(scope: Scope) -> Measured {
         Measured {
-            latency_ns: histogram(until_ns),
-            by_flow: BTreeMap::new(),
+            latency_ns: histogram(scope.until_ns),
+            by_entry: BTreeMap::new(),
             access_ns: Running::default(),
             confirm_ns: Running::default(),
             outcomes: BTreeMap::new(),
-            since_ns,
-            until_ns,
-            clocks,
+            scope,
             submitted: BTreeMap::new(),
         }
     }
@@ -55,26 +64,29 @@ impl Measured {
         };
         // payloads of measurement tasks look like headers, and were not submitted
         let known = self.submitted.get(&flow).is_some_and(|n| number < *n);
-        if !known || then_ns > now_ns || then_ns < self.since_ns {
+        let entry = self.scope.flow_ends.partition_point(|end| *end <= flow);
+        if !known || then_ns > now_ns || then_ns < self.scope.since_ns || entry == self.scope.flow_ends.len()
+        {
             return;
         }
         self.latency_ns.record(now_ns - then_ns);
-        let until_ns = self.until_ns;
-        if self.by_flow.len() < OWN_FLOWS || self.by_flow.contains_key(&flow) {
-            let own = self.by_flow.entry(flow).or_insert_with(|| histogram(until_ns));
+        if entry < OWN_ENTRIES {
+            let until_ns = self.scope.until_ns;
+            let own = self.by_entry.entry(entry).or_insert_with(|| histogram(until_ns));
             own.record(now_ns - then_ns);
         }
     }
 
     fn confirmed(&mut self, now_ns: u64, node: u32, c: &Confirm, exchange_ns: Option<(u64, u64)>) {
-        if now_ns < self.since_ns {
+        let clock = self.scope.clocks.get(node as usize).copied().flatten();
+        let Some(clock) = clock.filter(|_| now_ns >= self.scope.since_ns) else {
             return;
-        }
+        };
         *self.outcomes.entry(outcome_word(c.outcome)).or_default() += 1;
         let Some(t1) = c.stamps.get_host(Plane::T1) else {
             return;
         };
-        let t1_ns = self.clocks[node as usize].when(t1.as_ns());
+        let t1_ns = clock.when(t1.as_ns());
         if let (1, Some((begin, _))) = (c.attempts, exchange_ns) {
             self.access_ns.push(begin.saturating_sub(t1_ns) as f64);
         }
@@ -92,8 +104,8 @@ fn histogram(until_ns: u64) -> Online {
 pub(super) struct Meter(Rc<RefCell<Measured>>);
 
 impl Meter {
-    pub(super) fn new(clocks: Vec<Clock>, since_ns: u64, until_ns: u64) -> Meter {
-        Meter(Rc::new(RefCell::new(Measured::new(clocks, since_ns, until_ns))))
+    pub(super) fn new(scope: Scope) -> Meter {
+        Meter(Rc::new(RefCell::new(Measured::new(scope))))
     }
 
     pub(super) fn observer(&self, next: Option<Box<dyn Observer>>) -> Box<dyn Observer> {

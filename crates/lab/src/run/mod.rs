@@ -2,7 +2,7 @@
 
 mod meter;
 
-pub use meter::{Measured, OWN_FLOWS};
+pub use meter::{Measured, OWN_ENTRIES};
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,7 +16,8 @@ use sim::traffic::FlowCounts;
 use crate::record::{RecordError, Recorded, Recorder};
 use crate::report::folder::Folder;
 use crate::scenario::{Program, Scenario};
-use meter::Meter;
+use crate::stats::Online;
+use meter::{Meter, Scope};
 
 /// Between two looks at the stop flag, of wall time.
 const SLICE: Duration = Duration::from_millis(50);
@@ -32,10 +33,27 @@ pub struct RunResult {
     pub seed: u64,
     /// Numbers by name; names end with their unit.
     pub metrics: BTreeMap<&'static str, f64>,
+    /// Each entry of `[[traffic]]`.
+    pub traffic: Vec<EntryResult>,
     /// A hash of everything that happened: equal for equal scenarios, seeds and versions.
     pub trace_hash: String,
     /// Whether it was stopped before its end.
     pub interrupted: bool,
+}
+
+/// What an entry of `[[traffic]]` has come to, all its flows together.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct EntryResult {
+    /// Where it comes from, as in the file.
+    pub from: String,
+    /// Where it goes to.
+    pub to: String,
+    /// MSDUs handed down.
+    pub submitted: u64,
+    /// MSDUs handed up.
+    pub delivered: u64,
+    /// Latency in us at the quantiles 0.5, 0.99, 0.999 and 1, to three digits, if it is measured.
+    pub latency_us: Option<[f64; 4]>,
 }
 
 /// A run with what is too much for [`RunResult`].
@@ -78,8 +96,15 @@ pub fn run(
             let facts = [("scenario", title), ("seed", seed.as_str())];
             recorder = Some(Recorder::new(folder, &about, &facts, scenario.limits())?);
         }
-        let clocks = about.iter().map(|a| a.clock).collect();
-        let new = Meter::new(clocks, warm_up, end);
+        let new = Meter::new(Scope {
+            clocks: (0..)
+                .zip(&about)
+                .map(|(n, a)| scenario.confirms_count(n).then_some(a.clock))
+                .collect(),
+            flow_ends: scenario.flow_ends(),
+            since_ns: warm_up,
+            until_ns: end,
+        });
         world.set_observer(new.observer(recorder.as_ref().map(Recorder::observer)));
         meter = Some(new);
     }
@@ -108,6 +133,7 @@ pub fn run(
         result: RunResult {
             seed,
             metrics,
+            traffic: entries(scenario, &flows, measured.as_ref()),
             trace_hash: format!("{:016x}", world.trace_hash()),
             interrupted: now < end,
         },
@@ -175,6 +201,32 @@ impl Snapshot {
         let pairs = self.flows.iter().zip(&before.flows);
         pairs.map(|(a, b)| less(a, b)).collect()
     }
+}
+
+fn entries(scenario: &Scenario, flows: &[FlowCounts], measured: Option<&Measured>) -> Vec<EntryResult> {
+    let mut first = 0;
+    let mut list = Vec::new();
+    for (n, (entry, end)) in scenario
+        .file()
+        .traffic
+        .iter()
+        .zip(scenario.flow_ends())
+        .enumerate()
+    {
+        let own = &flows[first..end as usize];
+        first = end as usize;
+        let quantiles = |h: &Online| {
+            Some([0.5, 0.99, 0.999, 1.0].map(|p| h.quantile(p).map_or(0.0, |ns| ns as f64 / 1e3)))
+        };
+        list.push(EntryResult {
+            from: entry.from.get_ref().clone(),
+            to: entry.to.get_ref().clone(),
+            submitted: own.iter().map(|f| f.submitted).sum(),
+            delivered: own.iter().map(|f| f.delivered).sum(),
+            latency_us: measured.and_then(|m| quantiles(m.by_entry.get(&n)?)),
+        });
+    }
+    list
 }
 
 /// What follows from counters alone, of the nodes and flows of the scenario itself.

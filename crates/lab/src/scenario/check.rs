@@ -2,22 +2,18 @@
 
 use frame::radiotap::Channel;
 use frame::{Band, Phy, Rate, ppdu_us};
-use sim::host::Profile;
-use sim::medium::PerTable;
-use sim::{ErrorModel, LinkLoss, Process};
+use sim::LinkLoss;
 use toml::Spanned;
 
-use super::build::phy;
 use super::file::{self, File, Placement};
 use super::names::Names;
+use super::node::phy;
 use super::protocol::{Pace, Protocol};
 use super::source::{ScenarioError, Source};
 use super::units::{LONGEST_NS, RateText, Time};
 use super::world::{self, ForeignWhat, Pattern, Phase, What};
 use super::{FlowPlan, MAX_FLOWS, MAX_NODES, Scenario, To};
 
-/// Largest file that a scenario names, octets.
-const MAX_CSV_OCTETS: u64 = 64 << 20;
 /// Octets around an MSDU: header and FCS.
 const MPDU_OCTETS: u32 = 28;
 
@@ -96,9 +92,9 @@ pub(super) fn scenario(source: &Source) -> Result<Scenario, ScenarioError> {
     })
 }
 
-struct Check<'s> {
-    source: &'s Source,
-    file: &'s File,
+pub(super) struct Check<'s> {
+    pub(super) source: &'s Source,
+    pub(super) file: &'s File,
 }
 
 impl Check<'_> {
@@ -154,7 +150,7 @@ impl Check<'_> {
         Ok(())
     }
 
-    fn positive(&self, time: &Spanned<Time>, what: &str) -> Result<(), ScenarioError> {
+    pub(super) fn positive(&self, time: &Spanned<Time>, what: &str) -> Result<(), ScenarioError> {
         match time.get_ref().0 {
             0 => Err(self
                 .source
@@ -180,12 +176,12 @@ impl Check<'_> {
 
     fn rate(&self, rate: &Spanned<RateText>, phy: &Phy) -> Result<(), ScenarioError> {
         let wanted = rate.get_ref().0;
-        let fits = match (phy.name, wanted) {
-            ("b", Rate::Dsss(..)) | ("a" | "n5", Rate::Ofdm(_)) => true,
-            ("g" | "g-long" | "n2.4", Rate::Dsss(..) | Rate::Ofdm(_)) => true,
-            ("n2.4" | "n5", Rate::Ht(..)) => true,
-            _ => false,
-        };
+        let fits = matches!(
+            (phy.name, wanted),
+            ("b" | "g" | "g-long" | "n2.4", Rate::Dsss(..))
+                | ("a" | "g" | "g-long" | "n2.4" | "n5", Rate::Ofdm(_))
+                | ("n2.4" | "n5", Rate::Ht(..))
+        );
         if fits {
             return Ok(());
         }
@@ -250,26 +246,6 @@ impl Check<'_> {
             _ => {}
         }
         Ok(())
-    }
-
-    fn profile(&self, group: &file::Group) -> Result<Option<Profile>, ScenarioError> {
-        let Some(name) = &group.host else {
-            return Ok(None);
-        };
-        if let Some(known) = Profile::built_in(name.get_ref()) {
-            return Ok(Some(known));
-        }
-        let path = self.source.folder().join(name.get_ref());
-        if !path.exists() {
-            let what = format!(
-                "there is no host profile {:?}: the names are {}, or name a file beside the scenario",
-                name.get_ref(),
-                Profile::names()
-            );
-            return Err(self.source.at(name.span(), what));
-        }
-        let profile = Profile::load(&path);
-        profile.map(Some).map_err(|e| self.source.at(name.span(), e))
     }
 
     fn flow(
@@ -370,60 +346,6 @@ impl Check<'_> {
             }
         }
         Ok(())
-    }
-
-    fn process(&self, process: &world::Process) -> Result<Process, ScenarioError> {
-        Ok(match process {
-            world::Process::Fixed(p) => Process::Fixed(p.0),
-            world::Process::GilbertElliott {
-                good,
-                bad,
-                good_loss,
-                bad_loss,
-            } => {
-                self.positive(good, "a state")?;
-                self.positive(bad, "a state")?;
-                Process::GilbertElliott {
-                    good_ns: good.get_ref().0 as f64,
-                    bad_ns: bad.get_ref().0 as f64,
-                    good_loss: good_loss.0,
-                    bad_loss: bad_loss.0,
-                }
-            }
-            world::Process::Trace(csv) => {
-                Process::trace_from_csv(&self.text(csv)?).map_err(|e| self.in_file(csv, e))?
-            }
-        })
-    }
-
-    fn error_model(&self) -> Result<Option<ErrorModel>, ScenarioError> {
-        Ok(match &self.file.medium.error {
-            None => None,
-            Some(file::ErrorModel::Nist) => Some(ErrorModel::Nist),
-            Some(file::ErrorModel::Perfect) => Some(ErrorModel::Perfect),
-            Some(file::ErrorModel::ThresholdDb(db)) => Some(ErrorModel::Threshold(db.0)),
-            Some(file::ErrorModel::Table { csv, octets }) => {
-                let table = PerTable::from_csv(&self.text(csv)?, octets.0.into());
-                Some(ErrorModel::Table(table.map_err(|e| self.in_file(csv, e))?))
-            }
-        })
-    }
-
-    fn in_file(&self, csv: &Spanned<String>, what: String) -> ScenarioError {
-        self.source.at(csv.span(), format!("{:?}, {what}", csv.get_ref()))
-    }
-
-    fn text(&self, csv: &Spanned<String>) -> Result<String, ScenarioError> {
-        let path = self.source.folder().join(csv.get_ref());
-        let unreadable = |e: std::io::Error| {
-            self.source
-                .at(csv.span(), format!("cannot read {}: {e}", path.display()))
-        };
-        if std::fs::metadata(&path).map_err(unreadable)?.len() > MAX_CSV_OCTETS {
-            let what = format!("{} has more than {MAX_CSV_OCTETS} octets", path.display());
-            return Err(self.source.at(csv.span(), what));
-        }
-        std::fs::read_to_string(&path).map_err(unreadable)
     }
 }
 

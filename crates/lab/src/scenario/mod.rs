@@ -6,7 +6,9 @@
 pub mod build;
 mod check;
 pub mod file;
+mod files;
 mod names;
+mod node;
 pub mod program;
 pub mod protocol;
 mod source;
@@ -111,6 +113,23 @@ impl Scenario {
     /// Number of flows, without those of others.
     pub fn flows(&self) -> usize {
         self.flows.iter().map(|f| f.from.len()).sum()
+    }
+
+    /// For each entry of `[[traffic]]`, one more than the number of its last flow.
+    pub fn flow_ends(&self) -> Vec<u32> {
+        let mut end = 0;
+        let ends = self.flows.iter().map(|f| {
+            end += f.from.len() as u32;
+            end
+        });
+        ends.collect()
+    }
+
+    /// Whether confirms of this node are measured: not those of strangers, and not those of access points, among
+    /// which are beacons.
+    pub fn confirms_count(&self, node: u32) -> bool {
+        let of = self.groups.iter().position(|g| g.contains(&node));
+        of.is_some_and(|g| !matches!(self.file.group[g].protocol, protocol::Protocol::Beaconer(_)))
     }
 
     /// Whether the flow of this number is for all.

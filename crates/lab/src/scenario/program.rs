@@ -13,6 +13,10 @@ use radio::{Duration, Event, Instant, Protocol, Radio, TxHow};
 
 /// A protocol on a node. Those with large state are boxed, so that a thousand senders stay small.
 #[derive(Debug)]
+#[allow(
+    clippy::large_enum_variant,
+    reason = "most nodes are senders, and the largest worlds have nothing else"
+)]
 #[allow(missing_docs, reason = "each variant is named like what it holds")]
 pub enum Program {
     Sender(Sender<8>),

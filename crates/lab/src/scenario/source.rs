@@ -201,6 +201,13 @@ fn put<'s>(root: &mut DeValue<'s>, path: &str, value: Spanned<DeValue<'s>>) -> R
     let (way, last) = path.rsplit_once('.').unwrap_or(("", path));
     let mut at = root;
     for part in way.split('.').filter(|p| !p.is_empty()) {
+        if let DeValue::Table(table) = &mut *at
+            && !table.contains_key(part)
+        {
+            // a section that the file leaves out; if there is no such section, reading the file says so
+            let key = Spanned::new(value.span(), part.to_owned().into());
+            table.insert(key, Spanned::new(value.span(), DeValue::Table(DeTable::new())));
+        }
         at = child(at, part).ok_or_else(|| format!("there is no `{part}` on the way to `{path}`"))?;
     }
     if let DeValue::Table(table) = at {
@@ -234,6 +241,14 @@ fn child<'v, 's>(value: &'v mut DeValue<'s>, part: &str) -> Option<&'v mut DeVal
 
 /// "unknown field `x`, expected one of `a`, `b`" with the nearest of those that are allowed.
 fn with_advice(message: &str) -> String {
+    if let Some((wrong, allowed)) = (message.strip_prefix("unexpected keys in table: "))
+        .and_then(|rest| rest.split_once(", available keys: "))
+    {
+        let wrong = wrong.split(", ").next().unwrap_or(wrong);
+        let near = nearest(wrong, allowed.split(", "));
+        let near = near.map(|n| format!("; did you mean `{n}`?")).unwrap_or_default();
+        return format!("unknown key `{wrong}`, expected one of {allowed}{near}");
+    }
     let words: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
     let (Some(wrong), true) = (words.first(), message.starts_with("unknown ")) else {
         return message.to_owned();

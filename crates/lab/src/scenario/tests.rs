@@ -153,7 +153,7 @@ fn broken_scenarios_get_one_sentence() {
         (
             "rate = \"24M\", tries",
             "rate = \"25M\", tries",
-            &["19:29", "\"25M\" is not a rate"],
+            &["18:28", "\"25M\" is not a rate"],
         ),
         (
             "rate = \"24M\", tries",
@@ -182,7 +182,7 @@ fn broken_scenarios_get_one_sentence() {
         (
             "period = \"4ms\"",
             "period = \"10us\"",
-            &["25:33", "10us is shorter than one frame, which takes", "24M"],
+            &["24:31", "10us is shorter than one frame, which takes", "24M"],
         ),
         ("period = \"4ms\"", "period = \"\"", &["is not a duration"]),
         (
@@ -194,7 +194,7 @@ fn broken_scenarios_get_one_sentence() {
         (
             "from = \"stations\"\n",
             "from = \"station\"\n",
-            &["22:8", "did you mean \"stations\"?"],
+            &["21:8", "did you mean \"stations\"?"],
         ),
         (
             "to = \"ap\"\noctets",
@@ -308,7 +308,7 @@ fn changes_reach_any_value() {
         ("nodes=none", "--set nodes=none: "),
         ("nodes=0", "from 1 to 10000"),
         ("run.durations=1s", "did you mean `duration`?"),
-        ("grup.stations.count=1", "there is no `grup`"),
+        ("grup.stations.count=1", "unknown key `grup`"),
         ("group.9.count=1", "there is no `9`"),
         ("group.stations.count.x=1", "there is no `x`"),
         ("traffic.0.to=nobody", "no node \"nobody\""),

@@ -1,0 +1,88 @@
+//! What a scenario reads from other files: host profiles, error rates, traces of losses.
+
+use sim::host::Profile;
+use sim::medium::PerTable;
+use sim::{ErrorModel, Process};
+use toml::Spanned;
+
+use super::check::Check;
+use super::source::ScenarioError;
+use super::{file, world};
+
+/// Largest file that a scenario names, octets.
+const MAX_CSV_OCTETS: u64 = 64 << 20;
+impl Check<'_> {
+    pub(super) fn profile(&self, group: &file::Group) -> Result<Option<Profile>, ScenarioError> {
+        let Some(name) = &group.host else {
+            return Ok(None);
+        };
+        if let Some(known) = Profile::built_in(name.get_ref()) {
+            return Ok(Some(known));
+        }
+        let path = self.source.folder().join(name.get_ref());
+        if !path.exists() {
+            let what = format!(
+                "there is no host profile {:?}: the names are {}, or name a file beside the scenario",
+                name.get_ref(),
+                Profile::names()
+            );
+            return Err(self.source.at(name.span(), what));
+        }
+        let profile = Profile::load(&path);
+        profile.map(Some).map_err(|e| self.source.at(name.span(), e))
+    }
+
+    pub(super) fn process(&self, process: &world::Process) -> Result<Process, ScenarioError> {
+        Ok(match process {
+            world::Process::Fixed(p) => Process::Fixed(p.0),
+            world::Process::GilbertElliott {
+                good,
+                bad,
+                good_loss,
+                bad_loss,
+            } => {
+                self.positive(good, "a state")?;
+                self.positive(bad, "a state")?;
+                Process::GilbertElliott {
+                    good_ns: good.get_ref().0 as f64,
+                    bad_ns: bad.get_ref().0 as f64,
+                    good_loss: good_loss.0,
+                    bad_loss: bad_loss.0,
+                }
+            }
+            world::Process::Trace(csv) => {
+                Process::trace_from_csv(&self.text(csv)?).map_err(|e| self.in_file(csv, e))?
+            }
+        })
+    }
+
+    pub(super) fn error_model(&self) -> Result<Option<ErrorModel>, ScenarioError> {
+        Ok(match &self.file.medium.error {
+            None => None,
+            Some(file::ErrorModel::Nist) => Some(ErrorModel::Nist),
+            Some(file::ErrorModel::Perfect) => Some(ErrorModel::Perfect),
+            Some(file::ErrorModel::ThresholdDb(db)) => Some(ErrorModel::Threshold(db.0)),
+            Some(file::ErrorModel::Table { csv, octets }) => {
+                let table = PerTable::from_csv(&self.text(csv)?, octets.0.into());
+                Some(ErrorModel::Table(table.map_err(|e| self.in_file(csv, e))?))
+            }
+        })
+    }
+
+    fn in_file(&self, csv: &Spanned<String>, what: String) -> ScenarioError {
+        self.source.at(csv.span(), format!("{:?}, {what}", csv.get_ref()))
+    }
+
+    fn text(&self, csv: &Spanned<String>) -> Result<String, ScenarioError> {
+        let path = self.source.folder().join(csv.get_ref());
+        let unreadable = |e: std::io::Error| {
+            self.source
+                .at(csv.span(), format!("cannot read {}: {e}", path.display()))
+        };
+        if std::fs::metadata(&path).map_err(unreadable)?.len() > MAX_CSV_OCTETS {
+            let what = format!("{} has more than {MAX_CSV_OCTETS} octets", path.display());
+            return Err(self.source.at(csv.span(), what));
+        }
+        std::fs::read_to_string(&path).map_err(unreadable)
+    }
+}

@@ -1,0 +1,220 @@
+//! The parts of a node: its adapter, its clock, its protocol.
+
+use frame::radiotap::Channel;
+use frame::{AccessCategory, Band, MacAddr, Phy};
+use protocols::mac::beacon::{Beaconer, BeaconerConfig};
+use protocols::mac::data::{Identity, Role};
+use protocols::mac::edf::coordinator::{Coordinator, CoordinatorConfig};
+use protocols::mac::edf::cost::CostEstimate;
+use protocols::mac::edf::responder::{Responder, ResponderConfig};
+use protocols::mac::edf::{Edf, EdfConfig, Strategy};
+use protocols::mac::oneshot::{Oneshot, OneshotConfig, Pace};
+use protocols::mac::overlay::Access;
+use protocols::mac::sender::{QueueRule, Sender, SenderConfig};
+use protocols::mac::sink::Sink;
+use radio::{Duration, Queue, RtsPolicy, TxHow};
+use sim::clock::Clock;
+use sim::rng::{Cause, Stream};
+use sim::{AccessRules, AdapterConfig};
+
+use super::Scenario;
+use super::file::{Group, PhyName, Preset, QueueName};
+use super::program::Program;
+use super::protocol::{self, Sending};
+use super::units::{Aifsn, Time};
+
+/// Streams of clocks are named apart from those of nodes.
+const CLOCKS: u64 = 1 << 40;
+
+/// The PHY of a name.
+pub(super) fn phy(name: PhyName) -> Phy {
+    match name {
+        PhyName::A => Phy::A,
+        PhyName::B => Phy::B,
+        PhyName::G => Phy::G,
+        PhyName::GLong => Phy::G_LONG,
+        PhyName::N24 => Phy::N2_4,
+        PhyName::N5 => Phy::N5,
+    }
+}
+
+pub(super) fn duration(time: Time) -> Duration {
+    Duration::from_ns(time.0)
+}
+
+pub(super) fn mhz(group: &Group) -> u16 {
+    let phy = phy(group.phy);
+    let usual = match phy.band {
+        Band::Ghz2_4 => 1,
+        Band::Ghz5 => 36,
+    };
+    let number = group.channel.as_ref().map_or(usual, |c| c.get_ref().0);
+    Channel::of(phy.band, number, phy.lowest)
+        .expect("channels were checked")
+        .mhz
+}
+
+pub(super) fn clock(group: &Group, seed: u64, node: u32) -> Clock {
+    let ppm = match (group.clock.drift_ppm, group.clock.drift_within_ppm) {
+        (Some(fixed), _) => fixed.0,
+        (None, Some(within)) => {
+            let unit = Stream::new(seed, CLOCKS | u64::from(node), Cause::Place).unit();
+            (2.0 * unit - 1.0) * within.0
+        }
+        (None, None) => 0.0,
+    };
+    Clock {
+        offset_ns: group.clock.offset.0,
+        drift_ppb: (ppm * 1e3).round() as i64,
+    }
+}
+
+pub(super) fn adapter(s: &Scenario, group: &Group, node: u32) -> AdapterConfig {
+    let phy = phy(group.phy);
+    let mut a = AdapterConfig::station(MacAddr::local(node), phy, mhz(group), group.edca);
+    if group.rules.unwrap_or(s.file.medium.preset) == Preset::Ns3 {
+        a.rules = AccessRules::ns3();
+        // SIFS, slot, preamble and header of OFDM
+        a.ack_timeout_us = phy.sifs_us + phy.slot_us + 20;
+    }
+    if let Some(timeout) = group.ack_timeout {
+        a.ack_timeout_us = (timeout.0 / 1_000).min(u32::MAX.into()) as u32;
+    }
+    if let Some(dbm) = group.tx_dbm {
+        a.tx_dbm = dbm.0;
+    }
+    if let Some(octets) = group.rts_octets {
+        a.rts_threshold = octets.0;
+    }
+    if let Some(limit) = group.queue_limit {
+        a.queue_limit = limit.0;
+    }
+    for (name, entry) in &group.queue {
+        let params = &mut a.edca[Queue::from(category(*name)).index()];
+        params.aifsn = entry.aifsn.map_or(params.aifsn, |x| x.0);
+        params.cw_min = entry.cw_min.map_or(params.cw_min, |x| x.0);
+        params.cw_max = entry.cw_max.map_or(params.cw_max, |x| x.0).max(params.cw_min);
+        params.txop_us = entry.txop.map_or(params.txop_us, |x| (x.0 / 1_000) as u32);
+    }
+    a
+}
+
+pub(super) fn category(name: QueueName) -> AccessCategory {
+    match name {
+        QueueName::Background => AccessCategory::Background,
+        QueueName::BestEffort => AccessCategory::BestEffort,
+        QueueName::Video => AccessCategory::Video,
+        QueueName::Voice => AccessCategory::Voice,
+    }
+}
+
+pub(super) fn identity(me: MacAddr, ap: Option<u32>) -> Identity {
+    match ap {
+        Some(ap) => Identity::station(me, MacAddr::local(ap)),
+        None => Identity {
+            me,
+            role: Role::Direct { bssid: MacAddr::ZERO },
+        },
+    }
+}
+
+fn how(send: &Sending) -> TxHow {
+    let mut how = TxHow::multi_shot(send.rate.get_ref().0, send.tries.0);
+    if !send.ack {
+        how = how.no_ack();
+    }
+    if send.rts {
+        how.rts = RtsPolicy::Always;
+    }
+    if let Some(queue) = send.queue {
+        how = how.queue(category(queue).into());
+    }
+    how
+}
+
+fn sender(identity: Identity, send: &Sending, phy: &Phy) -> Sender<8> {
+    let mut config = SenderConfig::new(identity, send.rate.get_ref().0);
+    config.how = how(send);
+    config.qos = send.qos;
+    config.group_rate = send.broadcast_rate.as_ref().map_or(phy.lowest, |r| r.get_ref().0);
+    if let Some(queue) = send.queue {
+        config.queue = QueueRule::Fixed(category(queue).into());
+    }
+    Sender::new(config)
+}
+
+pub(super) fn program(s: &Scenario, g: usize, node: u32) -> Program {
+    let group = &s.file.group[g];
+    let phy = phy(group.phy);
+    let me = MacAddr::local(node);
+    let (peer, ap) = s.peers[g];
+    let identity = identity(me, ap);
+    let access =
+        |aifsn: Option<Aifsn>, send: &Sending| aifsn.map(|n| Access::without_backoff(how(send).queue, n.0));
+    match &group.protocol {
+        protocol::Protocol::Sender(send) => Program::Sender(sender(identity, send, &phy)),
+        protocol::Protocol::Sink => Program::Sink(Box::new(Sink::new(identity))),
+        protocol::Protocol::Oneshot(p) => {
+            let peer = MacAddr::local(peer.expect("a measurement task has a peer"));
+            let config = OneshotConfig {
+                identity,
+                peer,
+                payload_octets: p.payload_octets.0,
+                how: how(&p.send),
+                qos: p.send.qos,
+                pace: match &p.pace {
+                    protocol::Pace::AfterBeacon(wait) => Pace::AfterBeacon {
+                        wait: duration(*wait),
+                    },
+                    protocol::Pace::Every(period) => Pace::Every {
+                        period: duration(*period.get_ref()),
+                    },
+                },
+                measurements: p.measurements.unwrap_or(u32::MAX),
+            };
+            Program::Oneshot(Box::new(Oneshot::new(config)))
+        }
+        protocol::Protocol::Beaconer(p) => {
+            let mut config = BeaconerConfig::new(me, duration(*p.interval.get_ref()), p.rate.get_ref().0);
+            config.first = duration(p.first);
+            let inner = sender(Identity::access_point(me), &p.send, &phy);
+            Program::Beaconer(Box::new(Beaconer::new(config, inner)))
+        }
+        protocol::Protocol::Edf(p) => {
+            let cost = match p.learn {
+                true => CostEstimate::learned(duration(p.cost)),
+                false => CostEstimate::fixed(duration(p.cost)),
+            };
+            let mut config = EdfConfig::new(cost, duration(p.deadline));
+            if p.immediate {
+                config.strategy = Strategy::Immediate;
+            }
+            config.max_attempts = p.attempts.map_or(config.max_attempts, |n| n.0);
+            config.gap = duration(p.gap);
+            config.access = access(p.no_backoff_aifsn, &p.send);
+            Program::Edf(Box::new(Edf::new(config, sender(identity, &p.send, &phy))))
+        }
+        protocol::Protocol::Coordinator(p) => {
+            Program::Coordinator(Box::new(Coordinator::new(CoordinatorConfig {
+                identity,
+                how: how(&p.send),
+                qos: p.send.qos,
+                attempt: duration(p.attempt),
+                answer: duration(p.answer),
+                default_deadline: duration(p.deadline),
+                max_attempts: p.attempts.0,
+                gap: duration(p.gap),
+                poll_again: p.poll_again.map(duration),
+                access: access(p.no_backoff_aifsn, &p.send),
+            })))
+        }
+        protocol::Protocol::Responder(p) => Program::Responder(Box::new(Responder::new(ResponderConfig {
+            identity,
+            coordinator: MacAddr::local(peer.expect("a responder has a coordinator")),
+            how: how(&p.send),
+            qos: p.send.qos,
+            within: duration(p.within),
+            access: access(p.no_backoff_aifsn, &p.send),
+        }))),
+    }
+}
