@@ -2,6 +2,8 @@
 
 mod completions;
 mod qualify;
+mod run;
+mod schema;
 mod ui;
 
 use std::process::ExitCode;
@@ -21,14 +23,19 @@ struct Cli {
 #[derive(Subcommand, Debug)]
 enum Command {
     Qualify(qualify::Args),
+    Run(run::Args),
+    Schema(schema::Args),
     Completions(completions::Args),
 }
 
 fn main() -> ExitCode {
     // wrong arguments end here with exit code 2
     let cli = Cli::parse();
+    let ui = ui::Ui::new(cli.options);
     let done = match &cli.command {
-        Command::Qualify(args) => qualify::main(args, cli.options),
+        Command::Qualify(args) => qualify::main(args, &ui),
+        Command::Run(args) => run::main(args, &ui),
+        Command::Schema(args) => schema::main(args),
         Command::Completions(args) => completions::main(args),
     };
     done.unwrap_or_else(|failure| failure.report())

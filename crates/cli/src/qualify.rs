@@ -93,7 +93,7 @@ impl From<Name> for Scheme {
 }
 
 /// Runs the command.
-pub fn main(args: &Args, options: ui::Options) -> Result<ExitCode, Failure> {
+pub fn main(args: &Args, ui: &Ui) -> Result<ExitCode, Failure> {
     let question = args.question()?;
     question.check().map_err(Failure::input)?;
     // a folder that cannot be written is better known before the work
@@ -103,8 +103,7 @@ pub fn main(args: &Args, options: ui::Options) -> Result<ExitCode, Failure> {
         .map(|path| lab::qualify::folder::open(path, args.force))
         .transpose()
         .map_err(Failure::input)?;
-    let ui = Ui::new(options);
-    let answer = run(&question, args.jobs, &ui)?;
+    let answer = run(&question, args.jobs, ui)?;
     ui.say(lab::qualify::table::table(&answer, width()))?;
     ui.answer(&answer)?;
     if let Some(folder) = folder {

@@ -71,7 +71,7 @@ fn packets(path: &std::path::Path) -> Vec<(u32, Vec<u8>)> {
         match reader.next() {
             Ok((used, block)) => {
                 if let PcapBlockOwned::NG(Block::EnhancedPacket(p)) = &block {
-                    list.push((p.if_id, p.data.to_vec()));
+                    list.push((p.if_id, p.data[..p.caplen as usize].to_vec()));
                 }
                 reader.consume(used);
             }

@@ -1,0 +1,508 @@
+//! From a scenario and a seed to a world.
+
+use std::rc::Rc;
+
+use frame::radiotap::Channel;
+use frame::{AccessCategory, Band, MacAddr, Phy};
+use protocols::mac::beacon::{Beaconer, BeaconerConfig};
+use protocols::mac::data::{Identity, Role};
+use protocols::mac::edf::coordinator::{Coordinator, CoordinatorConfig};
+use protocols::mac::edf::cost::CostEstimate;
+use protocols::mac::edf::responder::{Responder, ResponderConfig};
+use protocols::mac::edf::{Edf, EdfConfig, Strategy};
+use protocols::mac::oneshot::{Oneshot, OneshotConfig, Pace};
+use protocols::mac::overlay::Access;
+use protocols::mac::sender::{QueueRule, Sender, SenderConfig};
+use protocols::mac::sink::Sink;
+use radio::{Duration, Queue, RtsPolicy, TxHow};
+use sim::clock::Clock;
+use sim::fault::{HostFaults, Incident};
+use sim::host::{HostModel, Wait};
+use sim::rng::{Cause, Stream, mix3};
+use sim::{AccessRules, AdapterConfig, Capture, LossModel, MediumConfig, NodeConfig, NoiseConfig};
+use sim::{Pattern, Position, Traffic, World};
+
+use super::file::{self, Group, PhyName, Placement, Preset, QueueName, WaitName};
+use super::program::{Prober, Program};
+use super::protocol::{self, Sending};
+use super::units::{Aifsn, Metres, Time};
+use super::world::{self, ForeignWhat, Phase, What};
+use super::{Scenario, To};
+
+/// Octets of LLC/SNAP, which scenarios count to the MSDU.
+const LLC_SNAP_OCTETS: u32 = 8;
+/// Streams of clocks are named apart from those of nodes.
+const CLOCKS: u64 = 1 << 40;
+/// Streams of phases likewise.
+const PHASES: u64 = 1 << 41;
+
+/// The PHY of a name.
+pub(super) fn phy(name: PhyName) -> Phy {
+    match name {
+        PhyName::A => Phy::A,
+        PhyName::B => Phy::B,
+        PhyName::G => Phy::G,
+        PhyName::GLong => Phy::G_LONG,
+        PhyName::N24 => Phy::N2_4,
+        PhyName::N5 => Phy::N5,
+    }
+}
+
+/// Columns of the smallest square that holds `count` nodes.
+pub(super) fn square(count: u32) -> u32 {
+    let root = count.isqrt();
+    if root * root < count { root + 1 } else { root }
+}
+
+impl Scenario {
+    /// The world of this scenario, before its first event.
+    pub fn build(&self, seed: u64) -> World<Program> {
+        let mut world = World::new(&medium(self), seed);
+        for (config, program) in all_nodes(self, seed) {
+            world.add_node(config, program);
+        }
+        let mhz = mhz(&self.file.group[0]);
+        for noise in &self.file.noise {
+            world.add_noise(&NoiseConfig {
+                position: place(noise.at),
+                mhz,
+                tx_dbm: noise.tx_dbm.0,
+                on_ns: noise.on.get_ref().0,
+                off_ns: noise.off.0,
+                random: noise.random,
+                start_ns: noise.start.0,
+            });
+        }
+        for (from, to, loss) in &self.links {
+            world.set_link_loss(*from, *to, loss.clone());
+        }
+        add_traffic(self, seed, &mut world);
+        plan(self, &mut world);
+        world
+    }
+}
+
+fn medium(s: &Scenario) -> MediumConfig {
+    let m = &s.file.medium;
+    let mut config = MediumConfig::default();
+    if m.preset == Preset::Ns3 {
+        config.energy_dbm = -82.0;
+    }
+    match &m.loss {
+        None => {}
+        Some(file::Loss::FreeSpace) => config.loss = LossModel::FreeSpace,
+        Some(file::Loss::LogDistance {
+            at_1m_db,
+            exponent,
+            shadowing_db,
+        }) => {
+            config.loss = LossModel::LogDistance {
+                at_1m_db: at_1m_db.0,
+                exponent: exponent.0,
+                shadowing_db: shadowing_db.0,
+            };
+        }
+        Some(file::Loss::FixedPowerDbm(dbm)) => config.loss = LossModel::FixedPower(dbm.0),
+        Some(file::Loss::Pairs(_)) => config.loss = LossModel::Matrix(s.pairs.clone()),
+    }
+    if let Some(error) = &s.error {
+        config.error = error.clone();
+    }
+    if let Some(capture) = m.capture {
+        config.capture = match capture {
+            file::Capture::Sinr => Capture::Sinr,
+            file::Capture::None => Capture::None,
+            file::Capture::FirstWinsDb(db) => Capture::FirstWins(db.0),
+            file::Capture::MessageInMessage { by_db, window } => Capture::MessageInMessage {
+                by_db: by_db.0,
+                window_us: (window.0 / 1_000).min(u32::MAX.into()) as u32,
+            },
+        };
+    }
+    let set = |value: Option<super::units::Decibel>, target: &mut f64| {
+        if let Some(db) = value {
+            *target = db.0;
+        }
+    };
+    set(m.noise_figure_db, &mut config.noise_figure_db);
+    set(m.floor_dbm, &mut config.floor_dbm);
+    set(m.preamble_dbm, &mut config.preamble_dbm);
+    set(m.preamble_sinr_db, &mut config.preamble_sinr_db);
+    set(m.energy_dbm, &mut config.energy_dbm);
+    config
+}
+
+/// All nodes in the order of their numbers: those of the groups, then those of others.
+pub(super) fn all_nodes(s: &Scenario, seed: u64) -> impl Iterator<Item = (NodeConfig, Program)> + '_ {
+    let groups = s.file.group.iter().enumerate().flat_map(move |(g, group)| {
+        let profile = s.profiles[g].as_ref();
+        let host = profile.map(|p| Rc::new(HostModel::new(p).expect("a profile that was read has a model")));
+        let first = s.groups[g].start;
+        (0..group.count.0).map(move |i| {
+            let node = first + i;
+            let mut config = NodeConfig::ideal(position(group, i), adapter(s, group, node));
+            config.host.clone_from(&host);
+            config.wait = match group.wait {
+                WaitName::Sleep => Wait::Sleep,
+                WaitName::Timerfd => Wait::Timerfd,
+                WaitName::Spin => Wait::Spin,
+            };
+            config.clock = clock(group, seed, node);
+            config.faults = HostFaults {
+                lost_confirm: group.faults.lost_confirm.map_or(0.0, |p| p.0),
+                late_timer: group.faults.late_timer.map_or(0.0, |p| p.0),
+                late_timer_ns: group.faults.late_by.0,
+            };
+            config.start_ns = group.start.0;
+            (config, program(s, g, node))
+        })
+    });
+    let foreign = s.file.foreign.iter().flat_map(|f| match f.what {
+        ForeignWhat::Load { .. } => vec![(f, 0), (f, 1)],
+        ForeignWhat::Probes { .. } => vec![(f, 0)],
+    });
+    groups.chain(
+        (s.nodes()..)
+            .zip(foreign)
+            .map(|(node, (f, i))| stranger(s, f, i, node)),
+    )
+}
+
+fn stranger(s: &Scenario, f: &world::Foreign, i: u32, node: u32) -> (NodeConfig, Program) {
+    let group = &s.file.group[0];
+    let phy = phy(group.phy);
+    let me = MacAddr::local(node);
+    let mut adapter = AdapterConfig::station(me, phy, mhz(group), false);
+    if let Some(dbm) = f.tx_dbm {
+        adapter.tx_dbm = dbm.0;
+    }
+    let at = place([Metres(f.at[0].0 + f64::from(i)), f.at[1]]);
+    let program = match &f.what {
+        ForeignWhat::Load { rate, .. } => {
+            let mut config = SenderConfig::new(identity(me, None), rate.get_ref().0);
+            config.qos = false;
+            Program::Sender(Sender::new(config))
+        }
+        ForeignWhat::Probes { every, burst, rate } => Program::Prober(Prober::new(
+            me,
+            duration(*every.get_ref()),
+            burst.0,
+            rate.get_ref().0,
+        )),
+    };
+    (NodeConfig::ideal(at, adapter), program)
+}
+
+fn place(at: [Metres; 2]) -> Position {
+    Position::new(at[0].0, at[1].0)
+}
+
+fn duration(time: Time) -> Duration {
+    Duration::from_ns(time.0)
+}
+
+fn mhz(group: &Group) -> u16 {
+    let phy = phy(group.phy);
+    let usual = match phy.band {
+        Band::Ghz2_4 => 1,
+        Band::Ghz5 => 36,
+    };
+    let number = group.channel.as_ref().map_or(usual, |c| c.get_ref().0);
+    Channel::of(phy.band, number, phy.lowest)
+        .expect("channels were checked")
+        .mhz
+}
+
+fn position(group: &Group, i: u32) -> Position {
+    match &group.placement {
+        Placement::At(at) => place(*at),
+        Placement::Grid { spacing_m, columns } => {
+            let columns = columns.map_or_else(|| square(group.count.0), |c| c.0);
+            Position::new(
+                f64::from(i % columns) * spacing_m.0,
+                f64::from(i / columns) * spacing_m.0,
+            )
+        }
+        Placement::Circle { radius_m } => {
+            let angle = std::f64::consts::TAU * f64::from(i) / f64::from(group.count.0);
+            Position::new(radius_m.0 * angle.cos(), radius_m.0 * angle.sin())
+        }
+        Placement::Line { spacing_m } => Position::new(f64::from(i) * spacing_m.0, 0.0),
+        Placement::Positions(list) => place(list.get_ref()[i as usize]),
+    }
+}
+
+fn clock(group: &Group, seed: u64, node: u32) -> Clock {
+    let ppm = match (group.clock.drift_ppm, group.clock.drift_within_ppm) {
+        (Some(fixed), _) => fixed.0,
+        (None, Some(within)) => {
+            let unit = Stream::new(seed, CLOCKS | u64::from(node), Cause::Place).unit();
+            (2.0 * unit - 1.0) * within.0
+        }
+        (None, None) => 0.0,
+    };
+    Clock {
+        offset_ns: group.clock.offset.0,
+        drift_ppb: (ppm * 1e3).round() as i64,
+    }
+}
+
+fn adapter(s: &Scenario, group: &Group, node: u32) -> AdapterConfig {
+    let phy = phy(group.phy);
+    let mut a = AdapterConfig::station(MacAddr::local(node), phy, mhz(group), group.edca);
+    if group.rules.unwrap_or(s.file.medium.preset) == Preset::Ns3 {
+        a.rules = AccessRules::ns3();
+        // SIFS, slot, preamble and header of OFDM
+        a.ack_timeout_us = phy.sifs_us + phy.slot_us + 20;
+    }
+    if let Some(timeout) = group.ack_timeout {
+        a.ack_timeout_us = (timeout.0 / 1_000).min(u32::MAX.into()) as u32;
+    }
+    if let Some(dbm) = group.tx_dbm {
+        a.tx_dbm = dbm.0;
+    }
+    if let Some(octets) = group.rts_octets {
+        a.rts_threshold = octets.0;
+    }
+    if let Some(limit) = group.queue_limit {
+        a.queue_limit = limit.0;
+    }
+    for (name, entry) in &group.queue {
+        let params = &mut a.edca[Queue::from(category(*name)).index()];
+        params.aifsn = entry.aifsn.map_or(params.aifsn, |x| x.0);
+        params.cw_min = entry.cw_min.map_or(params.cw_min, |x| x.0);
+        params.cw_max = entry.cw_max.map_or(params.cw_max, |x| x.0).max(params.cw_min);
+        params.txop_us = entry.txop.map_or(params.txop_us, |x| (x.0 / 1_000) as u32);
+    }
+    a
+}
+
+fn category(name: QueueName) -> AccessCategory {
+    match name {
+        QueueName::Background => AccessCategory::Background,
+        QueueName::BestEffort => AccessCategory::BestEffort,
+        QueueName::Video => AccessCategory::Video,
+        QueueName::Voice => AccessCategory::Voice,
+    }
+}
+
+fn identity(me: MacAddr, ap: Option<u32>) -> Identity {
+    match ap {
+        Some(ap) => Identity::station(me, MacAddr::local(ap)),
+        None => Identity {
+            me,
+            role: Role::Direct { bssid: MacAddr::ZERO },
+        },
+    }
+}
+
+fn how(send: &Sending) -> TxHow {
+    let mut how = TxHow::multi_shot(send.rate.get_ref().0, send.tries.0);
+    if !send.ack {
+        how = how.no_ack();
+    }
+    if send.rts {
+        how.rts = RtsPolicy::Always;
+    }
+    if let Some(queue) = send.queue {
+        how = how.queue(category(queue).into());
+    }
+    how
+}
+
+fn sender(identity: Identity, send: &Sending, phy: &Phy) -> Sender<8> {
+    let mut config = SenderConfig::new(identity, send.rate.get_ref().0);
+    config.how = how(send);
+    config.qos = send.qos;
+    config.group_rate = send.broadcast_rate.as_ref().map_or(phy.lowest, |r| r.get_ref().0);
+    if let Some(queue) = send.queue {
+        config.queue = QueueRule::Fixed(category(queue).into());
+    }
+    Sender::new(config)
+}
+
+fn program(s: &Scenario, g: usize, node: u32) -> Program {
+    let group = &s.file.group[g];
+    let phy = phy(group.phy);
+    let me = MacAddr::local(node);
+    let (peer, ap) = s.peers[g];
+    let identity = identity(me, ap);
+    let access =
+        |aifsn: Option<Aifsn>, send: &Sending| aifsn.map(|n| Access::without_backoff(how(send).queue, n.0));
+    match &group.protocol {
+        protocol::Protocol::Sender(send) => Program::Sender(sender(identity, send, &phy)),
+        protocol::Protocol::Sink => Program::Sink(Box::new(Sink::new(identity))),
+        protocol::Protocol::Oneshot(p) => {
+            let peer = MacAddr::local(peer.expect("a measurement task has a peer"));
+            let config = OneshotConfig {
+                identity,
+                peer,
+                payload_octets: p.payload_octets.0,
+                how: how(&p.send),
+                qos: p.send.qos,
+                pace: match &p.pace {
+                    protocol::Pace::AfterBeacon(wait) => Pace::AfterBeacon {
+                        wait: duration(*wait),
+                    },
+                    protocol::Pace::Every(period) => Pace::Every {
+                        period: duration(*period.get_ref()),
+                    },
+                },
+                measurements: p.measurements.unwrap_or(u32::MAX),
+            };
+            Program::Oneshot(Box::new(Oneshot::new(config)))
+        }
+        protocol::Protocol::Beaconer(p) => {
+            let mut config = BeaconerConfig::new(me, duration(*p.interval.get_ref()), p.rate.get_ref().0);
+            config.first = duration(p.first);
+            let inner = sender(Identity::access_point(me), &p.send, &phy);
+            Program::Beaconer(Box::new(Beaconer::new(config, inner)))
+        }
+        protocol::Protocol::Edf(p) => {
+            let cost = match p.learn {
+                true => CostEstimate::learned(duration(p.cost)),
+                false => CostEstimate::fixed(duration(p.cost)),
+            };
+            let mut config = EdfConfig::new(cost, duration(p.deadline));
+            if p.immediate {
+                config.strategy = Strategy::Immediate;
+            }
+            config.max_attempts = p.attempts.map_or(config.max_attempts, |n| n.0);
+            config.gap = duration(p.gap);
+            config.access = access(p.no_backoff_aifsn, &p.send);
+            Program::Edf(Box::new(Edf::new(config, sender(identity, &p.send, &phy))))
+        }
+        protocol::Protocol::Coordinator(p) => {
+            Program::Coordinator(Box::new(Coordinator::new(CoordinatorConfig {
+                identity,
+                how: how(&p.send),
+                qos: p.send.qos,
+                attempt: duration(p.attempt),
+                answer: duration(p.answer),
+                default_deadline: duration(p.deadline),
+                max_attempts: p.attempts.0,
+                gap: duration(p.gap),
+                poll_again: p.poll_again.map(duration),
+                access: access(p.no_backoff_aifsn, &p.send),
+            })))
+        }
+        protocol::Protocol::Responder(p) => Program::Responder(Box::new(Responder::new(ResponderConfig {
+            identity,
+            coordinator: MacAddr::local(peer.expect("a responder has a coordinator")),
+            how: how(&p.send),
+            qos: p.send.qos,
+            within: duration(p.within),
+            access: access(p.no_backoff_aifsn, &p.send),
+        }))),
+    }
+}
+
+fn add_traffic(s: &Scenario, seed: u64, world: &mut World<Program>) {
+    for (t, flow) in s.file.traffic.iter().zip(&s.flows) {
+        for node in flow.from.clone() {
+            let i = node - flow.from.start;
+            let count = flow.from.end - flow.from.start;
+            let to = match flow.to {
+                To::Node(to) => MacAddr::local(to),
+                To::Broadcast => MacAddr::BROADCAST,
+                To::Neighbour { salt, columns } => {
+                    MacAddr::local(flow.from.start + neighbour(i, count, columns, mix3(seed, i.into(), salt)))
+                }
+            };
+            let phase = |phase: &Phase| match phase {
+                Phase::Fixed(at) => at.0,
+                Phase::Random(within) => {
+                    let flow = u64::from(world.flows());
+                    Stream::new(seed, PHASES | flow, Cause::Traffic).below(within.0.max(1))
+                }
+                Phase::Mix3 { salt, within, step } => {
+                    mix3(seed, i.into(), *salt) % (within.get_ref().0 / step.0) * step.0
+                }
+            };
+            let pattern = match &t.pattern {
+                world::Pattern::Periodic { period, phase: p } => Pattern::Periodic {
+                    period_ns: period.get_ref().0,
+                    phase_ns: phase(p),
+                },
+                world::Pattern::Poisson { mean } => Pattern::Poisson {
+                    mean_ns: mean.get_ref().0,
+                },
+                world::Pattern::Saturated { backlog, phase: p } => Pattern::Saturated {
+                    backlog: backlog.0.into(),
+                    phase_ns: phase(p),
+                },
+            };
+            let traffic = Traffic {
+                to,
+                category: category(t.category),
+                octets: (t.octets.0 - LLC_SNAP_OCTETS) as usize,
+                pattern,
+                lifetime_ns: t.lifetime.map(|l| l.0),
+                count: t.count,
+            };
+            world.add_traffic(node, traffic);
+        }
+    }
+    let mut node = s.nodes();
+    for f in &s.file.foreign {
+        let ForeignWhat::Load { octets, mean, .. } = &f.what else {
+            node += 1;
+            continue;
+        };
+        world.add_traffic(
+            node,
+            Traffic {
+                to: MacAddr::local(node + 1),
+                category: AccessCategory::BestEffort,
+                octets: (octets.0 - LLC_SNAP_OCTETS) as usize,
+                pattern: Pattern::Poisson {
+                    mean_ns: mean.get_ref().0,
+                },
+                lifetime_ns: None,
+                count: None,
+            },
+        );
+        node += 2;
+    }
+}
+
+/// One of the neighbours of `i` in a grid: west, east, north, south, as far as they exist.
+fn neighbour(i: u32, count: u32, columns: u32, hash: u64) -> u32 {
+    let mut list = Vec::with_capacity(4);
+    if i % columns > 0 {
+        list.push(i - 1);
+    }
+    if i % columns + 1 < columns && i + 1 < count {
+        list.push(i + 1);
+    }
+    if i >= columns {
+        list.push(i - columns);
+    }
+    if i + columns < count {
+        list.push(i + columns);
+    }
+    list[(hash % list.len() as u64) as usize]
+}
+
+fn plan(s: &Scenario, world: &mut World<Program>) {
+    for (incident, (nodes, other)) in s.file.incident.iter().zip(&s.incidents) {
+        let at = incident.at.get_ref().0;
+        for node in nodes.clone() {
+            match &incident.what {
+                What::AdapterReset => world.plan_incident(at, node, Incident::AdapterReset { adapter: 0 }),
+                What::ClockJump(by) => world.plan_incident(at, node, Incident::ClockJump { ahead_ns: by.0 }),
+                What::TsfJump(to) => {
+                    let to_us = to.0 / 1_000;
+                    world.plan_incident(at, node, Incident::TsfJump { adapter: 0, to_us });
+                }
+                What::MoveTo(to) => world.plan_move(at, node, place(*to)),
+                What::PathLoss { db, .. } => {
+                    let db = if db.0 >= 300.0 { f64::INFINITY } else { db.0 };
+                    let other = other.expect("a path loss has another node");
+                    world.plan_loss(at, node, other, db);
+                    world.plan_loss(at, other, node, db);
+                }
+            }
+        }
+    }
+}

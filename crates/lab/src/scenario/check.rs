@@ -1,0 +1,430 @@
+//! Whether the parts of a file fit together: names, channels, rates, times, files.
+
+use frame::radiotap::Channel;
+use frame::{Band, Phy, Rate, ppdu_us};
+use sim::host::Profile;
+use sim::medium::PerTable;
+use sim::{ErrorModel, LinkLoss, Process};
+use toml::Spanned;
+
+use super::build::phy;
+use super::file::{self, File, Placement};
+use super::names::Names;
+use super::protocol::{Pace, Protocol};
+use super::source::{ScenarioError, Source};
+use super::units::{LONGEST_NS, RateText, Time};
+use super::world::{self, ForeignWhat, Pattern, Phase, What};
+use super::{FlowPlan, MAX_FLOWS, MAX_NODES, Scenario, To};
+
+/// Largest file that a scenario names, octets.
+const MAX_CSV_OCTETS: u64 = 64 << 20;
+/// Octets around an MSDU: header and FCS.
+const MPDU_OCTETS: u32 = 28;
+
+pub(super) fn scenario(source: &Source) -> Result<Scenario, ScenarioError> {
+    let file = source.file()?;
+    let check = Check { source, file: &file };
+    let mut names = Names::new(source);
+    let mut groups = Vec::new();
+    let mut total = check.foreign_nodes();
+    if file.group.is_empty() {
+        return Err(source.at(0..0, "there is no [[group]]: a scenario has at least one node"));
+    }
+    for group in &file.group {
+        total += group.count.0;
+        if total > MAX_NODES {
+            let what = format!("a scenario has at most {MAX_NODES} nodes, this group makes it {total}");
+            return Err(source.at(group.name.span(), what));
+        }
+        groups.push(names.add(&group.name, group.count.0)?);
+        check.group(group)?;
+    }
+    check.times()?;
+    let mut profiles = Vec::new();
+    let mut peers = Vec::new();
+    for group in &file.group {
+        profiles.push(check.profile(group)?);
+        let peer = match &group.protocol {
+            Protocol::Oneshot(p) => Some(names.node(&p.to)?),
+            Protocol::Responder(p) => Some(names.node(&p.coordinator)?),
+            _ => None,
+        };
+        let ap = group.ap.as_ref().map(|ap| names.node(ap)).transpose()?;
+        peers.push((peer, ap));
+    }
+    let mut flows = Vec::new();
+    let mut count = 0;
+    for traffic in &file.traffic {
+        let flow = check.flow(&names, &groups, traffic)?;
+        count += flow.from.len();
+        if count > MAX_FLOWS {
+            let what = format!("a scenario has at most {MAX_FLOWS} flows");
+            return Err(source.at(traffic.from.span(), what));
+        }
+        flows.push(flow);
+    }
+    let mut links = Vec::new();
+    for link in &file.link {
+        check.link(&names, link, &mut links)?;
+    }
+    let mut incidents = Vec::new();
+    for incident in &file.incident {
+        let other = match &incident.what {
+            What::PathLoss { to, .. } => Some(names.node(to)?),
+            _ => None,
+        };
+        incidents.push((names.range(&incident.node)?, other));
+    }
+    let mut pairs = Vec::new();
+    if let Some(file::Loss::Pairs(list)) = &file.medium.loss {
+        for pair in list {
+            let (a, b) = (names.node(&pair.a)?, names.node(&pair.b)?);
+            pairs.extend([(a, b, pair.db.0), (b, a, pair.db.0)]);
+        }
+    }
+    let error = check.error_model()?;
+    Ok(Scenario {
+        groups,
+        profiles,
+        error,
+        pairs,
+        flows,
+        links,
+        peers,
+        incidents,
+        file,
+    })
+}
+
+struct Check<'s> {
+    source: &'s Source,
+    file: &'s File,
+}
+
+impl Check<'_> {
+    fn foreign_nodes(&self) -> u32 {
+        let nodes = |f: &world::Foreign| match f.what {
+            ForeignWhat::Load { .. } => 2,
+            ForeignWhat::Probes { .. } => 1,
+        };
+        self.file
+            .foreign
+            .iter()
+            .take(MAX_NODES as usize + 1)
+            .map(nodes)
+            .sum()
+    }
+
+    fn times(&self) -> Result<(), ScenarioError> {
+        let run = &self.file.run;
+        let duration = run.duration.get_ref().0;
+        if duration == 0 {
+            return Err(self.source.at(run.duration.span(), "a run takes longer than 0s"));
+        }
+        if run.warm_up.0 >= duration {
+            let what = format!(
+                "the run ends after {}, within the warm-up of {}",
+                run.duration.get_ref(),
+                run.warm_up
+            );
+            return Err(self.source.at(run.duration.span(), what));
+        }
+        for incident in &self.file.incident {
+            if incident.at.get_ref().0 > duration {
+                let what = format!("{} is after the end of the run, {}", incident.at, run.duration);
+                return Err(self.source.at(incident.at.span(), what));
+            }
+        }
+        for noise in &self.file.noise {
+            self.positive(&noise.on, "a burst")?;
+        }
+        let phy = phy(self.file.group[0].phy);
+        for foreign in &self.file.foreign {
+            match &foreign.what {
+                ForeignWhat::Load { octets, mean, rate } => {
+                    self.rate(rate, &phy)?;
+                    self.longer_than_a_frame(mean, rate.get_ref().0, octets.0 + MPDU_OCTETS, &phy)?;
+                }
+                ForeignWhat::Probes { every, rate, .. } => {
+                    self.rate(rate, &phy)?;
+                    self.positive(every, "a pause")?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn positive(&self, time: &Spanned<Time>, what: &str) -> Result<(), ScenarioError> {
+        match time.get_ref().0 {
+            0 => Err(self
+                .source
+                .at(time.span(), format!("{what} lasts longer than 0s"))),
+            _ => Ok(()),
+        }
+    }
+
+    fn longer_than_a_frame(
+        &self,
+        time: &Spanned<Time>,
+        rate: Rate,
+        octets: u32,
+        phy: &Phy,
+    ) -> Result<(), ScenarioError> {
+        let frame_us = ppdu_us(rate, octets, phy.band);
+        if time.get_ref().0 < u64::from(frame_us) * 1_000 {
+            let what = format!("{time} is shorter than one frame, which takes {frame_us}us at {rate}");
+            return Err(self.source.at(time.span(), what));
+        }
+        Ok(())
+    }
+
+    fn rate(&self, rate: &Spanned<RateText>, phy: &Phy) -> Result<(), ScenarioError> {
+        let wanted = rate.get_ref().0;
+        let fits = match (phy.name, wanted) {
+            ("b", Rate::Dsss(..)) | ("a" | "n5", Rate::Ofdm(_)) => true,
+            ("g" | "g-long" | "n2.4", Rate::Dsss(..) | Rate::Ofdm(_)) => true,
+            ("n2.4" | "n5", Rate::Ht(..)) => true,
+            _ => false,
+        };
+        if fits {
+            return Ok(());
+        }
+        let allowed = match phy.name {
+            "b" => "1M, 2M, 5.5M and 11M",
+            "a" => "6M, 9M, 12M, 18M, 24M, 36M, 48M and 54M",
+            "n5" => "6M to 54M and mcs0/20 to mcs31/40s",
+            "n2.4" => "1M to 11M, 6M to 54M and mcs0/20 to mcs31/40s",
+            _ => "1M to 11M and 6M to 54M",
+        };
+        let what = format!("802.11{} has no rate {wanted}: it has {allowed}", phy.name);
+        Err(self.source.at(rate.span(), what))
+    }
+
+    fn group(&self, group: &file::Group) -> Result<(), ScenarioError> {
+        let phy = phy(group.phy);
+        if let Some(channel) = &group.channel
+            && Channel::of(phy.band, channel.get_ref().0, phy.lowest).is_none()
+        {
+            let allowed = match phy.band {
+                Band::Ghz2_4 => "1 to 14",
+                Band::Ghz5 => "32 to 177",
+            };
+            let what = format!(
+                "802.11{} has no channel {}: its channels are {allowed}",
+                phy.name,
+                channel.get_ref().0
+            );
+            return Err(self.source.at(channel.span(), what));
+        }
+        if let Placement::Positions(list) = &group.placement
+            && list.get_ref().len() != group.count.0 as usize
+        {
+            let (places, nodes) = (list.get_ref().len(), group.count.0);
+            let what = format!("there are {places} positions for {nodes} nodes: give one for each");
+            return Err(self.source.at(list.span(), what));
+        }
+        if group.clock.drift_ppm.is_some() && group.clock.drift_within_ppm.is_some() {
+            let what = "a clock has either drift_ppm or drift_within_ppm";
+            return Err(self.source.at(group.name.span(), what));
+        }
+        if let Some(send) = group.protocol.sending() {
+            self.rate(&send.rate, &phy)?;
+            if let Some(rate) = &send.broadcast_rate {
+                self.rate(rate, &phy)?;
+            }
+        }
+        match &group.protocol {
+            Protocol::Oneshot(p) => {
+                if let Pace::Every(period) = &p.pace {
+                    let octets = u32::from(p.payload_octets.0) + 8 + MPDU_OCTETS;
+                    self.longer_than_a_frame(period, p.send.rate.get_ref().0, octets, &phy)?;
+                } else if group.ap.is_none() {
+                    let what = "a pace of `after_beacon` needs an access point: name it with `ap`";
+                    return Err(self.source.at(p.to.span(), what));
+                }
+            }
+            Protocol::Beaconer(p) => {
+                self.rate(&p.rate, &phy)?;
+                self.longer_than_a_frame(&p.interval, p.rate.get_ref().0, 86, &phy)?;
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn profile(&self, group: &file::Group) -> Result<Option<Profile>, ScenarioError> {
+        let Some(name) = &group.host else {
+            return Ok(None);
+        };
+        if let Some(known) = Profile::built_in(name.get_ref()) {
+            return Ok(Some(known));
+        }
+        let path = self.source.folder().join(name.get_ref());
+        if !path.exists() {
+            let what = format!(
+                "there is no host profile {:?}: the names are {}, or name a file beside the scenario",
+                name.get_ref(),
+                Profile::names()
+            );
+            return Err(self.source.at(name.span(), what));
+        }
+        let profile = Profile::load(&path);
+        profile.map(Some).map_err(|e| self.source.at(name.span(), e))
+    }
+
+    fn flow(
+        &self,
+        names: &Names<'_>,
+        groups: &[std::ops::Range<u32>],
+        t: &world::Traffic,
+    ) -> Result<FlowPlan, ScenarioError> {
+        let from = names.range(&t.from)?;
+        let of = groups.iter().position(|g| g.contains(&from.start));
+        let group = &self.file.group[of.expect("every node is in a group")];
+        let phy = phy(group.phy);
+        let rate = group
+            .protocol
+            .sending()
+            .map_or(phy.lowest, |s| s.rate.get_ref().0);
+        if matches!(group.protocol, Protocol::Sink | Protocol::Oneshot(_)) {
+            let what = format!(
+                "the protocol of {:?} sends no traffic of others",
+                t.from.get_ref()
+            );
+            return Err(self.source.at(t.from.span(), what));
+        }
+        let octets = t.octets.0 + MPDU_OCTETS;
+        let phase = match &t.pattern {
+            Pattern::Periodic { period, phase } => {
+                self.longer_than_a_frame(period, rate, octets, &phy)?;
+                Some(phase)
+            }
+            Pattern::Poisson { mean } => {
+                self.longer_than_a_frame(mean, rate, octets, &phy)?;
+                None
+            }
+            Pattern::Saturated { phase, .. } => Some(phase),
+        };
+        if let Some(Phase::Mix3 { within, step, .. }) = phase
+            && (step.0 == 0 || within.get_ref().0 < step.0)
+        {
+            let what = format!("{within} holds no step of {step}");
+            return Err(self.source.at(within.span(), what));
+        }
+        let to = t.to.get_ref();
+        let to = if to == "broadcast" {
+            To::Broadcast
+        } else if let Some(salt) = to.strip_prefix("neighbour:") {
+            let Placement::Grid { columns, .. } = &group.placement else {
+                let what = format!(
+                    "{:?} is not placed on a grid, so it has no neighbours",
+                    t.from.get_ref()
+                );
+                return Err(self.source.at(t.to.span(), what));
+            };
+            let Ok(salt) = salt.parse() else {
+                let what = format!("{salt:?} is no salt: write `neighbour:2` with any whole number");
+                return Err(self.source.at(t.to.span(), what));
+            };
+            if from.len() < 2 {
+                return Err(self
+                    .source
+                    .at(t.to.span(), "a node that is alone has no neighbours"));
+            }
+            let columns = columns.map_or_else(|| super::build::square(group.count.0), |c| c.0);
+            To::Neighbour { salt, columns }
+        } else {
+            let node = names.node(&t.to)?;
+            if from.contains(&node) {
+                let what = format!("{to:?} would send to itself");
+                return Err(self.source.at(t.to.span(), what));
+            }
+            To::Node(node)
+        };
+        Ok(FlowPlan { from, to })
+    }
+
+    fn link(
+        &self,
+        names: &Names<'_>,
+        link: &world::Link,
+        out: &mut Vec<(u32, u32, LinkLoss)>,
+    ) -> Result<(), ScenarioError> {
+        let (from, to) = (names.range(&link.from)?, names.range(&link.to)?);
+        let process = |p: &Option<world::Process>| p.as_ref().map(|p| self.process(p)).transpose();
+        let loss = LinkLoss {
+            data: process(&link.data)?,
+            response: process(&link.ack)?,
+            heard: link.heard.0,
+        };
+        for a in from {
+            for b in to.clone().filter(|b| *b != a) {
+                out.push((a, b, loss.clone()));
+                if link.both_ways {
+                    out.push((b, a, loss.clone()));
+                }
+                if out.len() > MAX_FLOWS {
+                    let what = format!("at most {MAX_FLOWS} links can have losses of their own");
+                    return Err(self.source.at(link.from.span(), what));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn process(&self, process: &world::Process) -> Result<Process, ScenarioError> {
+        Ok(match process {
+            world::Process::Fixed(p) => Process::Fixed(p.0),
+            world::Process::GilbertElliott {
+                good,
+                bad,
+                good_loss,
+                bad_loss,
+            } => {
+                self.positive(good, "a state")?;
+                self.positive(bad, "a state")?;
+                Process::GilbertElliott {
+                    good_ns: good.get_ref().0 as f64,
+                    bad_ns: bad.get_ref().0 as f64,
+                    good_loss: good_loss.0,
+                    bad_loss: bad_loss.0,
+                }
+            }
+            world::Process::Trace(csv) => {
+                Process::trace_from_csv(&self.text(csv)?).map_err(|e| self.in_file(csv, e))?
+            }
+        })
+    }
+
+    fn error_model(&self) -> Result<Option<ErrorModel>, ScenarioError> {
+        Ok(match &self.file.medium.error {
+            None => None,
+            Some(file::ErrorModel::Nist) => Some(ErrorModel::Nist),
+            Some(file::ErrorModel::Perfect) => Some(ErrorModel::Perfect),
+            Some(file::ErrorModel::ThresholdDb(db)) => Some(ErrorModel::Threshold(db.0)),
+            Some(file::ErrorModel::Table { csv, octets }) => {
+                let table = PerTable::from_csv(&self.text(csv)?, octets.0.into());
+                Some(ErrorModel::Table(table.map_err(|e| self.in_file(csv, e))?))
+            }
+        })
+    }
+
+    fn in_file(&self, csv: &Spanned<String>, what: String) -> ScenarioError {
+        self.source.at(csv.span(), format!("{:?}, {what}", csv.get_ref()))
+    }
+
+    fn text(&self, csv: &Spanned<String>) -> Result<String, ScenarioError> {
+        let path = self.source.folder().join(csv.get_ref());
+        let unreadable = |e: std::io::Error| {
+            self.source
+                .at(csv.span(), format!("cannot read {}: {e}", path.display()))
+        };
+        if std::fs::metadata(&path).map_err(unreadable)?.len() > MAX_CSV_OCTETS {
+            let what = format!("{} has more than {MAX_CSV_OCTETS} octets", path.display());
+            return Err(self.source.at(csv.span(), what));
+        }
+        std::fs::read_to_string(&path).map_err(unreadable)
+    }
+}
+
+const _: () = assert!(LONGEST_NS < u64::MAX / 4, "sums of times stay in range");

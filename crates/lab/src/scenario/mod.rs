@@ -1,0 +1,181 @@
+//! Scenarios: from a file to a world.
+//!
+//! [`Scenario::open`] reads a file with the changes of `--set` and either gives a scenario that can be run or one
+//! sentence that says what is wrong, where, and what is allowed. [`Scenario::build`] makes the world for a seed.
+
+pub mod build;
+mod check;
+pub mod file;
+mod names;
+pub mod program;
+pub mod protocol;
+mod source;
+pub mod units;
+pub mod world;
+
+pub use program::Program;
+pub use source::{Change, MAX_CHANGES, MAX_OCTETS, ScenarioError};
+
+use std::ops::Range;
+use std::path::Path;
+
+use sim::host::Profile;
+use sim::{ErrorModel, LinkLoss};
+
+use crate::record::{Limits, NodeAbout};
+use source::Source;
+
+/// Nodes at most, those of others included.
+pub const MAX_NODES: u32 = 10_000;
+/// Flows at most.
+pub const MAX_FLOWS: usize = 100_000;
+
+/// A scenario in which everything fits together.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    file: file::File,
+    /// Numbers of the nodes of each group.
+    groups: Vec<Range<u32>>,
+    profiles: Vec<Option<Profile>>,
+    error: Option<ErrorModel>,
+    /// Losses in dB of ordered pairs, if the medium lists them.
+    pairs: Vec<(u32, u32, f64)>,
+    flows: Vec<FlowPlan>,
+    links: Vec<(u32, u32, LinkLoss)>,
+    /// For each group the node that its protocol talks to, and its access point.
+    peers: Vec<(Option<u32>, Option<u32>)>,
+    /// For each incident the nodes it happens to, and the other node of a link.
+    incidents: Vec<(Range<u32>, Option<u32>)>,
+}
+
+/// `[[traffic]]` with its nodes.
+#[derive(Clone, PartialEq, Debug)]
+struct FlowPlan {
+    from: Range<u32>,
+    to: To,
+}
+
+#[derive(Clone, PartialEq, Debug)]
+enum To {
+    Node(u32),
+    Broadcast,
+    /// By a hash with this salt, in a grid of so many columns.
+    Neighbour {
+        salt: u64,
+        columns: u32,
+    },
+}
+
+impl Scenario {
+    /// Reads a scenario.
+    ///
+    /// # Errors
+    /// The first thing that is wrong with it, and where.
+    pub fn open(path: &Path, changes: &[Change]) -> Result<Scenario, ScenarioError> {
+        check::scenario(&Source::open(path, changes)?)
+    }
+
+    /// Reads a scenario from a text; `path` names it in errors and is where its files are.
+    ///
+    /// # Errors
+    /// As [`Scenario::open`].
+    pub fn parse(path: &Path, text: &str, changes: &[Change]) -> Result<Scenario, ScenarioError> {
+        check::scenario(&Source::new(path, text.to_owned(), changes)?)
+    }
+
+    /// The file it comes from.
+    pub fn file(&self) -> &file::File {
+        &self.file
+    }
+
+    /// Simulated time, ns.
+    pub fn duration_ns(&self) -> u64 {
+        self.file.run.duration.get_ref().0
+    }
+
+    /// Results count from here on, ns.
+    pub fn warm_up_ns(&self) -> u64 {
+        self.file.run.warm_up.0
+    }
+
+    /// The seed of the file.
+    pub fn seed(&self) -> u64 {
+        self.file.run.seed.0
+    }
+
+    /// Number of nodes, without those of others.
+    pub fn nodes(&self) -> u32 {
+        self.groups.last().map_or(0, |g| g.end)
+    }
+
+    /// Number of flows, without those of others.
+    pub fn flows(&self) -> usize {
+        self.flows.iter().map(|f| f.from.len()).sum()
+    }
+
+    /// Whether the flow of this number is for all.
+    pub fn flow_is_broadcast(&self, flow: usize) -> bool {
+        let mut before = 0;
+        let of = self.flows.iter().find(|f| {
+            before += f.from.len();
+            flow < before
+        });
+        of.is_some_and(|f| f.to == To::Broadcast)
+    }
+
+    /// Whether some node sends frames that ask for no ACK.
+    pub fn sends_without_ack(&self) -> bool {
+        let silent = |g: &file::Group| {
+            let beacons = matches!(g.protocol, protocol::Protocol::Beaconer(_));
+            beacons || g.protocol.sending().is_some_and(|s| !s.ack)
+        };
+        self.flows.iter().any(|f| f.to == To::Broadcast) || self.file.group.iter().any(silent)
+    }
+
+    /// How much a recorder keeps.
+    pub fn limits(&self) -> Limits {
+        let o = &self.file.output;
+        Limits {
+            air_ns: o.air.0,
+            air_mib: o.air_mib.0,
+            timeline_ns: o.timeline.0,
+            ..Limits::default()
+        }
+    }
+
+    /// Name of a node: that of its group, with its number there if it is not alone.
+    pub fn node_name(&self, node: u32) -> String {
+        let group = self.groups.iter().position(|g| g.contains(&node));
+        match group {
+            Some(g) if self.groups[g].len() == 1 => self.file.group[g].name.get_ref().clone(),
+            Some(g) => format!(
+                "{}.{}",
+                self.file.group[g].name.get_ref(),
+                node - self.groups[g].start
+            ),
+            None => format!("foreign.{}", node - self.nodes()),
+        }
+    }
+
+    /// What a recorder must know of the nodes, for the clocks of a seed.
+    pub fn about(&self, seed: u64) -> Vec<NodeAbout> {
+        let config = build::all_nodes(self, seed);
+        let mut about = Vec::new();
+        for (n, (node, _)) in config.enumerate() {
+            about.push(NodeAbout {
+                name: self.node_name(n as u32),
+                addresses: node.adapters.iter().map(|a| a.address).collect(),
+                clock: node.clock,
+            });
+        }
+        about
+    }
+}
+
+/// The JSON Schema of scenario files.
+pub fn schema() -> serde_json::Value {
+    schemars::schema_for!(file::File).to_value()
+}
+
+#[cfg(test)]
+mod tests;

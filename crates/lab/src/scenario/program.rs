@@ -1,0 +1,120 @@
+//! What runs on a node: one of the protocols of this project, or a stranger.
+
+use frame::mac::{Flags, FrameControl, Kind, SequenceControl};
+use frame::{MacAddr, Rate};
+use protocols::mac::beacon::Beaconer;
+use protocols::mac::edf::Edf;
+use protocols::mac::edf::coordinator::Coordinator;
+use protocols::mac::edf::responder::Responder;
+use protocols::mac::oneshot::Oneshot;
+use protocols::mac::sender::Sender;
+use protocols::mac::sink::Sink;
+use radio::{Duration, Event, Instant, Protocol, Radio, TxHow};
+
+/// A protocol on a node. Those with large state are boxed, so that a thousand senders stay small.
+#[derive(Debug)]
+#[allow(missing_docs, reason = "each variant is named like what it holds")]
+pub enum Program {
+    Sender(Sender<8>),
+    Sink(Box<Sink>),
+    Oneshot(Box<Oneshot>),
+    Beaconer(Box<Beaconer<Sender<8>>>),
+    Edf(Box<Edf<Sender<8>>>),
+    Coordinator(Box<Coordinator>),
+    Responder(Box<Responder>),
+    Prober(Prober),
+}
+
+impl Program {
+    fn inner(&mut self) -> &mut dyn Protocol {
+        match self {
+            Program::Sender(p) => p,
+            Program::Sink(p) => &mut **p,
+            Program::Oneshot(p) => &mut **p,
+            Program::Beaconer(p) => &mut **p,
+            Program::Edf(p) => &mut **p,
+            Program::Coordinator(p) => &mut **p,
+            Program::Responder(p) => &mut **p,
+            Program::Prober(p) => p,
+        }
+    }
+}
+
+impl Protocol for Program {
+    #[inline]
+    fn handle(&mut self, now: Instant, event: Event<'_>, radio: &mut dyn Radio) {
+        match self {
+            Program::Sender(p) => p.handle(now, event, radio),
+            other => other.inner().handle(now, event, radio),
+        }
+    }
+
+    #[inline]
+    fn deadline(&self) -> Option<Instant> {
+        match self {
+            Program::Sender(p) => p.deadline(),
+            Program::Sink(p) => p.deadline(),
+            Program::Oneshot(p) => p.deadline(),
+            Program::Beaconer(p) => p.deadline(),
+            Program::Edf(p) => p.deadline(),
+            Program::Coordinator(p) => p.deadline(),
+            Program::Responder(p) => p.deadline(),
+            Program::Prober(p) => p.deadline(),
+        }
+    }
+}
+
+/// A stranger that looks for networks: bursts of probe requests to all, with the wildcard SSID and the rates of
+/// 802.11a/g (IEEE 802.11-2016, 9.3.3.10), which nobody here answers.
+#[derive(Clone, Debug)]
+pub struct Prober {
+    me: MacAddr,
+    every: Duration,
+    burst: u16,
+    rate: Rate,
+    next: Option<Instant>,
+    number: u16,
+}
+
+impl Prober {
+    /// One burst of `burst` frames in each `every`.
+    pub fn new(me: MacAddr, every: Duration, burst: u16, rate: Rate) -> Prober {
+        Prober {
+            me,
+            every,
+            burst,
+            rate,
+            next: None,
+            number: 0,
+        }
+    }
+}
+
+impl Protocol for Prober {
+    fn handle(&mut self, now: Instant, event: Event<'_>, radio: &mut dyn Radio) {
+        match event {
+            Event::Start => self.next = Some(now.after(self.every)),
+            Event::Timer => {
+                for _ in 0..self.burst {
+                    let mut frame = [0; 24 + 2 + 10];
+                    frame[..2].copy_from_slice(&FrameControl::new(Kind::PROBE_REQUEST, Flags::NONE).0);
+                    frame[4..10].copy_from_slice(&MacAddr::BROADCAST.0);
+                    frame[10..16].copy_from_slice(&self.me.0);
+                    frame[16..22].copy_from_slice(&MacAddr::BROADCAST.0);
+                    frame[22..24].copy_from_slice(&SequenceControl::new(self.number, 0).0.to_le_bytes());
+                    // SSID of length 0, then supported rates 6 to 54 Mb/s
+                    frame[26..].copy_from_slice(&[1, 8, 0x8c, 0x12, 0x98, 0x24, 0xb0, 0x48, 0x60, 0x6c]);
+                    self.number = (self.number + 1) & 0xfff;
+                    let token = radio.token();
+                    radio.request(token, &frame, &TxHow::one_shot(self.rate));
+                }
+                self.next = self.next.map(|t| t.after(self.every));
+            }
+            _ => {}
+        }
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        self.next
+    }
+}
