@@ -492,24 +492,25 @@ mod tests {
             q.check().map_err(|e| e.to_string())
         };
         assert_eq!(ask(&|_| ()), Ok(()));
-        let bad: [(&dyn Fn(&mut Question), &str); 11] = [
-            (&|q| q.nodes = 0, "--nodes 0: give 1 to 250 nodes"),
-            (&|q| q.nodes = 1_000_000_000, "--nodes 1000000000"),
-            (&|q| q.payload_octets = 0, "--payload 0"),
-            (&|q| q.payload_octets = 1_501, "1 to 1500 octets"),
-            (&|q| q.miss = 0.0, "--miss 0"),
-            (&|q| q.miss = 1.0, "--miss 1"),
-            (&|q| q.miss = f64::NAN, "--miss NaN"),
+        type Change = fn(&mut Question);
+        let bad: [(Change, &str); 11] = [
+            (|q| q.nodes = 0, "--nodes 0: give 1 to 250 nodes"),
+            (|q| q.nodes = 1_000_000_000, "--nodes 1000000000"),
+            (|q| q.payload_octets = 0, "--payload 0"),
+            (|q| q.payload_octets = 1_501, "1 to 1500 octets"),
+            (|q| q.miss = 0.0, "--miss 0"),
+            (|q| q.miss = 1.0, "--miss 1"),
+            (|q| q.miss = f64::NAN, "--miss NaN"),
             (
-                &|q| q.cycle_ns = 60_000,
+                |q| q.cycle_ns = 60_000,
                 "--cycle 60.0 us: one message of 50 octets at 54M takes 80.0 us",
             ),
-            (&|q| q.cycle_ns = MAX_CYCLE_NS + 1, "give at most 10s"),
-            (&|q| q.rate = Rate::DSSS_1, "--rate 1M: 802.11a has 6M, 9M"),
-            (&|q| q.schemes.clear(), "--scheme"),
+            (|q| q.cycle_ns = MAX_CYCLE_NS + 1, "give at most 10s"),
+            (|q| q.rate = Rate::DSSS_1, "--rate 1M: 802.11a has 6M, 9M"),
+            (|q| q.schemes.clear(), "--scheme"),
         ];
         for (change, expected) in bad {
-            let message = ask(change).unwrap_err();
+            let message = ask(&change).unwrap_err();
             assert!(message.contains(expected), "{message}");
         }
     }

@@ -105,7 +105,9 @@ impl Spread {
         if came == 0 || p * all as f64 > came as f64 {
             return None;
         }
-        self.seen.quantile((p * all as f64 / came as f64).min(1.0))
+        let ns = self.seen.quantile((p * all as f64 / came as f64).min(1.0))?;
+        // the histogram rounds up
+        Some(ns.min(self.moments.max()? as u64))
     }
 
     /// Largest; `None` if one never came.

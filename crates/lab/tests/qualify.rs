@@ -1,0 +1,181 @@
+//! Whole questions, small enough for every day.
+
+use lab::qualify::question::{Link, Question, Scheme};
+use lab::qualify::{Answer, Setting, qualify, table};
+use lab::stats::Verdict;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// No losses, one miss in a hundred is acceptable, little effort.
+fn easy(nodes: u32, cycle_ms: u64) -> Question {
+    Question {
+        nodes,
+        cycle_ns: cycle_ms * 1_000_000,
+        miss: 1e-2,
+        link: Link::Per { data: 0.0, ack: 0.0 },
+        max_cycles: Some(4_000),
+        quick: true,
+        ..Question::example()
+    }
+}
+
+fn ask(q: &Question, jobs: usize) -> Answer {
+    let stop = AtomicBool::new(false);
+    let setting = Setting {
+        jobs,
+        stop: &stop,
+        progress: &|_| {},
+    };
+    qualify(q, &setting).unwrap()
+}
+
+#[test]
+fn two_nodes_have_time_to_spare() {
+    let a = ask(&easy(2, 20), 2);
+    let verdicts: Vec<_> = a.schemes.iter().map(|r| (r.scheme, r.verdict)).collect();
+    assert_eq!(verdicts, Scheme::ALL.map(|s| (s, Verdict::Pass)));
+    assert!(a.recommendation.contains("plain Wi-Fi"), "{}", a.recommendation);
+    for r in &a.schemes {
+        let (interval, p) = (r.interval.unwrap(), r.miss_probability.unwrap());
+        assert!(interval.low <= p && p <= interval.high && interval.high <= 1e-2);
+        assert_eq!(r.messages, r.cycles * 4);
+        // what is on the air is about four frames of 36 us with ACKs of 28 us in 20 ms, EDCA repeats some
+        assert!((0.006..0.03).contains(&r.air.data), "{r:?}");
+        assert!(r.down.p50_ns < r.down.p99_ns, "{:?}", r.down);
+        assert!(r.misses > 0 || r.down.p99_99_ns <= r.down.max_ns, "{:?}", r.down);
+    }
+    // polls and slots leave no doubt
+    assert!(a.schemes[1..].iter().all(|r| r.misses == 0));
+}
+
+/// The waterfall of the paper's host: t1 to t4 and t5 to t9 together take 22 us on average (Table V).
+#[test]
+fn the_waterfall_is_that_of_the_profile() {
+    let q = Question {
+        schemes: vec![Scheme::Tdma],
+        ..easy(2, 20)
+    };
+    let a = ask(&q, 2);
+    let of = |name: &str| {
+        let stretch = a.schemes[0].waterfall.iter().find(|s| s.name == name).unwrap();
+        stretch.mean_ns.unwrap()
+    };
+    // data, SIFS, ACK, and 10 m there and back
+    assert!(
+        (of("air") - (36e3 + 16e3 + 28e3 + 2.0 * 33.0)).abs() < 1.0,
+        "{}",
+        of("air")
+    );
+    let software: f64 = ["t1-t2", "t2-t3", "t3-t4", "t5-t6", "t6-t7", "t7-t8", "t8-t9"]
+        .map(of)
+        .iter()
+        .sum();
+    let hardware = of("t4-air") + of("air-t5");
+    assert!((21e3..23.5e3).contains(&software), "{software}");
+    assert!(
+        (20.0e3..20.7e3).contains(&hardware),
+        "T_hw is 20.311 us: {hardware}"
+    );
+}
+
+#[test]
+fn sixty_nodes_do_not_fit_two_milliseconds_and_the_answer_says_what_does() {
+    let q = Question {
+        schemes: vec![Scheme::Edf, Scheme::Tdma],
+        ..easy(60, 2)
+    };
+    let a = ask(&q, 2);
+    for r in &a.schemes {
+        assert_eq!(r.verdict, Verdict::Fail);
+        let said = format!("{} {}", r.why, r.advice.join(" "));
+        assert!(
+            said.contains("60 exchanges") || said.contains("too many nodes"),
+            "{said}"
+        );
+        assert!(
+            said.contains("would hold") && said.contains("nodes per channel"),
+            "{said}"
+        );
+        let cycle_ns = r.shortest.unwrap().cycle_ns;
+        let again = Question {
+            cycle_ns,
+            schemes: vec![r.scheme],
+            ..q.clone()
+        };
+        assert_eq!(ask(&again, 2).schemes[0].verdict, Verdict::Pass, "{cycle_ns} ns");
+    }
+    assert!(
+        a.recommendation.starts_with("None of these holds"),
+        "{}",
+        a.recommendation
+    );
+}
+
+/// One frame in ten is lost: without repetitions one message in ten would miss.
+#[test]
+fn repetitions_beat_losses_while_there_is_time() {
+    let lossy = |cycle_ms| Question {
+        link: Link::Per { data: 0.1, ack: 0.0 },
+        schemes: vec![Scheme::Edf, Scheme::Tdma],
+        ..easy(4, cycle_ms)
+    };
+    for r in &ask(&lossy(20), 2).schemes {
+        assert_eq!(r.verdict, Verdict::Pass, "{:?}", r.why);
+        assert!(r.air.frames_per_message > 1.1, "{:?}", r.air);
+    }
+    // a cycle with room for the first tries only
+    for r in &ask(&lossy(1), 2).schemes {
+        assert!(r.verdict == Verdict::Fail, "{:?}", r.why);
+    }
+}
+
+#[test]
+fn workers_do_not_show() {
+    let q = Question {
+        interference: lab::qualify::question::parse_interference("load=10%,probes=20/s,noise=1%").unwrap(),
+        max_cycles: Some(1_500),
+        ..easy(3, 4)
+    };
+    let json = |jobs| serde_json::to_string(&ask(&q, jobs)).unwrap();
+    let one = json(1);
+    assert_eq!(one, json(2));
+    assert_eq!(one, json(1));
+    let other = Question { seed: 2, ..q };
+    assert_ne!(one, serde_json::to_string(&ask(&other, 1)).unwrap());
+}
+
+#[test]
+fn a_stop_keeps_what_was_run() {
+    let stop = AtomicBool::new(false);
+    let progress = |p: lab::qualify::Progress| {
+        if p.cycles > 0 {
+            stop.store(true, Ordering::Relaxed);
+        }
+    };
+    let setting = Setting {
+        jobs: 1,
+        stop: &stop,
+        progress: &progress,
+    };
+    let q = Question::example();
+    let a = qualify(&q, &setting).unwrap();
+    assert!(a.interrupted);
+    assert!(a.schemes[0].messages > 0 && a.schemes[0].verdict == Verdict::Undecided);
+    assert!(
+        a.schemes[0].why.starts_with("Stopped early"),
+        "{}",
+        a.schemes[0].why
+    );
+    assert_eq!(
+        (a.schemes[2].messages, a.schemes[2].verdict),
+        (0, Verdict::Undecided)
+    );
+    let text = table::table(&a, 100);
+    assert!(text.contains("UNDECIDED") && text.contains("Stopped early"));
+}
+
+/// A change of behaviour is a difference that somebody reads.
+#[test]
+fn the_table() {
+    let a = ask(&easy(4, 4), 2);
+    insta::assert_snapshot!(table::table(&a, 100));
+}
