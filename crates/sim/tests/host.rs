@@ -92,7 +92,8 @@ fn tsf_of_the_receiver() {
             }
         })
         .collect();
-    assert_eq!(tsf, [5_000, 1_005_000, 5_000, 5_077]);
+    // the first bit of the MPDU comes 20 us after the preamble's
+    assert_eq!(tsf, [5_020, 1_005_020, 5_020, 5_097]);
 }
 
 /// A fast clock's timers come early in true time, and all times that the node sees are on its clock.

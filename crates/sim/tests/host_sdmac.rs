@@ -100,7 +100,7 @@ fn judge(claims: &[Claim], id: &str, ours: &Row) {
             value.name
         );
         let judged = value.accepts(f64::NAN).is_some();
-        if verdict == Some(explained) || judged && our.is_none() {
+        if verdict == Some(false) && !explained || judged && our.is_none() {
             wrong.push(value.name.clone());
         }
     }

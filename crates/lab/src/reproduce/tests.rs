@@ -128,7 +128,7 @@ fn the_table_fits_into_120_columns_and_the_page_has_its_figures() {
     }
     assert!(text.contains("  0-52  T_SDMAC"), "{text}");
     let page = reproduction.page(measured(), "no time at all").html();
-    assert_eq!(page.matches("<svg").count(), figures(measured()).len());
+    assert_eq!(page.matches("<figure").count(), figures(measured()).len());
     assert!(page.contains("0-73 throughput_ratio disagrees: The adapter doubles"));
     for (file, figure) in figures(measured()) {
         roxmltree::Document::parse(&figure.standalone()).unwrap_or_else(|e| panic!("{file}: {e}"));
