@@ -28,7 +28,7 @@ pub enum Cause {
 }
 
 impl Cause {
-    /// All, in the order of [`Tally::causes`].
+    /// All, in the order of `Tally::causes`.
     pub const ALL: [Cause; 5] = [
         Cause::NoTime,
         Cause::Collisions,

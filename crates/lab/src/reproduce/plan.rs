@@ -252,7 +252,7 @@ impl Measured {
         &self.beds[2]
     }
 
-    /// One day in each of the conditions [`TABLE_IV`].
+    /// One day in each of the conditions `TABLE_IV`.
     pub fn table_iv(&self) -> &[Sets] {
         &self.beds[3..7]
     }

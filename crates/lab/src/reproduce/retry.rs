@@ -1,7 +1,7 @@
 //! Who repeats a frame that got no ACK: the adapter, or the host after each confirm (SDMAC, section II.B).
 //!
 //! One station sends one frame after the other, the next one when the last one is confirmed, over a channel that
-//! loses data frames. Both ways send a frame at most [`TRIES`] times.
+//! loses data frames. Both ways send a frame at most `TRIES` times.
 
 use std::rc::Rc;
 
