@@ -22,8 +22,9 @@ pub struct ResponderConfig {
     pub how: TxHow,
     /// QoS data instead of plain data.
     pub qos: bool,
-    /// An answer that has not started by then after the poll is not sent: the coordinator has gone on. Should be
-    /// what the coordinator waits, less the airtime of the answer.
+    /// An answer that has not started by then after the poll's indication is not sent: the coordinator has gone on.
+    /// Should be a high quantile of the time from that indication to the first bit of the answer, which includes the
+    /// ACK of the poll and the interframe space: the node hears the poll before the coordinator has its confirm.
     pub within: Duration,
     /// Channel access to be set at the start. Answers follow the ACK of the poll closely, so without a backoff of
     /// zero most of them are late: see [`Access::without_backoff`].
