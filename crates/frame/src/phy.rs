@@ -147,6 +147,15 @@ impl Phy {
         self.sifs_us + self.slot_us + self.rx_start_us
     }
 
+    /// Whether this PHY can send at `rate`: DSSS at 2.4 GHz alone, OFDM wherever it is not 802.11b, HT in 802.11n.
+    pub fn has(&self, rate: Rate) -> bool {
+        match rate {
+            Rate::Dsss(..) => matches!(self.name, "b" | "g" | "g-long" | "n2.4"),
+            Rate::Ofdm(_) => self.name != "b",
+            Rate::Ht(..) => matches!(self.name, "n2.4" | "n5"),
+        }
+    }
+
     /// Duration of the ACK that answers a frame sent at `data`.
     pub const fn ack_us(&self, data: Rate, basic: RateSet) -> u32 {
         ppdu_us(response_rate(data, basic), ACK_OCTETS, self.band)
@@ -183,6 +192,19 @@ mod tests {
         assert_eq!(Phy::A.ack_timeout_us(), 50);
         assert_eq!(Phy::B.ack_timeout_us(), 222);
         assert_eq!(Phy::A.ath9k_ack_timeout_us, Phy::A.slot_us + Phy::A.sifs_us);
+    }
+
+    #[test]
+    fn every_phy_has_its_rates_and_no_others() {
+        let mcs0 = Rate::ht(0, crate::rate::Width::Mhz20, crate::rate::GuardInterval::Long).unwrap();
+        let of = |p: Phy| [Rate::DSSS_1, Rate::OFDM_6, mcs0].map(|r| p.has(r));
+        assert_eq!(of(Phy::A), [false, true, false]);
+        assert_eq!(of(Phy::B), [true, false, false]);
+        assert_eq!(of(Phy::G), [true, true, false]);
+        assert_eq!(of(Phy::G_LONG), [true, true, false]);
+        assert_eq!(of(Phy::N2_4), [true, true, true]);
+        assert_eq!(of(Phy::N5), [false, true, true]);
+        assert!(Phy::ALL.iter().all(|p| p.has(p.lowest)));
     }
 
     /// A station must sense a frame that started one slot ago, or slotted backoff would not work.

@@ -184,7 +184,7 @@ impl NodeRadio<'_> {
             return Some(Refusal::BadFrame);
         }
         let phy = &self.core.adapters[adapter].phy;
-        if how.series.as_slice().iter().any(|s| !phy_has(phy.name, s.rate)) {
+        if how.series.as_slice().iter().any(|s| !phy.has(s.rate)) {
             return Some(Refusal::RateNotSupported);
         }
         let n = &self.core.nodes[self.node as usize];
@@ -200,15 +200,6 @@ impl NodeRadio<'_> {
         });
         let now = self.core.now;
         self.core.at(now, Ev::Confirm(index));
-    }
-}
-
-/// Whether a PHY can send a rate: OFDM and HT only at their bands' PHYs, DSSS only at 2.4 GHz.
-fn phy_has(name: &str, rate: Rate) -> bool {
-    match rate {
-        Rate::Dsss(..) => matches!(name, "b" | "g" | "g-long" | "n2.4"),
-        Rate::Ofdm(_) => name != "b",
-        Rate::Ht(..) => matches!(name, "n2.4" | "n5"),
     }
 }
 

@@ -176,13 +176,7 @@ impl Check<'_> {
 
     fn rate(&self, rate: &Spanned<RateText>, phy: &Phy) -> Result<(), ScenarioError> {
         let wanted = rate.get_ref().0;
-        let fits = matches!(
-            (phy.name, wanted),
-            ("b" | "g" | "g-long" | "n2.4", Rate::Dsss(..))
-                | ("a" | "g" | "g-long" | "n2.4" | "n5", Rate::Ofdm(_))
-                | ("n2.4" | "n5", Rate::Ht(..))
-        );
-        if fits {
+        if phy.has(wanted) {
             return Ok(());
         }
         let allowed = match phy.name {
