@@ -183,7 +183,7 @@ fn position(group: &Group, i: u32) -> Position {
         }
         Placement::Circle { radius_m } => {
             let angle = std::f64::consts::TAU * f64::from(i) / f64::from(group.count.0);
-            Position::new(radius_m.0 * angle.cos(), radius_m.0 * angle.sin())
+            Position::new(radius_m.0 * libm::cos(angle), radius_m.0 * libm::sin(angle))
         }
         Placement::Line { spacing_m } => Position::new(f64::from(i) * spacing_m.0, 0.0),
         Placement::Positions(list) => place(list.get_ref()[i as usize]),
