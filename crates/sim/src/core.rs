@@ -1,6 +1,7 @@
 //! Everything in a world but the protocols: what the event loop, the air, the adapters and the hosts share.
 
 use crate::adapter::Adapter;
+use crate::adapter::herd::Herds;
 use crate::medium::error::Reception;
 use crate::medium::fate::LinkState;
 use crate::medium::links::{Antenna, Links, Neighbours};
@@ -35,6 +36,8 @@ pub(crate) enum Ev {
     NavReset(u32),
     /// A countdown is over: adapter.
     Access(u32),
+    /// The first countdowns of a herd are over: herd.
+    Herd(u32),
     /// A request has reached its queue: frame.
     Arrive(u32),
     /// A confirm has reached its protocol: confirm.
@@ -62,7 +65,7 @@ impl Ev {
             Ev::Plan(_) => 2,
             Ev::Respond(_) | Ev::Continue(_) => 3,
             Ev::Timeout(_) | Ev::NavReset(_) => 4,
-            Ev::Access(_) => 5,
+            Ev::Access(_) | Ev::Herd(_) => 5,
             Ev::Arrive(_) => 6,
             Ev::Start(_) => 7,
             Ev::Confirm(_) | Ev::Indicate(_) | Ev::Answer(..) => 8,
@@ -228,6 +231,9 @@ pub(crate) struct Core {
     pub adapters: Vec<Adapter>,
     /// What the passes over neighbours touch, per adapter.
     pub ears: Vec<Ear>,
+    /// When the timer of each adapter goes off; [`NEVER`](crate::adapter::NEVER) if it has none.
+    pub armed: Vec<u64>,
+    pub herds: Herds,
     pub antennas: Vec<Antenna>,
     /// Frequencies in MHz by channel index.
     pub channels: Vec<u16>,
@@ -263,6 +269,8 @@ impl Core {
             queue: Queue::default(),
             adapters: Vec::new(),
             ears: Vec::new(),
+            armed: Vec::new(),
+            herds: Herds::default(),
             antennas: Vec::new(),
             channels: Vec::new(),
             links: Links::new(config.loss.clone(), config.floor_dbm, detect, seed),

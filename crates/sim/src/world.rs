@@ -234,7 +234,8 @@ impl<P: Protocol> World<P> {
             Ev::Continue(a) => core.go_on(a as usize),
             Ev::Timeout(a) => core.timeout(a as usize),
             Ev::NavReset(a) => core.reset_nav(a as usize),
-            Ev::Access(a) => core.access(a as usize),
+            Ev::Access(a) => core.alarm(a as usize),
+            Ev::Herd(h) => core.herd(h),
             Ev::Arrive(f) => core.arrive(f),
             Ev::Plan(p) => self.planned(p),
             Ev::Start(node) => self.handle(node, Event::Start),
@@ -362,6 +363,7 @@ fn add_antenna(core: &mut Core, position: Position, tx_dbm: f64, mhz: u16) {
         gate,
         ..Ear::default()
     });
+    core.armed.push(crate::adapter::NEVER);
     core.antennas.push(Antenna {
         position,
         tx_dbm,

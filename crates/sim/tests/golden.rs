@@ -13,7 +13,7 @@ use sim::medium::{ErrorModel, MediumConfig, Position};
 use sim::traffic::{Pattern, Traffic};
 use sim::{LinkLoss, NodeConfig, NoiseConfig, Process, World};
 
-const SATURATION: u64 = 0x890b_70d9_84d2_c1d7;
+const SATURATION: u64 = 0x2e88_c7c7_5ecb_bc3f;
 const GRID: u64 = 0x3a1b_3522_e824_a4f8;
 const EVERYTHING: u64 = 0xb054_6453_df8e_854f;
 

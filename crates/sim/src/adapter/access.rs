@@ -3,9 +3,11 @@
 //!
 //! A queue counts down between `base` (the end of its interframe space) and `expiry`. When the medium turns busy
 //! the slots that have passed are taken off; while it is busy both times follow from `idle_from`, the time from
-//! which on the medium counts as idle by all that is known. The adapter has one timer in the event queue; it may
-//! fire too early, never too late, because busy periods only ever push an expiry back.
+//! which on the medium counts as idle by all that is known. The adapter has one timer; it may fire too early, never
+//! too late, because busy periods only ever push an expiry back. `Core::armed` says when it fires. It is an event of
+//! its own, or, after a signal whose end has set the timers of many, one entry of a [`herd`](super::herd).
 
+use super::herd::Gathered;
 use super::{Immediate, NEVER, WindowOnDrop};
 use crate::core::{Core, Ev};
 
@@ -19,12 +21,15 @@ impl Core {
             (a.busy_from, a.idle_before) = (onset, a.idle_from);
         }
         a.idle_from = a.idle_from.max(until);
+        let mut stays = false;
         let mut left = a.active;
         while left != 0 {
             let q = left.trailing_zeros() as usize;
             left &= left - 1;
             let slot = a.slot_ns;
             let d = &mut a.dcu[q];
+            // what is past recall, or has not begun, keeps its timer
+            stays |= d.expiry <= onset || onset <= d.base;
             if d.expiry <= onset {
                 if d.frames.is_empty() {
                     // its backoff has run out before
@@ -45,6 +50,9 @@ impl Core {
                 d.backoff -= passed.min(d.backoff);
             }
             (d.base, d.expiry) = (NEVER, NEVER);
+        }
+        if !stays {
+            self.armed[to] = NEVER;
         }
     }
 
@@ -77,7 +85,7 @@ impl Core {
                 next = next.min(d.expiry);
             }
         }
-        if next < a.armed_at {
+        if next < self.armed[to] {
             self.set_timer(to, next);
         }
     }
@@ -94,7 +102,7 @@ impl Core {
                 next = next.min(d.expiry);
             }
         }
-        if next < a.armed_at {
+        if next < self.armed[to] {
             self.set_timer(to, next);
         }
     }
@@ -104,19 +112,60 @@ impl Core {
         if a.exchange.is_some() {
             return;
         }
-        if let Some(h) = a.timer {
+        if let Some(h) = a.timer.take() {
             self.queue.cancel(h);
         }
-        let h = self.at(at, Ev::Access(to as u32));
-        let a = &mut self.adapters[to];
-        (a.timer, a.armed_at) = (Some(h), at);
+        self.armed[to] = at;
+        if self.herds.is_gathering() {
+            self.herds.join(at, to as u32);
+        } else {
+            self.adapters[to].timer = Some(self.at(at, Ev::Access(to as u32)));
+        }
     }
 
-    /// The adapter's timer: sends if a countdown has ended.
-    pub(crate) fn access(&mut self, to: usize) {
+    /// The adapter's own timer.
+    pub(crate) fn alarm(&mut self, to: usize) {
+        self.adapters[to].timer = None;
+        if self.armed[to] == self.now {
+            self.access(to);
+        }
+    }
+
+    /// From here on timers are gathered, until [`Core::close_herd`].
+    pub(crate) fn open_herd(&mut self) {
+        self.herds.open();
+    }
+
+    /// The timers that were gathered become one event at the first of them.
+    pub(crate) fn close_herd(&mut self) {
+        match self.herds.close() {
+            Gathered::Nothing => {}
+            Gathered::One(at, to) => self.adapters[to as usize].timer = Some(self.at(at, Ev::Access(to))),
+            Gathered::Herd(at, id) => {
+                self.at(at, Ev::Herd(id));
+            }
+        }
+    }
+
+    /// The first timers of a herd: those that still hold go off, the others are forgotten.
+    pub(crate) fn herd(&mut self, id: u32) {
         let now = self.now;
+        let members = self.herds.take(id);
+        for &(at, to) in &members {
+            if at == now && self.armed[to as usize] == now {
+                self.access(to as usize);
+            }
+        }
+        if let Some(next) = self.herds.put_back(id, members, now, &self.armed) {
+            self.at(next, Ev::Herd(id));
+        }
+    }
+
+    /// A timer of the adapter: sends if a countdown has ended.
+    fn access(&mut self, to: usize) {
+        let now = self.now;
+        self.armed[to] = NEVER;
         let a = &mut self.adapters[to];
-        (a.timer, a.armed_at) = (None, NEVER);
         if a.exchange.is_some() {
             return;
         }
@@ -245,6 +294,7 @@ mod tests {
         let config = AdapterConfig::station(MacAddr::local(1), Phy::A, 5180, false);
         core.adapters.push(Adapter::new(&config, 0, 0, 0, 1));
         core.ears.push(Ear::default());
+        core.armed.push(NEVER);
         let d = &mut core.adapters[0].dcu[1];
         d.backoff = 5;
         d.frames.push_back(0);

@@ -8,6 +8,7 @@ pub mod access;
 mod attribute;
 mod config;
 pub mod exchange;
+pub(crate) mod herd;
 mod queues;
 pub mod receive;
 
@@ -87,6 +88,8 @@ pub(crate) struct Rx {
     pub signal: u32,
     /// Decided at its start: the checksum will be wrong.
     pub corrupt: bool,
+    /// Received power in whole dBm.
+    pub dbm: i8,
     pub power: u64,
     /// Sum of powers up to which it is certainly received; `power` itself if the noise alone may spoil it.
     pub harmless: u64,
@@ -148,8 +151,8 @@ pub(crate) struct Adapter {
     pub rules: AccessRules,
     /// Bit i: queue i counts down (with or without a frame).
     pub active: u8,
+    /// Its timer, if that is an event of its own.
     pub timer: Option<Handle>,
-    pub armed_at: u64,
     pub rx: Option<Rx>,
     pub exchange: Option<Exchange>,
     pub response: Option<Response>,
@@ -217,7 +220,6 @@ impl Adapter {
             rules: config.rules,
             active: 0,
             timer: None,
-            armed_at: NEVER,
             rx: None,
             exchange: None,
             response: None,

@@ -164,7 +164,7 @@ impl Core {
         if check {
             self.remember(to, s.frame);
         }
-        self.indicate(to, s, end, rx.start, crate::air::signal_dbm(rx.power));
+        self.indicate(to, s, end, rx.start, rx.dbm);
     }
 
     fn sequence_key(&self, frame: u32) -> Option<(u64, u8, u16)> {

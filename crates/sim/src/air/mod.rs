@@ -13,8 +13,6 @@ use crate::core::{Core, Ev, NONE, Signal, gate};
 use crate::trace::{OnAir, Transmission};
 use std::rc::Rc;
 
-pub(crate) use reception::signal_dbm;
-
 /// From the arrival of a preamble to its detection, ns: the upper bound of aCCATime for OFDM
 /// (IEEE 802.11-2016, Table 17-21). DSSS takes longer, which [`AccessRules::sense_ns`](crate::adapter::AccessRules)
 /// accounts for.
@@ -180,6 +178,7 @@ impl Core {
             .position(|x| *x == id)
             .expect("a signal that ends was on the air");
         self.on_air.swap_remove(at);
+        self.open_herd();
         for l in &s.links.near {
             let to = l.to as usize;
             let ear = &mut self.ears[to];
@@ -222,6 +221,7 @@ impl Core {
         if s.what != OnAir::Noise {
             self.own_end(&s);
         }
+        self.close_herd();
         if s.frame != NONE {
             self.drop_frame(s.frame);
         }

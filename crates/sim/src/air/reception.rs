@@ -7,7 +7,6 @@ use crate::medium::Capture;
 use crate::medium::error::NEGLIGIBLE_LOSS;
 use crate::medium::fate::Fate;
 use crate::medium::links::Near;
-use crate::medium::power;
 use crate::trace::{OnAir, ReceptionEnd};
 use frame::{Rate, airtime};
 
@@ -105,6 +104,7 @@ impl Core {
             start,
             end,
             corrupt,
+            dbm: l.dbm,
         });
         a.rx_start = start;
         let onset = start + u64::from(a.rules.sense_ns);
@@ -204,7 +204,7 @@ impl Core {
             .step(end, 2, to as u64, u64::from(s.tx) << 1 | u64::from(ok));
         if let Some(o) = &mut self.trace.observer {
             let (adapter, from, what) = (to as u32, s.tx, s.what);
-            let signal_dbm = signal_dbm(rx.power);
+            let signal_dbm = rx.dbm;
             o.reception(&ReceptionEnd {
                 at_ns: end,
                 adapter,
@@ -257,9 +257,4 @@ fn header_rate(rate: Rate) -> Rate {
         Rate::Dsss(..) => Rate::DSSS_1,
         _ => Rate::OFDM_6,
     }
-}
-
-/// A received power in whole dBm.
-pub(crate) fn signal_dbm(power: u64) -> i8 {
-    power::to_dbm(power).round().clamp(-128.0, 127.0) as i8
 }

@@ -1,7 +1,7 @@
 //! Who hears whom, and how strongly: lists of neighbours per transmitter, found by a spatial index.
 
 use super::loss::{LossModel, Position, audible, delay_ns};
-use super::power::Attowatt;
+use super::power::{self, Attowatt};
 use crate::rng::{Cause, Stream};
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -17,6 +17,8 @@ pub struct Near {
     pub delay_ns: u32,
     /// 1 + index of the link's loss state, 0 for none.
     pub loss: u32,
+    /// Received power in whole dBm.
+    pub dbm: i8,
 }
 
 /// A receiver to which the transmitter is only interference. Its propagation delay (below a microsecond) is left out.
@@ -194,6 +196,7 @@ impl Links {
                         to,
                         delay_ns: delay_ns(distance),
                         loss,
+                        dbm: power::to_dbm(power).round().clamp(-128.0, 127.0) as i8,
                     });
                 }
                 power => n.far.push(Far {
