@@ -1,0 +1,45 @@
+//! A scenario with nothing around it: no progress, no statistics, no report. What a program costs that links the
+//! simulator, as the programs in `peers/ns3` link ns-3; `cargo xtask compare ns3` puts the two side by side.
+//!
+//! ```sh
+//! cargo run --release -p sdmac-lab --example bare -- scenarios/ns3-grid.toml 1 nodes=400 duration=1s
+//! ```
+
+use lab::plan;
+use lab::scenario::Scenario;
+use std::path::Path;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    match answer() {
+        Ok(line) => {
+            println!("{line}");
+            ExitCode::SUCCESS
+        }
+        Err(sentence) => {
+            eprintln!("bare: {sentence}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn answer() -> Result<String, String> {
+    let mut args = std::env::args().skip(1);
+    let usage = "usage: bare SCENARIO.toml SEED [KEY=VALUE]...";
+    let path = args.next().ok_or(usage)?;
+    let seed: u64 = args.next().and_then(|s| s.parse().ok()).ok_or(usage)?;
+    let set: Vec<String> = args.collect();
+    let points = plan::grid(&set).map_err(|e| e.to_string())?;
+    let [changes] = &points[..] else {
+        return Err("each key takes one value here, not a list".into());
+    };
+    let scenario = Scenario::open(Path::new(&path), changes).map_err(|e| e.to_string())?;
+    let mut world = scenario.build(seed);
+    world.run_until(scenario.duration_ns());
+    Ok(format!(
+        r#"{{"simulated_s": {}, "frames_on_air": {}, "trace_hash": "{:016x}"}}"#,
+        scenario.duration_ns() as f64 / 1e9,
+        world.frames_on_air(),
+        world.trace_hash()
+    ))
+}
