@@ -97,7 +97,8 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
             report::results(&rows)
         );
         println!(
-            "Cost of one simulated second, ns-3 / sdmac: Simulator::Run alone of ns-3, the whole process of sdmac\n\n{}",
+            "Cost of one simulated second, ns-3 / sdmac. Of ns-3 the CPU time is that of Simulator::Run alone; of `sdmac run` that of \
+             the whole process; of `bare` that of the simulation alone. Memory is always that of the process.\n\n{}",
             report::costs(&outcomes)
         );
         println!(
@@ -158,6 +159,7 @@ fn run_case(
         ns3: Vec::new(),
         sdmac: Vec::new(),
         sdmac_instructions: None,
+        bare: Vec::new(),
     };
     let mut trouble = None;
     for run in 1..=runs {
@@ -171,16 +173,20 @@ fn run_case(
         }
         let ns3 = ns3?;
         tell(&format!(" {:.2} CPU s", ns3.cpu_s));
-        let sdmac = with_sdmac.then(|| folders.run_sdmac(&outcome.case, run));
+        let sdmac = with_sdmac.then(|| {
+            let both = folders.run_sdmac(&outcome.case, run);
+            both.and_then(|sdmac| Ok((sdmac, folders.run_bare(&outcome.case, run)?)))
+        });
         if interrupted() {
             break;
         }
         outcome.ns3.push(ns3);
         match sdmac {
             None => tell("\n"),
-            Some(Ok(sdmac)) => {
+            Some(Ok((sdmac, bare))) => {
                 tell(&format!(", sdmac {:.3} CPU s\n", sdmac.cpu_s));
                 outcome.sdmac.push(sdmac);
+                outcome.bare.push(bare);
             }
             Some(Err(error)) => {
                 tell(&format!(", sdmac failed: {error:#}\n"));

@@ -1,5 +1,5 @@
 //! A scenario with nothing around it: no progress, no statistics, no report. What a program costs that links the
-//! simulator, as the programs in `peers/ns3` link ns-3; `cargo xtask compare ns3` puts the two side by side.
+//! simulator alone, as the programs in `peers/ns3` link ns-3; `cargo xtask compare ns3` puts the two side by side.
 //!
 //! ```sh
 //! cargo run --release -p sdmac-lab --example bare -- scenarios/ns3-grid.toml 1 nodes=400 duration=1s
@@ -35,11 +35,19 @@ fn answer() -> Result<String, String> {
     };
     let scenario = Scenario::open(Path::new(&path), changes).map_err(|e| e.to_string())?;
     let mut world = scenario.build(seed);
+    let begun = cpu_s();
     world.run_until(scenario.duration_ns());
     Ok(format!(
-        r#"{{"simulated_s": {}, "frames_on_air": {}, "trace_hash": "{:016x}"}}"#,
+        r#"{{"simulated_s": {}, "cpu_s": {:.6}, "frames_on_air": {}, "trace_hash": "{:016x}"}}"#,
         scenario.duration_ns() as f64 / 1e9,
+        cpu_s() - begun,
         world.frames_on_air(),
         world.trace_hash()
     ))
+}
+
+/// CPU time of this process so far, seconds.
+fn cpu_s() -> f64 {
+    let t = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    t.tv_sec as f64 + t.tv_nsec as f64 / 1e9
 }

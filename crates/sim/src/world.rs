@@ -32,6 +32,18 @@ impl<P: Protocol> World<P> {
         }
     }
 
+    /// Makes room for this many more nodes with one adapter each, so that a large world takes no more memory than it
+    /// needs.
+    pub fn reserve(&mut self, nodes: usize) {
+        let core = &mut self.core;
+        core.adapters.reserve_exact(nodes);
+        core.ears.reserve_exact(nodes);
+        core.armed.reserve_exact(nodes);
+        core.antennas.reserve_exact(nodes);
+        core.nodes.reserve_exact(nodes);
+        self.protocols.reserve_exact(nodes);
+    }
+
     /// Adds a node and tells its number: 0, 1, 2...
     ///
     /// # Panics

@@ -13,6 +13,8 @@ pub(super) struct Outcome {
     pub sdmac: Vec<Run>,
     /// Instructions of one run of `sdmac`.
     pub sdmac_instructions: Option<f64>,
+    /// The simulator of `sdmac` with nothing around it, by run number.
+    pub bare: Vec<Run>,
 }
 
 /// One metric of one case against one reference.
@@ -130,6 +132,7 @@ mod tests {
             ns3: runs(ns3),
             sdmac: runs(sdmac),
             sdmac_instructions: None,
+            bare: Vec::new(),
         }
     }
 

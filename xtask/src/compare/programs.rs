@@ -50,15 +50,18 @@ impl Folders {
         self.root.join(scenario_file(scenario)).exists()
     }
 
-    /// Compiles `sdmac` in release.
+    /// Compiles `sdmac` in release, and the program with nothing but its simulator.
     pub(super) fn build_sdmac(&self) -> Result<()> {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        let status = Command::new(cargo)
-            .args(["build", "--quiet", "--release", "--package", "sdmac"])
-            .current_dir(&self.root)
-            .status()
-            .context("cannot run cargo")?;
-        ensure!(status.success(), "`cargo build --release --package sdmac` failed");
+        for what in ["--package sdmac", "--package sdmac-lab --example bare"] {
+            let status = Command::new(&cargo)
+                .args(["build", "--quiet", "--release"])
+                .args(what.split(' '))
+                .current_dir(&self.root)
+                .status()
+                .context("cannot run cargo")?;
+            ensure!(status.success(), "`cargo build --release {what}` failed");
+        }
         Ok(())
     }
 
@@ -104,6 +107,28 @@ impl Folders {
         })
     }
 
+    /// Runs the simulator alone.
+    pub(super) fn run_bare(&self, case: &Case, run: u32) -> Result<Run> {
+        let mut command = Command::new(self.target.join("release/examples/bare"));
+        command
+            .current_dir(&self.root)
+            .args([scenario_file(case.scenario.name), run.to_string()]);
+        for (name, value) in &case.parameters {
+            command.arg(format!("{name}={value}"));
+        }
+        command.arg(format!("duration={}", duration(case.seconds)));
+        let finished = measure::run(&mut command)?;
+        let answer = last_line(&finished.stdout).context("bare")?;
+        let number = |key: &str| answer[key].as_f64().with_context(|| format!("bare printed no {key}"));
+        Ok(Run {
+            simulated_s: number("simulated_s")?,
+            cpu_s: number("cpu_s")?,
+            instructions: None,
+            max_rss_kb: finished.max_rss_kb,
+            metrics: answer.clone(),
+        })
+    }
+
     /// Instructions of one run of `sdmac`, where the machine can count them.
     pub(super) fn sdmac_instructions(&self, case: &Case, run: u32) -> Option<f64> {
         measure::instructions(&self.sdmac(case, run))
@@ -129,7 +154,7 @@ impl Folders {
 pub(super) struct Run {
     /// Simulated time, seconds.
     pub simulated_s: f64,
-    /// CPU time, seconds: of the simulation alone for ns-3, of the whole process for `sdmac`.
+    /// CPU time, seconds: of the whole process for `sdmac run`, of the simulation alone for the others.
     pub cpu_s: f64,
     /// User-mode instructions, over the same part of the process.
     pub instructions: Option<f64>,

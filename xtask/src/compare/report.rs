@@ -113,42 +113,22 @@ impl Cost {
     }
 }
 
-/// The costs of one simulated second as a table.
+/// The costs of one simulated second as a table: for each case a line for `sdmac run` and one for the simulator alone.
 pub(super) fn costs(outcomes: &[Outcome]) -> String {
-    let lines = outcomes.iter().filter_map(|outcome| {
-        let ns3 = Cost::of(&outcome.ns3, None)?;
-        let sdmac = Cost::of(&outcome.sdmac, outcome.sdmac_instructions);
-        let both = |value: fn(&Cost) -> f64| {
-            let ours = sdmac
-                .as_ref()
-                .map_or_else(|| "-".into(), |sdmac| number(value(sdmac)));
-            format!("{} / {ours}", number(value(&ns3)))
+    let mut lines = Vec::new();
+    for outcome in outcomes {
+        let Some(ns3) = Cost::of(&outcome.ns3, None) else {
+            continue;
         };
-        let ratio = |value: fn(&Cost) -> Option<f64>| {
-            let ratio = sdmac
-                .as_ref()
-                .and_then(|sdmac| Some(value(&ns3)? / value(sdmac)?));
-            ratio.map_or_else(|| "-".to_owned(), |ratio| format!("{} x", number(ratio)))
-        };
-        let goal = match outcome.case.goal() {
-            None => String::new(),
-            Some((cpu, None)) => format!("CPU {cpu} x"),
-            Some((cpu, Some(memory))) => format!("CPU {cpu} x, memory {memory} x"),
-        };
-        Some(vec![
-            outcome.case.label(),
-            both(Cost::least),
-            both(Cost::median),
-            ratio(|cost| Some(cost.least())),
-            ratio(|cost| Some(cost.median())),
-            ratio(|cost| cost.instructions),
-            both(|cost| cost.max_rss_mb),
-            ratio(|cost| Some(cost.max_rss_mb)),
-            goal,
-        ])
-    });
+        let whole = Cost::of(&outcome.sdmac, outcome.sdmac_instructions);
+        lines.push(cost_line(outcome, "sdmac run", &ns3, whole.as_ref()));
+        if let Some(bare) = Cost::of(&outcome.bare, None) {
+            lines.push(cost_line(outcome, "bare", &ns3, Some(&bare)));
+        }
+    }
     let header = [
         "case",
+        "program",
         "CPU s, least",
         "CPU s, median",
         "CPU ratio, least",
@@ -158,7 +138,35 @@ pub(super) fn costs(outcomes: &[Outcome]) -> String {
         "memory ratio",
         "goal",
     ];
-    table(&header, lines)
+    table(&header, lines.into_iter())
+}
+
+fn cost_line(outcome: &Outcome, program: &str, ns3: &Cost, ours: Option<&Cost>) -> Vec<String> {
+    let both = |value: fn(&Cost) -> f64| {
+        let ours = ours.map_or_else(|| "-".into(), |ours| number(value(ours)));
+        format!("{} / {ours}", number(value(ns3)))
+    };
+    let ratio = |value: fn(&Cost) -> Option<f64>| {
+        let ratio = ours.and_then(|ours| Some(value(ns3)? / value(ours)?));
+        ratio.map_or_else(|| "-".to_owned(), |ratio| format!("{} x", number(ratio)))
+    };
+    let goal = match outcome.case.goal() {
+        None => String::new(),
+        Some((cpu, None)) => format!("CPU {cpu} x"),
+        Some((cpu, Some(memory))) => format!("CPU {cpu} x, memory {memory} x"),
+    };
+    vec![
+        outcome.case.label(),
+        program.to_owned(),
+        both(Cost::least),
+        both(Cost::median),
+        ratio(|cost| Some(cost.least())),
+        ratio(|cost| Some(cost.median())),
+        ratio(|cost| cost.instructions),
+        both(|cost| cost.max_rss_mb),
+        ratio(|cost| Some(cost.max_rss_mb)),
+        goal,
+    ]
 }
 
 /// Everything, for programs.
@@ -179,6 +187,7 @@ pub(super) fn json(outcomes: &[Outcome], rows: &[Row], trouble: &[String], memor
             "case": outcome.case.label(), "seconds": outcome.case.seconds, "runs": outcome.ns3.len(),
             "ns3": Cost::of(&outcome.ns3, None).map(|cost| cost.json()),
             "sdmac": Cost::of(&outcome.sdmac, outcome.sdmac_instructions).map(|cost| cost.json()),
+            "bare": Cost::of(&outcome.bare, None).map(|cost| cost.json()),
         })
     };
     json!({
@@ -244,6 +253,7 @@ mod tests {
             ns3: ns3.iter().map(|mbps| run(mbps, mbps - 3.0, 20_480)).collect(),
             sdmac: sdmac.iter().map(|mbps| run(mbps, 0.05, 2_048)).collect(),
             sdmac_instructions: None,
+            bare: sdmac.iter().map(|mbps| run(mbps, 0.04, 1_024)).collect(),
         }
     }
 
@@ -294,6 +304,7 @@ mod tests {
             cells(&table, 2),
             [
                 "saturation nodes=10",
+                "sdmac run",
                 "2 / 0.005",
                 "2.5 / 0.005",
                 "400 x",
@@ -303,6 +314,10 @@ mod tests {
                 "10 x",
                 "CPU 100 x"
             ]
+        );
+        assert_eq!(
+            cells(&table, 3)[1..5],
+            ["bare", "2 / 0.004", "2.5 / 0.004", "500 x"]
         );
     }
 

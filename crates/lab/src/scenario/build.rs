@@ -32,6 +32,7 @@ impl Scenario {
     /// The world of this scenario, before its first event.
     pub fn build(&self, seed: u64) -> World<Program> {
         let mut world = World::new(&medium(self), seed);
+        world.reserve(self.nodes() as usize + 2 * self.file.foreign.len());
         for (config, program) in all_nodes(self, seed) {
             world.add_node(config, program);
         }
