@@ -1,13 +1,10 @@
-//! MSDUs in data frames: addresses by role, LLC/SNAP, sequence numbers on the way out, duplicates on the way in.
+//! MSDUs in data frames: addresses by role, sequence numbers on the way out, duplicates on the way in.
 //!
-//! ```text
-//! | MAC header 24 or 26 | AA AA 03 00 00 00 | EtherType, 2, high octet first | payload |
-//! ```
-//!
-//! The eight octets after the MAC header are LLC and SNAP (IEEE 802.2; RFC 1042).
+//! A payload travels behind LLC and SNAP ([`Snap`]) in the body of a [`Data`] frame with three addresses.
 
-use frame::mac::{AckPolicy, Flags, FrameControl, FrameType, Header, Kind, QosControl, SequenceControl};
-use frame::{AccessCategory, MacAddr};
+use frame::llc::Snap;
+use frame::mac::{AckPolicy, Data, Flags, QosControl, SequenceControl};
+use frame::{AccessCategory, MacAddr, Wire};
 
 /// EtherType of MSDUs whose payload is nobody's business but the application's: Local Experimental 1
 /// (IEEE 802-2014, 9.2.4).
@@ -15,15 +12,13 @@ pub const ETHERTYPE_PAYLOAD: u16 = 0x88b5;
 /// EtherType of frames that protocols of this crate exchange with each other: Local Experimental 2
 /// (IEEE 802-2014, 9.2.4).
 pub const ETHERTYPE_PROTOCOL: u16 = 0x88b6;
-/// Octets of LLC and SNAP.
-pub const LLC_SNAP_OCTETS: usize = 8;
 /// Octets around a payload in a QoS data frame with three addresses: header, LLC/SNAP and FCS.
-pub const QOS_OVERHEAD_OCTETS: usize = 26 + LLC_SNAP_OCTETS + 4;
+pub const QOS_OVERHEAD_OCTETS: usize = 26 + Snap::HEADER_OCTETS + 4;
 /// Octets of the longest frame (without FCS) that protocols of this crate build: a QoS data frame with an MSDU
 /// of 2304 octets (IEEE 802.11-2016, 9.2.3).
 pub const MAX_DATA_OCTETS: usize = 26 + 2_304;
-
-const LLC_SNAP: [u8; 6] = [0xaa, 0xaa, 0x03, 0, 0, 0];
+/// Octets of the longest payload in such a frame.
+pub const MAX_PAYLOAD_OCTETS: usize = 2_304 - Snap::HEADER_OCTETS;
 
 /// What a node is in its BSS; decides the order of the addresses (IEEE 802.11-2016, Table 9-26).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -131,42 +126,35 @@ impl Framer {
         out: &'o mut [u8],
     ) -> Result<&'o mut [u8], TooLong> {
         let Identity { me, role } = self.identity;
-        let qos = self.qos && !to.is_group();
-        let header = if qos { 26 } else { 24 };
-        let parts = [&LLC_SNAP[..], &self.ethertype.to_be_bytes(), head, payload];
-        let octets = header + parts.iter().map(|p| p.len()).sum::<usize>();
+        let tid = (self.qos && !to.is_group()).then(|| category.tid());
+        let policy = if no_ack {
+            AckPolicy::NoAck
+        } else {
+            AckPolicy::Normal
+        };
+        let number = &mut self.next[usize::from(tid.unwrap_or(16))];
+        // the body is in pieces, so header, LLC/SNAP and pieces are written one after the other
+        let data = match role {
+            Role::Station { bssid } => Data::to_ap(bssid, me, to, &[]),
+            Role::AccessPoint => Data::from_ap(to, me, me, &[]),
+            Role::Direct { bssid } => Data::direct(to, me, bssid, &[]),
+        };
+        let data = Data {
+            sequence: SequenceControl::new(*number, 0),
+            qos: tid.map(|tid| QosControl::new(tid, policy)),
+            ..data
+        };
+        let snap = Snap::ethernet(self.ethertype, &[]);
+        let octets = data.length() + snap.length() + head.len() + payload.len();
         let out = out.get_mut(..octets).ok_or(TooLong)?;
-
-        let (kind, tid) = match qos {
-            true => (Kind::QOS_DATA, category.tid()),
-            false => (Kind::DATA, 16),
-        };
-        let (flags, addresses) = match role {
-            Role::Station { bssid } => (Flags::TO_DS, [bssid, me, to]),
-            Role::AccessPoint => (Flags::FROM_DS, [to, me, me]),
-            Role::Direct { bssid } => (Flags::NONE, [to, me, bssid]),
-        };
-        let number = &mut self.next[usize::from(tid)];
-        out[..2].copy_from_slice(&FrameControl::new(kind, flags).0);
-        out[2..4].fill(0);
-        for (place, address) in out[4..22].chunks_exact_mut(6).zip(addresses) {
-            place.copy_from_slice(&address.0);
-        }
-        out[22..24].copy_from_slice(&SequenceControl::new(*number, 0).0.to_le_bytes());
+        let (header, body) = out.split_at_mut(data.length());
+        let (llc, msdu) = body.split_at_mut(snap.length());
+        let (first, rest) = msdu.split_at_mut(head.len());
+        data.emit(header).expect("the fields agree and there is room");
+        snap.emit(llc).expect("there is room");
+        first.copy_from_slice(head);
+        rest.copy_from_slice(payload);
         *number = (*number + 1) & 0xfff;
-        if qos {
-            let policy = if no_ack {
-                AckPolicy::NoAck
-            } else {
-                AckPolicy::Normal
-            };
-            out[24..26].copy_from_slice(&QosControl::new(tid, policy).0.to_le_bytes());
-        }
-        let mut at = header;
-        for part in parts {
-            out[at..at + part.len()].copy_from_slice(part);
-            at += part.len();
-        }
         Ok(out)
     }
 }
@@ -194,34 +182,22 @@ impl<'a> Received<'a> {
     /// Reads a data frame (without FCS) with two or three addresses in use, LLC/SNAP and a payload. `None` for
     /// everything else: other kinds, fragments, A-MSDUs, four addresses, encrypted bodies, other LLC headers.
     pub fn parse(mpdu: &'a [u8]) -> Option<Received<'a>> {
-        let h = Header::parse(mpdu).ok()?;
-        if h.frame_type() != FrameType::Data || !matches!(h.kind(), Kind::DATA | Kind::QOS_DATA) {
-            return None;
-        }
-        let (transmitter, third, sequence) = (h.transmitter()?, h.address3()?, h.sequence()?);
+        let d = Data::parse(mpdu).ok()?;
         let unreadable = Flags::PROTECTED | Flags::MORE_FRAGMENTS;
-        let whole = h.flags().0 & unreadable.0 == 0 && sequence.fragment() == 0;
-        if !whole || h.qos().is_some_and(QosControl::is_amsdu) {
+        let whole = d.flags.0 & unreadable.0 == 0 && d.sequence.fragment() == 0;
+        if !whole || d.address4.is_some() || d.qos.is_some_and(QosControl::is_amsdu) {
             return None;
         }
-        let to_ds = h.flags().contains(Flags::TO_DS);
-        let (source, destination) = match (to_ds, h.flags().contains(Flags::FROM_DS)) {
-            (false, false) => (transmitter, h.receiver()),
-            (true, false) => (transmitter, third),
-            (false, true) => (third, h.receiver()),
-            (true, true) => return None,
-        };
-        let body = h.body().strip_prefix(&LLC_SNAP)?;
-        let (ethertype, payload) = body.split_first_chunk::<2>()?;
+        let snap = Snap::parse(d.body).ok().filter(|s| s.oui == [0; 3])?;
         Some(Received {
-            transmitter,
-            source,
-            destination,
-            tid: h.tid(),
-            ethertype: u16::from_be_bytes(*ethertype),
-            payload,
-            sequence,
-            retry: h.is_retry(),
+            transmitter: d.transmitter,
+            source: d.source(),
+            destination: d.destination(),
+            tid: d.qos.map(QosControl::tid),
+            ethertype: snap.protocol,
+            payload: snap.payload,
+            sequence: d.sequence,
+            retry: d.flags.contains(Flags::RETRY),
         })
     }
 
@@ -317,6 +293,7 @@ impl<const N: usize> Duplicates<N> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use frame::mac::Header;
     use frame::mac::header::set_retry;
     use proptest::prelude::*;
 

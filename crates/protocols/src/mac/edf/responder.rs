@@ -5,7 +5,7 @@
 //! answer with it was acknowledged, or a fresher one comes.
 
 use super::poll::{POLL_OCTETS, PollHeader};
-use crate::mac::data::{ETHERTYPE_PROTOCOL, Framer, Identity, MAX_DATA_OCTETS, Received};
+use crate::mac::data::{ETHERTYPE_PROTOCOL, Framer, Identity, MAX_DATA_OCTETS, MAX_PAYLOAD_OCTETS, Received};
 use crate::mac::overlay::{Access, AccessSetting};
 use crate::mac::tally::Tally;
 use frame::{AccessCategory, MacAddr};
@@ -110,7 +110,7 @@ impl<const L: usize> Responder<L> {
         self.counters.submitted += 1;
         let octets = msdu.payload.len();
         // what does not fit a frame would never go
-        let fits = octets <= MAX_DATA_OCTETS - 26 - 8 - POLL_OCTETS;
+        let fits = octets <= MAX_PAYLOAD_OCTETS - POLL_OCTETS;
         let Some(place) = self.payload.get_mut(..octets).filter(|_| fits) else {
             self.counters.too_long += 1;
             return;

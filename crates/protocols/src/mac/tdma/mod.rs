@@ -282,7 +282,7 @@ impl<P: Protocol, const N: usize, const L: usize, const S: usize> Tdma<P, N, L, 
             bssid: self.config.me,
             interval_tu,
             ssid: self.config.ssid.as_bytes(),
-            basic_500kbps: &[slot.rate.to_500kbps().unwrap_or(12)],
+            basic: BeaconFrame::basic_for(slot.rate),
             sequence: self.sequence,
         };
         self.sequence = (self.sequence + 1) & 0xfff;
