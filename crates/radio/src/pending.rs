@@ -93,15 +93,25 @@ impl<const N: usize, const L: usize> Default for Pending<N, L> {
 impl<const N: usize, const L: usize> Pending<N, L> {
     /// Takes a request in and tells its index; or refuses it (no room, too long) and owes that confirm.
     ///
-    /// # Panics
-    /// If more than [`MAX_ACTIONS`] refusals are owed: the overlay does not pay them.
-    pub fn hold(&mut self, now: Instant, token: Token, frame: &[u8], how: &TxHow) -> Option<usize> {
+    /// [`MAX_ACTIONS`] refusals can be owed, which is what a protocol can ask for in one event. One that keeps
+    /// asking for more than it gets confirms would need a table without end; its further requests go down to
+    /// `radio` with their own token and without their octets. Whatever is below refuses a frame that is no frame,
+    /// and that confirm goes up through the overlay like every other one that is not for it. So each token still
+    /// gets its one confirm, and nothing is sent.
+    pub fn hold(
+        &mut self,
+        now: Instant,
+        token: Token,
+        frame: &[u8],
+        how: &TxHow,
+        radio: &mut dyn Radio,
+    ) -> Option<usize> {
         if frame.len() > L || frame.len() > usize::from(u16::MAX) {
-            self.refuse(token, how, Refusal::BadFrame);
+            self.refuse(token, how, Refusal::BadFrame, radio);
             return None;
         }
         let Some(index) = self.slots.iter().position(Option::is_none) else {
-            self.refuse(token, how, Refusal::QueueFull);
+            self.refuse(token, how, Refusal::QueueFull, radio);
             return None;
         };
         let mut held = Held {
@@ -122,18 +132,12 @@ impl<const N: usize, const L: usize> Pending<N, L> {
         Some(index)
     }
 
-    /// Owes a refusal for a request that is not taken in.
-    ///
-    /// # Panics
-    /// As [`Pending::hold`].
-    pub fn refuse(&mut self, token: Token, how: &TxHow, why: Refusal) {
+    fn refuse(&mut self, token: Token, how: &TxHow, why: Refusal, radio: &mut dyn Radio) {
         let rate = how.series.as_slice()[0].rate;
-        let slot = self
-            .refused
-            .iter_mut()
-            .find(|s| s.is_none())
-            .expect("owed refusals are paid");
-        *slot = Some(Confirm::without_air(token, Outcome::Refused(why), rate));
+        match self.refused.iter_mut().find(|s| s.is_none()) {
+            Some(slot) => *slot = Some(Confirm::without_air(token, Outcome::Refused(why), rate)),
+            None => radio.request(token, &[], how),
+        }
     }
 
     /// The request at `index`, if there is one.
@@ -304,6 +308,7 @@ mod tests {
     struct Below {
         tokens: u64,
         sent: u32,
+        empty: u32,
         aborted: Option<Token>,
     }
 
@@ -313,8 +318,13 @@ mod tests {
             Token(1_000 + self.tokens)
         }
         fn request(&mut self, _: Token, frame: &[u8], _: &TxHow) {
-            assert_eq!(frame, b"abc");
-            self.sent += 1;
+            match frame {
+                [] => self.empty += 1,
+                frame => {
+                    assert_eq!(frame, b"abc");
+                    self.sent += 1;
+                }
+            }
         }
         fn set(&mut self, _: Token, _: AdapterId, _: Attribute) {}
         fn get(&self, _: AdapterId, _: AttributeName) -> Option<Attribute> {
@@ -339,7 +349,7 @@ mod tests {
     fn retry_then_success_is_one_confirm() {
         let mut p: Pending<4, 16> = Pending::default();
         let mut below = Below::default();
-        let i = p.hold(Instant::ZERO, Token(7), b"abc", &HOW).unwrap();
+        let i = p.hold(Instant::ZERO, Token(7), b"abc", &HOW, &mut below).unwrap();
         let first = p.launch(i, &HOW, &mut below);
         assert_eq!(p.landed(&answer(first, Outcome::NotAcked)), Some(i));
         p.wait_again(i);
@@ -356,9 +366,19 @@ mod tests {
     #[test]
     fn no_room_is_a_refusal() {
         let mut p: Pending<1, 4> = Pending::default();
-        assert!(p.hold(Instant::ZERO, Token(1), b"abc", &HOW).is_some());
-        assert!(p.hold(Instant::ZERO, Token(2), b"abc", &HOW).is_none());
-        assert!(p.hold(Instant::ZERO, Token(3), b"abcde", &HOW).is_none());
+        let mut below = Below::default();
+        assert!(
+            p.hold(Instant::ZERO, Token(1), b"abc", &HOW, &mut below)
+                .is_some()
+        );
+        assert!(
+            p.hold(Instant::ZERO, Token(2), b"abc", &HOW, &mut below)
+                .is_none()
+        );
+        assert!(
+            p.hold(Instant::ZERO, Token(3), b"abcde", &HOW, &mut below)
+                .is_none()
+        );
         let owed: [Option<(Token, Outcome)>; 3] =
             core::array::from_fn(|_| p.next_owed().map(|c| (c.token, c.outcome)));
         assert_eq!(owed[0], Some((Token(2), Outcome::Refused(Refusal::QueueFull))));
@@ -367,13 +387,26 @@ mod tests {
     }
 
     #[test]
+    fn refusals_without_end_go_down() {
+        let mut p: Pending<1, 4> = Pending::default();
+        let mut below = Below::default();
+        let more = MAX_ACTIONS as u64 + 3;
+        for token in 0..=more {
+            p.hold(Instant::ZERO, Token(token), b"abc", &HOW, &mut below);
+        }
+        let owed = core::iter::from_fn(|| p.next_owed()).map(|c| c.token.0);
+        assert!(owed.eq(1..=MAX_ACTIONS as u64));
+        assert_eq!((below.empty, below.sent, p.len()), (3, 0, 1));
+    }
+
+    #[test]
     fn expiry_and_abort() {
         let mut p: Pending<4, 8> = Pending::default();
         let mut below = Below::default();
         let t = Instant::from_us;
-        p.hold(t(0), Token(1), b"abc", &HOW.expires(t(10)));
-        p.hold(t(0), Token(2), b"abc", &HOW.expires(t(20)));
-        let third = p.hold(t(0), Token(3), b"abc", &HOW).unwrap();
+        p.hold(t(0), Token(1), b"abc", &HOW.expires(t(10)), &mut below);
+        p.hold(t(0), Token(2), b"abc", &HOW.expires(t(20)), &mut below);
+        let third = p.hold(t(0), Token(3), b"abc", &HOW, &mut below).unwrap();
         assert_eq!(p.next_expiry(), Some(t(10)));
         assert_eq!((p.expire(t(10)), p.expire(t(11))), (0, 1));
         let lower = p.launch(third, &HOW, &mut below);
@@ -396,9 +429,10 @@ mod tests {
     #[test]
     fn the_first_by_a_key() {
         let mut p: Pending<4, 8> = Pending::default();
+        let mut below = Below::default();
         let t = Instant::from_us;
         for (token, deadline) in [(1, 30), (2, 10), (3, 10)] {
-            p.hold(t(0), Token(token), b"abc", &HOW.expires(t(deadline)));
+            p.hold(t(0), Token(token), b"abc", &HOW.expires(t(deadline)), &mut below);
         }
         let i = p.first_by(|h| h.how.expires).unwrap();
         assert_eq!(p.get(i).unwrap().token, Token(2));

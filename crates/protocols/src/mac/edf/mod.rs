@@ -18,7 +18,7 @@ pub mod feasible;
 pub mod poll;
 pub mod responder;
 
-use super::overlay::{Above, Access, AccessSetting, DEFAULT_HELD, DEFAULT_HELD_OCTETS, MAX_PAID};
+use super::overlay::{Above, Access, AccessSetting, DEFAULT_HELD, DEFAULT_HELD_OCTETS};
 use cost::CostEstimate;
 use frame::mac::Header;
 use frame::mac::header::set_retry;
@@ -145,7 +145,7 @@ impl<P: Protocol, const N: usize, const L: usize> Edf<P, N, L> {
     }
 
     fn settle(&mut self, now: Instant, radio: &mut dyn Radio) {
-        for _ in 0..MAX_PAID {
+        loop {
             self.drop_late(now);
             if self.flying.is_none() {
                 self.launch_next(now, radio);
