@@ -22,9 +22,14 @@ pub struct ResponderConfig {
     pub how: TxHow,
     /// QoS data instead of plain data.
     pub qos: bool,
-    /// An answer that has not started by then after the poll's indication is not sent: the coordinator has gone on.
-    /// Should be a high quantile of the time from that indication to the first bit of the answer, which includes the
-    /// ACK of the poll and the interframe space: the node hears the poll before the coordinator has its confirm.
+    /// From the indication of a poll: an answer that has not started by then is not sent, because the coordinator
+    /// has gone on. Should be a high quantile of the time to the first bit of the answer. That is the way of the
+    /// request through the host, or the rest of the ACK of the poll and the interframe space after it where these
+    /// take longer (the node may hear the poll while its adapter still answers it); and besides, where others use
+    /// the channel too, the wait for their longest frame. [`CoordinatorConfig::answer`] covers the same time and
+    /// the way of the answer up.
+    ///
+    /// [`CoordinatorConfig::answer`]: super::coordinator::CoordinatorConfig::answer
     pub within: Duration,
     /// Channel access to be set at the start. Answers follow the ACK of the poll closely, so without a backoff of
     /// zero most of them are late: see [`Access::without_backoff`].
