@@ -19,8 +19,8 @@
 //! - Dependence in the far tail: a Gaussian copula has none, and the paths of Table V are independent here. In the
 //!   paper the 99.99th percentiles of the paths add up to that of the sum, so the rarest delays hit request and
 //!   confirm alike; here they do not, and the 99.99th percentile of the sum comes out 10 % low. Within the request
-//!   path it is the other way round up to the 99.9th percentile, which comes out 18 % high. The
-//!   book's page on the paper says why there is no shock common to both.
+//!   path it is the other way round up to the 99.9th percentile, which comes out 18 % high. Why there is no shock
+//!   common to both stands in the book's page on the paper.
 
 mod build;
 mod component;
