@@ -105,8 +105,10 @@ mod tests {
     fn every_kind_is_covered() {
         let mut octets = [0; 60];
         octets[4..24].copy_from_slice(&[7; 20]);
+        // under miri every kind with a few of the flags
+        let step = if cfg!(miri) { 51 } else { 1 };
         for first in 0..=255u8 {
-            for flags in 0..=255u8 {
+            for flags in (0..=255u8).step_by(step) {
                 octets[0] = first;
                 octets[1] = flags;
                 for n in [10, 16, 24, 28, 60] {

@@ -85,7 +85,7 @@ impl Outcome {
 /// Why a request was refused.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum Refusal {
-    /// Not a frame that can be sent: too short, too long, or malformed.
+    /// Not a frame that can be sent: too short, too long, or malformed. An empty frame is always refused.
     BadFrame,
     /// The queue is full.
     QueueFull,

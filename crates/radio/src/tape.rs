@@ -527,7 +527,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(512))]
+        #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 8 } else { 512 }))]
         #[test]
         fn a_damaged_tape_never_panics(at in 0usize..4_000, bit in 0u8..8) {
             let mut tape = record();

@@ -9,13 +9,15 @@ use radio::{RtsPolicy, TxHow};
 use sim::adapter::{AccessRules, AdapterConfig};
 use sim::clock::Clock;
 use sim::fault::HostFaults;
+use sim::host::{HostModel, Profile};
 use sim::medium::{ErrorModel, MediumConfig, Position};
 use sim::traffic::{Pattern, Traffic};
 use sim::{LinkLoss, NodeConfig, NoiseConfig, Process, World};
+use std::rc::Rc;
 
 const SATURATION: u64 = 0x2e88_c7c7_5ecb_bc3f;
 const GRID: u64 = 0x3a1b_3522_e824_a4f8;
-const EVERYTHING: u64 = 0xb054_6453_df8e_854f;
+const EVERYTHING: u64 = 0xfc68_631b_d744_1bf4;
 
 fn run_saturation() -> u64 {
     let mut w = saturation(10, 1, AccessRules::standard(&frame::Phy::A), 50, -62.0);
@@ -29,9 +31,13 @@ fn run_grid() -> u64 {
     w.trace_hash()
 }
 
-/// Faults, noise, RTS, lossy links, drifting clocks, EDCA and two channels at once.
+/// Faults, noise, RTS, lossy links, drifting clocks, EDCA, two channels and real hosts at once.
 fn run_everything() -> u64 {
     let mut w = World::new(&MediumConfig::default(), 42);
+    let hosts = ["table4-baseline-io", "table5"].map(|name| {
+        let profile = Profile::built_in(name).expect("a built-in profile");
+        Rc::new(HostModel::new(&profile).expect("it is calibrated"))
+    });
     for i in 0..12 {
         let mhz = if i % 3 == 0 { 5200 } else { 5180 };
         let mut adapter = AdapterConfig::station(MacAddr::local(i), frame::Phy::A, mhz, true);
@@ -47,6 +53,7 @@ fn run_everything() -> u64 {
         };
         let at = Position::new(f64::from(i % 4) * 9.0, f64::from(i / 4) * 11.0);
         let config = NodeConfig {
+            host: Some(Rc::clone(&hosts[i as usize % 2])),
             faults,
             clock,
             ..NodeConfig::ideal(at, adapter)

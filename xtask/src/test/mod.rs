@@ -68,10 +68,10 @@ const STEPS: &[Step] = &[
     Step::new("test", "all tests and doc tests, debug", steps::test).needs("build"),
     Step::new("doc", "the API documentation builds without a warning", steps::doc).needs("build"),
     Step::new("thumb", "the no_std crates build for a Cortex-M3", steps::thumb).needs("build"),
-    Step::new("golden", "golden trace hashes, release", steps::golden).needs("build"),
+    Step::new("golden", "golden trace hashes, debug and release", steps::golden).needs("build"),
     Step::new("readme", "the commands of README.md run", steps::readme).needs("build"),
     Step::new("deny", "licences, sources and bans of the dependencies", steps::deny),
-    Step::new("miri", "tests of `frame` under miri", steps::miri).needs("build"),
+    Step::new("miri", "tests of `frame` and `radio` under miri", steps::miri).needs("build"),
     Step::new("fuzz", "each fuzz target for a few seconds", steps::fuzz).needs("build"),
     Step::new("book", "the book builds, where `mdbook` is installed", steps::book),
 ];

@@ -460,7 +460,9 @@ mod tests {
 
     #[test]
     fn association_identifiers() {
-        for n in 0..=u16::MAX {
+        // under miri few of them, but both sides of each limit
+        let step = if cfg!(miri) { 669 } else { 1 };
+        for n in (0..=u16::MAX).step_by(step).chain([1, 2007, 2008, u16::MAX]) {
             assert_eq!(Aid::new(n).is_some(), (1..=2007).contains(&n));
             assert_eq!(Aid::new(n).and_then(Aid::number), Aid::new(n).map(|_| n));
             assert!(

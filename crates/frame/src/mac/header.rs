@@ -395,8 +395,10 @@ mod tests {
 
     #[test]
     fn lengths_and_versions() {
+        // under miri every kind with a few of the flags
+        let step = if cfg!(miri) { 51 } else { 1 };
         for first in (0..=255u8).filter(|o| o & 3 == 0) {
-            for flags in 0..=255u8 {
+            for flags in (0..=255u8).step_by(step) {
                 let (m, _) = mpdu(40, first, flags);
                 let octets = Header::parse(&m).unwrap().octets();
                 assert_eq!(

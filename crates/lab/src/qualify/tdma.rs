@@ -74,7 +74,7 @@ impl Bench {
             bssid: Question::address(0),
             interval_tu: 100,
             ssid: b"sdmac",
-            basic_500kbps: &[12],
+            basic: frame::RateSet::OFDM_6_ONLY,
             sequence: 0,
         };
         BeaconSlot {

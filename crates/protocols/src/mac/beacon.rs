@@ -5,17 +5,22 @@
 //! ones stay on their grid.
 
 use super::tally::Tally;
-use frame::mac::{Flags, FrameControl, Kind, SequenceControl};
-use frame::{MacAddr, Rate};
+use frame::element::{ElementsBuilder, RateOctets, Ssid};
+use frame::mac::SequenceControl;
+use frame::mgmt::{Beacon, Capability, MgmtHeader};
+use frame::{MacAddr, Rate, RateSet, Wire};
 use radio::{Duration, Event, Instant, Protocol, Queue, Radio, Token, TxHow};
 
 /// Octets of the longest network name (IEEE 802.11-2016, 9.4.2.2).
 pub const MAX_SSID_OCTETS: usize = 32;
 
-/// Octets of the longest beacon frame that [`BeaconFrame`] writes, without FCS.
-pub const MAX_BEACON_OCTETS: usize = 24 + 12 + 2 + MAX_SSID_OCTETS + 2 + 8;
+/// Octets of the elements: network name and up to eight rates.
+const MAX_ELEMENTS_OCTETS: usize = 2 + MAX_SSID_OCTETS + 2 + 8;
 
-/// What a beacon says.
+/// Octets of the longest beacon frame that [`BeaconFrame`] writes, without FCS.
+pub const MAX_BEACON_OCTETS: usize = 24 + 12 + MAX_ELEMENTS_OCTETS;
+
+/// What the beacons of this crate say; they are [`Beacon`] frames with a network name and rates.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BeaconFrame<'a> {
     /// Sender and BSSID.
@@ -24,34 +29,44 @@ pub struct BeaconFrame<'a> {
     pub interval_tu: u16,
     /// Network name; what is beyond 32 octets is cut off.
     pub ssid: &'a [u8],
-    /// Basic rates in units of 500 kb/s (the basic-rate bit is added); what is beyond eight is cut off.
-    pub basic_500kbps: &'a [u8],
-    /// Sequence number.
+    /// Basic rates; what is beyond eight is left out.
+    pub basic: RateSet,
+    /// Sequence number, 0 to 4095.
     pub sequence: u16,
 }
 
 impl BeaconFrame<'_> {
-    /// Writes the frame with an empty timestamp (IEEE 802.11-2016, 9.3.3.3) and returns its octets.
-    pub fn emit<'o>(&self, out: &'o mut [u8; MAX_BEACON_OCTETS]) -> &'o [u8] {
-        let ssid = &self.ssid[..self.ssid.len().min(MAX_SSID_OCTETS)];
-        let rates = &self.basic_500kbps[..self.basic_500kbps.len().min(8)];
-        out.fill(0);
-        out[..2].copy_from_slice(&FrameControl::new(Kind::BEACON, Flags::NONE).0);
-        out[4..10].copy_from_slice(&MacAddr::BROADCAST.0);
-        out[10..16].copy_from_slice(&self.bssid.0);
-        out[16..22].copy_from_slice(&self.bssid.0);
-        out[22..24].copy_from_slice(&SequenceControl::new(self.sequence, 0).0.to_le_bytes());
-        // 24..32: timestamp
-        out[32..34].copy_from_slice(&self.interval_tu.to_le_bytes());
-        out[34] = 1; // capability: ESS
-        out[36..38].copy_from_slice(&[0, ssid.len() as u8]);
-        let at = 38 + ssid.len();
-        out[38..at].copy_from_slice(ssid);
-        out[at..at + 2].copy_from_slice(&[1, rates.len() as u8]);
-        for (place, rate) in out[at + 2..].iter_mut().zip(rates) {
-            *place = rate | 0x80;
+    /// Basic rates of a network whose beacons go at `rate`: that one, or 6 Mb/s if it is an HT rate.
+    pub const fn basic_for(rate: Rate) -> RateSet {
+        let basic = RateSet::EMPTY.with(rate);
+        if basic.is_empty() {
+            RateSet::OFDM_6_ONLY
+        } else {
+            basic
         }
-        &out[..at + 2 + rates.len()]
+    }
+
+    /// Writes the frame with an empty timestamp and returns its octets.
+    pub fn emit<'o>(&self, out: &'o mut [u8; MAX_BEACON_OCTETS]) -> &'o [u8] {
+        let mut octets = [0; MAX_ELEMENTS_OCTETS];
+        let mut elements = ElementsBuilder::new(&mut octets);
+        let ssid = &self.ssid[..self.ssid.len().min(MAX_SSID_OCTETS)];
+        elements.push(Ssid(ssid)).expect("cut to what fits");
+        let rates = RateOctets::new(RateSet::EMPTY, self.basic);
+        if !self.basic.is_empty() {
+            elements.push(rates.supported()).expect("one to eight rates");
+        }
+        let mut header = MgmtHeader::new(MacAddr::BROADCAST, self.bssid, self.bssid);
+        header.sequence = SequenceControl::new(self.sequence, 0);
+        let beacon = Beacon {
+            header,
+            timestamp_us: 0,
+            interval_tu: self.interval_tu,
+            capability: Capability::ESS,
+            elements: elements.finish(),
+        };
+        let n = beacon.emit(out).expect("the buffer is for the longest");
+        &out[..n]
     }
 }
 
@@ -143,7 +158,7 @@ impl<P: Protocol> Beaconer<P> {
             bssid: self.config.bssid,
             interval_tu: interval_tu.clamp(1, u64::from(u16::MAX)) as u16,
             ssid: self.config.ssid.as_bytes(),
-            basic_500kbps: &[rate.to_500kbps().unwrap_or(12)],
+            basic: BeaconFrame::basic_for(rate),
             sequence: self.sequence,
         };
         self.sequence = (self.sequence + 1) & 0xfff;
@@ -180,5 +195,48 @@ impl<P: Protocol> Protocol for Beaconer<P> {
 
     fn deadline(&self) -> Option<Instant> {
         [self.next, self.inner.deadline()].into_iter().flatten().min()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn frame(ssid: &[u8], basic: RateSet) -> BeaconFrame<'_> {
+        BeaconFrame {
+            bssid: MacAddr::local(1),
+            interval_tu: 100,
+            ssid,
+            basic,
+            sequence: 0x123,
+        }
+    }
+
+    #[test]
+    fn octets_of_the_standard() {
+        let mut out = [0xff; MAX_BEACON_OCTETS];
+        #[rustfmt::skip]
+        assert_eq!(frame(b"net", RateSet::OFDM_MANDATORY).emit(&mut out), [
+            0x80, 0, 0, 0, 255, 255, 255, 255, 255, 255, 2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 1, 0x30, 0x12,
+            0, 0, 0, 0, 0, 0, 0, 0, 100, 0, 1, 0, 0, 3, b'n', b'e', b't', 1, 3, 0x8c, 0x98, 0xb0,
+        ]);
+    }
+
+    #[test]
+    fn what_is_too_much_is_left_out() {
+        let mut out = [0; MAX_BEACON_OCTETS];
+        let all = (0..=255)
+            .filter_map(Rate::from_500kbps)
+            .fold(RateSet::EMPTY, RateSet::with);
+        let mpdu = frame(&[b'n'; 40], all).emit(&mut out);
+        assert_eq!(mpdu.len(), MAX_BEACON_OCTETS);
+        let elements = Beacon::parse(mpdu).unwrap().elements;
+        assert_eq!(elements.get(), Some(Ssid(&[b'n'; 32])));
+        assert_eq!(elements.octets()[34..36], [1, 8]);
+        // the standard allows no empty element of rates
+        let mpdu = frame(b"", RateSet::EMPTY).emit(&mut out);
+        assert_eq!(Beacon::parse(mpdu).unwrap().elements.octets(), [0, 0]);
+        let ht = Rate::ht(7, frame::Width::Mhz20, frame::GuardInterval::Long).unwrap();
+        assert_eq!(BeaconFrame::basic_for(ht), RateSet::OFDM_6_ONLY);
     }
 }

@@ -1,13 +1,10 @@
-//! MSDUs in data frames: addresses by role, LLC/SNAP, sequence numbers on the way out, duplicates on the way in.
+//! MSDUs in data frames: addresses by role, sequence numbers on the way out, duplicates on the way in.
 //!
-//! ```text
-//! | MAC header 24 or 26 | AA AA 03 00 00 00 | EtherType, 2, high octet first | payload |
-//! ```
-//!
-//! The eight octets after the MAC header are LLC and SNAP (IEEE 802.2; RFC 1042).
+//! A payload travels behind LLC and SNAP ([`Snap`]) in the body of a [`Data`] frame with three addresses.
 
-use frame::mac::{AckPolicy, Flags, FrameControl, FrameType, Header, Kind, QosControl, SequenceControl};
-use frame::{AccessCategory, MacAddr};
+use frame::llc::Snap;
+use frame::mac::{AckPolicy, Data, Flags, QosControl, SequenceControl};
+use frame::{AccessCategory, MacAddr, Wire};
 
 /// EtherType of MSDUs whose payload is nobody's business but the application's: Local Experimental 1
 /// (IEEE 802-2014, 9.2.4).
@@ -15,15 +12,13 @@ pub const ETHERTYPE_PAYLOAD: u16 = 0x88b5;
 /// EtherType of frames that protocols of this crate exchange with each other: Local Experimental 2
 /// (IEEE 802-2014, 9.2.4).
 pub const ETHERTYPE_PROTOCOL: u16 = 0x88b6;
-/// Octets of LLC and SNAP.
-pub const LLC_SNAP_OCTETS: usize = 8;
 /// Octets around a payload in a QoS data frame with three addresses: header, LLC/SNAP and FCS.
-pub const QOS_OVERHEAD_OCTETS: usize = 26 + LLC_SNAP_OCTETS + 4;
+pub const QOS_OVERHEAD_OCTETS: usize = 26 + Snap::HEADER_OCTETS + 4;
 /// Octets of the longest frame (without FCS) that protocols of this crate build: a QoS data frame with an MSDU
 /// of 2304 octets (IEEE 802.11-2016, 9.2.3).
 pub const MAX_DATA_OCTETS: usize = 26 + 2_304;
-
-const LLC_SNAP: [u8; 6] = [0xaa, 0xaa, 0x03, 0, 0, 0];
+/// Octets of the longest payload in such a frame.
+pub const MAX_PAYLOAD_OCTETS: usize = 2_304 - Snap::HEADER_OCTETS;
 
 /// What a node is in its BSS; decides the order of the addresses (IEEE 802.11-2016, Table 9-26).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -131,42 +126,35 @@ impl Framer {
         out: &'o mut [u8],
     ) -> Result<&'o mut [u8], TooLong> {
         let Identity { me, role } = self.identity;
-        let qos = self.qos && !to.is_group();
-        let header = if qos { 26 } else { 24 };
-        let parts = [&LLC_SNAP[..], &self.ethertype.to_be_bytes(), head, payload];
-        let octets = header + parts.iter().map(|p| p.len()).sum::<usize>();
+        let tid = (self.qos && !to.is_group()).then(|| category.tid());
+        let policy = if no_ack {
+            AckPolicy::NoAck
+        } else {
+            AckPolicy::Normal
+        };
+        let number = &mut self.next[usize::from(tid.unwrap_or(16))];
+        // the body is in pieces, so header, LLC/SNAP and pieces are written one after the other
+        let data = match role {
+            Role::Station { bssid } => Data::to_ap(bssid, me, to, &[]),
+            Role::AccessPoint => Data::from_ap(to, me, me, &[]),
+            Role::Direct { bssid } => Data::direct(to, me, bssid, &[]),
+        };
+        let data = Data {
+            sequence: SequenceControl::new(*number, 0),
+            qos: tid.map(|tid| QosControl::new(tid, policy)),
+            ..data
+        };
+        let snap = Snap::ethernet(self.ethertype, &[]);
+        let octets = data.length() + snap.length() + head.len() + payload.len();
         let out = out.get_mut(..octets).ok_or(TooLong)?;
-
-        let (kind, tid) = match qos {
-            true => (Kind::QOS_DATA, category.tid()),
-            false => (Kind::DATA, 16),
-        };
-        let (flags, addresses) = match role {
-            Role::Station { bssid } => (Flags::TO_DS, [bssid, me, to]),
-            Role::AccessPoint => (Flags::FROM_DS, [to, me, me]),
-            Role::Direct { bssid } => (Flags::NONE, [to, me, bssid]),
-        };
-        let number = &mut self.next[usize::from(tid)];
-        out[..2].copy_from_slice(&FrameControl::new(kind, flags).0);
-        out[2..4].fill(0);
-        for (place, address) in out[4..22].chunks_exact_mut(6).zip(addresses) {
-            place.copy_from_slice(&address.0);
-        }
-        out[22..24].copy_from_slice(&SequenceControl::new(*number, 0).0.to_le_bytes());
+        let (header, body) = out.split_at_mut(data.length());
+        let (llc, msdu) = body.split_at_mut(snap.length());
+        let (first, rest) = msdu.split_at_mut(head.len());
+        data.emit(header).expect("the fields agree and there is room");
+        snap.emit(llc).expect("there is room");
+        first.copy_from_slice(head);
+        rest.copy_from_slice(payload);
         *number = (*number + 1) & 0xfff;
-        if qos {
-            let policy = if no_ack {
-                AckPolicy::NoAck
-            } else {
-                AckPolicy::Normal
-            };
-            out[24..26].copy_from_slice(&QosControl::new(tid, policy).0.to_le_bytes());
-        }
-        let mut at = header;
-        for part in parts {
-            out[at..at + part.len()].copy_from_slice(part);
-            at += part.len();
-        }
         Ok(out)
     }
 }
@@ -194,34 +182,22 @@ impl<'a> Received<'a> {
     /// Reads a data frame (without FCS) with two or three addresses in use, LLC/SNAP and a payload. `None` for
     /// everything else: other kinds, fragments, A-MSDUs, four addresses, encrypted bodies, other LLC headers.
     pub fn parse(mpdu: &'a [u8]) -> Option<Received<'a>> {
-        let h = Header::parse(mpdu).ok()?;
-        if h.frame_type() != FrameType::Data || !matches!(h.kind(), Kind::DATA | Kind::QOS_DATA) {
-            return None;
-        }
-        let (transmitter, third, sequence) = (h.transmitter()?, h.address3()?, h.sequence()?);
+        let d = Data::parse(mpdu).ok()?;
         let unreadable = Flags::PROTECTED | Flags::MORE_FRAGMENTS;
-        let whole = h.flags().0 & unreadable.0 == 0 && sequence.fragment() == 0;
-        if !whole || h.qos().is_some_and(QosControl::is_amsdu) {
+        let whole = d.flags.0 & unreadable.0 == 0 && d.sequence.fragment() == 0;
+        if !whole || d.address4.is_some() || d.qos.is_some_and(QosControl::is_amsdu) {
             return None;
         }
-        let to_ds = h.flags().contains(Flags::TO_DS);
-        let (source, destination) = match (to_ds, h.flags().contains(Flags::FROM_DS)) {
-            (false, false) => (transmitter, h.receiver()),
-            (true, false) => (transmitter, third),
-            (false, true) => (third, h.receiver()),
-            (true, true) => return None,
-        };
-        let body = h.body().strip_prefix(&LLC_SNAP)?;
-        let (ethertype, payload) = body.split_first_chunk::<2>()?;
+        let snap = Snap::parse(d.body).ok().filter(|s| s.oui == [0; 3])?;
         Some(Received {
-            transmitter,
-            source,
-            destination,
-            tid: h.tid(),
-            ethertype: u16::from_be_bytes(*ethertype),
-            payload,
-            sequence,
-            retry: h.is_retry(),
+            transmitter: d.transmitter,
+            source: d.source(),
+            destination: d.destination(),
+            tid: d.qos.map(QosControl::tid),
+            ethertype: snap.protocol,
+            payload: snap.payload,
+            sequence: d.sequence,
+            retry: d.flags.contains(Flags::RETRY),
         })
     }
 
@@ -315,189 +291,4 @@ impl<const N: usize> Duplicates<N> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use frame::mac::header::set_retry;
-    use proptest::prelude::*;
-
-    const AP: MacAddr = MacAddr::local(1);
-    const STA: MacAddr = MacAddr::local(2);
-    const OTHER: MacAddr = MacAddr::local(3);
-    const VO: AccessCategory = AccessCategory::Voice;
-
-    fn build<'o>(f: &mut Framer, to: MacAddr, out: &'o mut [u8]) -> &'o mut [u8] {
-        f.frame(to, VO, false, b"he", b"llo", out).unwrap()
-    }
-
-    #[test]
-    fn octets_of_a_qos_frame() {
-        let mut out = [0xff; 64];
-        let mut f = Framer::new(Identity::station(STA, AP), true, ETHERTYPE_PAYLOAD);
-        build(&mut f, OTHER, &mut out);
-        let mpdu = build(&mut f, OTHER, &mut out);
-        #[rustfmt::skip]
-        assert_eq!(mpdu, [
-            0x88, 0x01, 0, 0, 2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 3, 0x10, 0, 6, 0,
-            0xaa, 0xaa, 3, 0, 0, 0, 0x88, 0xb5, b'h', b'e', b'l', b'l', b'o',
-        ]);
-        assert_eq!(mpdu.len() + 4, 5 + QOS_OVERHEAD_OCTETS);
-    }
-
-    /// 50 octets of payload make an MPDU of 86 (plain) or 88 octets (QoS): 36 us at 54 Mb/s, as SDMAC
-    /// (Cena et al. 2018) has it in Table III.
-    #[test]
-    fn airtime_of_the_measurement_frame() {
-        for (qos, octets) in [(false, 86), (true, 88)] {
-            let mut out = [0; 128];
-            let mut f = Framer::new(Identity::station(STA, AP), qos, ETHERTYPE_PAYLOAD);
-            let mpdu = f.frame(AP, VO, false, &[], &[0; 50], &mut out).unwrap();
-            let length = mpdu.len() as u32 + 4;
-            assert_eq!(length, octets);
-            assert_eq!(
-                frame::ppdu_us(frame::Rate::OFDM_54, length, frame::Band::Ghz5),
-                36
-            );
-        }
-    }
-
-    #[test]
-    fn addresses_by_role() {
-        let direct = Identity {
-            me: STA,
-            role: Role::Direct { bssid: AP },
-        };
-        let mut out = [0; 64];
-        for (identity, to, receiver) in [
-            (Identity::station(STA, AP), OTHER, AP),
-            (Identity::access_point(AP), OTHER, OTHER),
-            (direct, OTHER, OTHER),
-            (direct, MacAddr::BROADCAST, MacAddr::BROADCAST),
-        ] {
-            let mut f = Framer::new(identity, true, ETHERTYPE_PAYLOAD);
-            let mpdu = build(&mut f, to, &mut out);
-            assert_eq!(Header::parse(mpdu).unwrap().receiver(), receiver);
-            assert_eq!(identity.receiver(to), receiver);
-            let r = Received::parse(mpdu).unwrap();
-            assert_eq!(
-                (r.source, r.destination, r.payload),
-                (identity.me, to, &b"hello"[..])
-            );
-            assert_eq!(r.tid.is_some(), !to.is_group());
-            assert!(r.is_for(OTHER) && !r.is_for(identity.me));
-            assert_eq!(r.is_for(MacAddr::local(9)), to.is_group());
-        }
-    }
-
-    #[test]
-    fn numbers_run_per_traffic_identifier_and_wrap() {
-        let mut f = Framer::new(Identity::station(STA, AP), true, ETHERTYPE_PAYLOAD);
-        let mut out = [0; 64];
-        let mut number = |f: &mut Framer, to, category| {
-            let mpdu = f.frame(to, category, false, &[], b"x", &mut out).unwrap();
-            Header::parse(mpdu).unwrap().sequence().unwrap().number()
-        };
-        for i in 0..4_096 {
-            assert_eq!(number(&mut f, AP, VO), i);
-        }
-        assert_eq!(number(&mut f, AP, VO), 0);
-        assert_eq!(number(&mut f, AP, AccessCategory::Video), 0);
-        assert_eq!(number(&mut f, MacAddr::BROADCAST, VO), 0);
-    }
-
-    #[test]
-    fn what_is_too_long_uses_no_number() {
-        let mut f = Framer::new(Identity::station(STA, AP), true, ETHERTYPE_PAYLOAD);
-        let mut out = [0; 40];
-        assert_eq!(
-            f.frame(AP, VO, false, &[], &[0; 7], &mut out).unwrap_err(),
-            TooLong
-        );
-        let mpdu = f.frame(AP, VO, false, &[], &[0; 6], &mut out).unwrap();
-        assert_eq!(Header::parse(mpdu).unwrap().sequence(), Some(SequenceControl(0)));
-    }
-
-    #[test]
-    fn duplicates_have_the_retry_bit_and_the_same_number() {
-        let mut f = Framer::new(Identity::station(STA, AP), true, ETHERTYPE_PAYLOAD);
-        let (mut first, mut second) = ([0; 64], [0; 64]);
-        let first = build(&mut f, AP, &mut first);
-        let second = build(&mut f, AP, &mut second);
-        let mut seen: Duplicates<2> = Duplicates::default();
-        let mut check = |mpdu: &[u8]| seen.is_duplicate(&Received::parse(mpdu).unwrap());
-        assert!(
-            !check(first) && !check(first),
-            "the same number without the retry bit is new"
-        );
-        set_retry(first, true).unwrap();
-        assert!(check(first) && check(first));
-        set_retry(second, true).unwrap();
-        assert!(!check(second), "the first one that is heard of it");
-        assert!(check(second));
-        assert!(check(first), "a retry that another frame went before");
-    }
-
-    #[test]
-    fn the_window_moves_on_and_wraps() {
-        let mut w = Window {
-            from: (AP, None),
-            newest: 4_090,
-            heard: 1,
-            used: 0,
-        };
-        for n in (4_091..4_096).chain(0..10) {
-            assert!(!w.mark(n));
-        }
-        assert!(w.mark(4_090) && w.mark(9) && !w.mark(4_089) && w.mark(4_089));
-        assert!(!w.mark(80), "a gap");
-        assert!(!w.mark(60) && !w.mark(17) && w.mark(80));
-        assert!(!w.mark(9), "out of the window: the sender has started again");
-        assert!(!w.mark(10) && w.mark(9) && !w.mark(80));
-    }
-
-    #[test]
-    fn the_memory_for_duplicates_forgets_who_was_silent_longest() {
-        let mut out = [0; 64];
-        let mut seen: Duplicates<2> = Duplicates::default();
-        let mut hear = |node: u32| {
-            let mut f = Framer::new(
-                Identity::station(MacAddr::local(node), AP),
-                true,
-                ETHERTYPE_PAYLOAD,
-            );
-            let mpdu = build(&mut f, AP, &mut out);
-            set_retry(mpdu, true).unwrap();
-            seen.is_duplicate(&Received::parse(mpdu).unwrap())
-        };
-        assert_eq!(
-            [10, 11, 10, 12, 10, 11].map(&mut hear),
-            [false, false, true, false, true, false]
-        );
-    }
-
-    proptest! {
-        #![proptest_config(ProptestConfig::with_cases(2_000))]
-        #[test]
-        fn any_octets(mpdu in proptest::collection::vec(any::<u8>(), 0..60), first in 0usize..4) {
-            let mut mpdu = mpdu;
-            if let Some(o) = mpdu.first_mut() {
-                *o = [0x08, 0x88, *o, 0x80][first];
-            }
-            if let Some(r) = Received::parse(&mpdu) {
-                prop_assert!(mpdu.ends_with(r.payload));
-            }
-        }
-
-        #[test]
-        fn what_is_framed_is_read(payload in proptest::collection::vec(any::<u8>(), 0..200), qos: bool, ap: bool) {
-            let identity = if ap { Identity::access_point(AP) } else { Identity::station(STA, AP) };
-            let mut f = Framer::new(identity, qos, 0x1234);
-            let mut out = [0; 450];
-            let mpdu = f.frame(OTHER, VO, true, &payload, &payload, &mut out).unwrap();
-            let r = Received::parse(mpdu).unwrap();
-            prop_assert_eq!((r.source, r.destination, r.ethertype), (identity.me, OTHER, 0x1234));
-            prop_assert_eq!(r.tid, qos.then_some(6));
-            prop_assert_eq!(r.payload, [&payload[..], &payload[..]].concat());
-            prop_assert_eq!(Header::parse(mpdu).unwrap().wants_ack(), !qos);
-        }
-    }
-}
+mod tests;

@@ -6,7 +6,7 @@
 //! other end knows by it which of the frames that got no ACK had arrived all the same (ACK lost, L_A) and which
 //! had not (data lost, L_D). Its traffic identifier is that of best effort.
 
-use super::data::{ETHERTYPE_PAYLOAD, Framer, Identity, MAX_DATA_OCTETS};
+use super::data::{ETHERTYPE_PAYLOAD, Framer, Identity, MAX_DATA_OCTETS, MAX_PAYLOAD_OCTETS};
 use super::tally::Tally;
 use frame::{AccessCategory, MacAddr, Rate};
 use radio::{AckPolicy, Confirm, Duration, Event, Instant, Protocol, Radio, Token, TxHow};
@@ -135,7 +135,7 @@ impl<const R: usize> Oneshot<R> {
     fn measure(&mut self, now: Instant, radio: &mut dyn Radio) {
         let octets = usize::from(self.config.payload_octets);
         let padding = [0; MAX_DATA_OCTETS];
-        let room = MAX_DATA_OCTETS - 26 - super::data::LLC_SNAP_OCTETS - SEQUENCE_OCTETS;
+        let room = MAX_PAYLOAD_OCTETS - SEQUENCE_OCTETS;
         let padding = &padding[..octets.saturating_sub(SEQUENCE_OCTETS).min(room)];
         let mut out = [0; MAX_DATA_OCTETS];
         let sequence = self.requested;

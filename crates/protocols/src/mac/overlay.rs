@@ -3,16 +3,19 @@
 //!
 //! An overlay handles an event in three steps: it takes what is its own (confirms of its launches, its timer) or
 //! tells the protocol above; it launches what may go; it pays the confirms that it owes, which may bring new
-//! requests, so the last two steps repeat until nothing is owed, [`MAX_PAID`] times at most.
+//! requests, so the last two steps repeat until nothing is owed or [`Above::pay`] says that it is enough.
 
 use frame::EdcaParams;
+use radio::checked::MAX_ACTIONS;
 use radio::{
     AdapterId, Attribute, AttributeName, Event, Instant, Msdu, Pending, Protocol, Queue, Radio, SetAnswer,
     Token, TxHow,
 };
 
-/// Confirms that an overlay pays in answer to one event. What is left is paid at a timer, at once.
-pub const MAX_PAID: usize = radio::checked::MAX_ACTIONS;
+/// Calls that the protocol above may have made before it gets another confirm in answer to the same event. What
+/// is left is paid at a timer, at once. So an overlay keeps law 6 itself if the protocol above makes no more calls
+/// than the other half of [`MAX_ACTIONS`] in answer to one confirm.
+const ENOUGH: usize = MAX_ACTIONS / 2;
 
 /// Requests that an overlay holds if nothing else is said.
 pub const DEFAULT_HELD: usize = 16;
@@ -28,6 +31,8 @@ pub struct Above<P, const N: usize, const L: usize> {
     protocol: P,
     /// Its requests.
     pub held: Pending<N, L>,
+    /// Its calls and the confirms paid, since it was last enough.
+    calls: usize,
 }
 
 impl<P: Protocol, const N: usize, const L: usize> Above<P, N, L> {
@@ -36,6 +41,7 @@ impl<P: Protocol, const N: usize, const L: usize> Above<P, N, L> {
         Above {
             protocol,
             held: Pending::default(),
+            calls: 0,
         }
     }
 
@@ -50,8 +56,10 @@ impl<P: Protocol, const N: usize, const L: usize> Above<P, N, L> {
             now,
             held: &mut self.held,
             radio,
+            calls: 0,
         };
         self.protocol.handle(now, event, &mut desk);
+        self.calls += desk.calls;
     }
 
     /// Tells it the timer if its deadline has passed.
@@ -61,13 +69,17 @@ impl<P: Protocol, const N: usize, const L: usize> Above<P, N, L> {
         }
     }
 
-    /// Tells it one confirm that is owed; false if there is none.
+    /// Tells it one confirm that is owed; false if there is none, or if it has been enough for this event.
     pub fn pay(&mut self, now: Instant, radio: &mut dyn Radio) -> bool {
-        let owed = self.held.next_owed();
-        if let Some(confirm) = owed {
+        if self.calls < ENOUGH
+            && let Some(confirm) = self.held.next_owed()
+        {
+            self.calls += 1;
             self.tell(now, Event::Confirm(confirm), radio);
+            return true;
         }
-        owed.is_some()
+        self.calls = 0;
+        false
     }
 
     /// Its deadline; at once if confirms are still owed.
@@ -84,6 +96,7 @@ struct Desk<'a, const N: usize, const L: usize> {
     now: Instant,
     held: &'a mut Pending<N, L>,
     radio: &'a mut dyn Radio,
+    calls: usize,
 }
 
 impl<const N: usize, const L: usize> Radio for Desk<'_, N, L> {
@@ -92,10 +105,12 @@ impl<const N: usize, const L: usize> Radio for Desk<'_, N, L> {
     }
 
     fn request(&mut self, token: Token, frame: &[u8], how: &TxHow) {
-        self.held.hold(self.now, token, frame, how);
+        self.calls += 1;
+        self.held.hold(self.now, token, frame, how, self.radio);
     }
 
     fn set(&mut self, token: Token, adapter: AdapterId, attribute: Attribute) {
+        self.calls += 1;
         self.radio.set(token, adapter, attribute);
     }
 
@@ -104,10 +119,12 @@ impl<const N: usize, const L: usize> Radio for Desk<'_, N, L> {
     }
 
     fn abort(&mut self, token: Token) {
+        self.calls += 1;
         self.held.abort(token, self.radio);
     }
 
     fn deliver(&mut self, msdu: Msdu<'_>) {
+        self.calls += 1;
         self.radio.deliver(msdu);
     }
 }
@@ -189,5 +206,72 @@ impl AccessSetting {
     /// Whether the host took the parameters; `None` if it has not answered, or nothing was to be set.
     pub fn taken(&self) -> Option<bool> {
         self.taken
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::MAX_ACTIONS;
+    use crate::mac::edf::cost::CostEstimate;
+    use crate::mac::edf::{Edf, EdfConfig};
+    use crate::testing::Room;
+    use frame::mac::Data;
+    use frame::{MacAddr, Rate, Wire};
+    use radio::{Duration, Event, Instant, Outcome, Protocol, Radio, TxHow};
+
+    const A: MacAddr = MacAddr::local(1);
+
+    /// Makes [`Flood::BURST`] requests at the start and for every confirm, until it has made all.
+    #[derive(Default)]
+    struct Flood {
+        made: u32,
+        confirmed: u32,
+        acked: u32,
+    }
+
+    impl Flood {
+        const BURST: u32 = 30;
+        const ALL: u32 = 210;
+    }
+
+    impl Protocol for Flood {
+        fn handle(&mut self, _: Instant, event: Event<'_>, radio: &mut dyn Radio) {
+            match event {
+                Event::Start => {}
+                Event::Confirm(c) => {
+                    self.confirmed += 1;
+                    self.acked += u32::from(c.outcome == Outcome::Acked);
+                }
+                _ => return,
+            }
+            let mut mpdu = [0; 64];
+            let n = Data::direct(MacAddr::local(2), A, A, b"flood").emit(&mut mpdu);
+            for _ in 0..Self::BURST.min(Self::ALL - self.made) {
+                self.made += 1;
+                let token = radio.token();
+                radio.request(token, &mpdu[..n.unwrap()], &TxHow::one_shot(Rate::OFDM_54));
+            }
+        }
+        fn deadline(&self) -> Option<Instant> {
+            None
+        }
+    }
+
+    /// Each confirm brings more requests than the overlay pays for: what it owes outgrows its table.
+    #[test]
+    fn a_flood_gets_all_its_confirms() {
+        const { assert!(Flood::ALL as usize > 3 * MAX_ACTIONS) };
+        let cost = CostEstimate::fixed(Duration::from_us(150));
+        let config = EdfConfig::new(cost, Duration::from_ms(100));
+        let mut room = Room::new(1);
+        let node = room.add(A, move || -> Edf<Flood, 2> {
+            Edf::new(config.clone(), Flood::default())
+        });
+        room.run_until(1_000_000_000);
+        let flood = room.protocol::<Edf<Flood, 2>>(node).protocol();
+        assert_eq!((flood.made, flood.confirmed), (Flood::ALL, Flood::ALL));
+        assert_eq!(flood.acked as usize, room.flights.len());
+        assert!((2..Flood::ALL).contains(&flood.acked));
+        room.close();
     }
 }

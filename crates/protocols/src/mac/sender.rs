@@ -163,6 +163,7 @@ impl<const D: usize> Protocol for Sender<D> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mac::data::MAX_PAYLOAD_OCTETS;
     use crate::testing::{Clock, Dice, Fate, Room};
     use frame::MacAddr;
     use frame::mac::Header;
@@ -253,8 +254,8 @@ mod tests {
     #[test]
     fn what_is_too_long_or_foreign_is_counted() {
         let (mut room, ap, sta) = two(1);
-        room.submit(0, sta, AP, &[0; MAX_DATA_OCTETS - 33], None);
-        room.submit(1_000_000, sta, AP, &[0; MAX_DATA_OCTETS - 34], None);
+        room.submit(0, sta, AP, &[0; MAX_PAYLOAD_OCTETS + 1], None);
+        room.submit(1_000_000, sta, AP, &[0; MAX_PAYLOAD_OCTETS], None);
         room.submit(2_000_000, sta, MacAddr::local(77), b"no forwarding", None);
         room.hear(3_000_000, ap, &[0x80; 5], Rate::OFDM_6);
         room.run_until(10_000_000);

@@ -1,6 +1,6 @@
 //! A protocol above overlays that asks for more than any real one: bursts, odd deadlines, aborts at any time.
 
-use crate::mac::data::{ETHERTYPE_PAYLOAD, Framer, Identity, LLC_SNAP_OCTETS};
+use crate::mac::data::{ETHERTYPE_PAYLOAD, Framer, Identity, Received};
 use frame::{AccessCategory, MacAddr, Rate};
 use radio::{Confirm, Duration, Event, Instant, Protocol, Radio, Token, TxHow};
 use std::collections::BTreeMap;
@@ -41,8 +41,7 @@ impl Probe {
 
     /// Number and expiry (host clock of the sender) that a frame of a probe carries.
     pub fn read(frame: &[u8]) -> Option<(u32, Instant)> {
-        let payload = frame.get(26 + LLC_SNAP_OCTETS..)?;
-        let (number, rest) = payload.split_first_chunk::<4>()?;
+        let (number, rest) = Received::parse(frame)?.payload.split_first_chunk::<4>()?;
         let expires = rest.first_chunk::<8>()?;
         let expires = Instant::from_ns(u64::from_be_bytes(*expires));
         Some((u32::from_be_bytes(*number), expires))

@@ -6,8 +6,7 @@ use super::clock::{Clock, Dice};
 use super::desk::{Act, Desk};
 use super::script::{Attempt, Delays, Delivered, Fate, Flight};
 use super::seat::{Seat, Sitter};
-use frame::mac::{Header, Kind};
-use frame::{AccessCategory, MacAddr};
+use frame::{AccessCategory, MacAddr, Wire, mgmt};
 use radio::{
     AdapterId, Beacon, Confirm, Event, Indication, Instant, Msdu, Outcome, Plane, Protocol, Refusal,
     SetAnswer, SetError, Stamps, Token, Tsf, TxHow,
@@ -253,24 +252,17 @@ impl Room {
                         adapter: AdapterId::FIRST,
                         stamps,
                     };
-                    let h = Header::parse(&frame).ok().filter(|h| h.kind() == Kind::BEACON);
-                    match h.and_then(|h| Some((h.transmitter()?, h.body().first_chunk::<10>()?))) {
-                        Some((bssid, fixed)) => {
-                            let (timestamp, interval) = fixed.split_at(8);
-                            let timestamp = u64::from_le_bytes(timestamp.try_into().expect("8 octets"));
-                            let interval_tu = u16::from_le_bytes(interval.try_into().expect("2 octets"));
-                            let timestamp = Tsf(timestamp);
-                            self.handle(
-                                node,
-                                Event::Beacon(Beacon {
-                                    bssid,
-                                    timestamp,
-                                    interval_tu,
-                                    received,
-                                }),
-                            );
+                    match mgmt::Beacon::parse(&frame) {
+                        Ok(beacon) => {
+                            let beacon = Beacon {
+                                bssid: beacon.header.bssid,
+                                timestamp: Tsf(beacon.timestamp_us),
+                                interval_tu: beacon.interval_tu,
+                                received,
+                            };
+                            self.handle(node, Event::Beacon(beacon));
                         }
-                        None => self.handle(node, Event::Indication(received)),
+                        Err(_) => self.handle(node, Event::Indication(received)),
                     }
                 }
             },

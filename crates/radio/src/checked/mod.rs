@@ -365,6 +365,7 @@ mod tests {
     use crate::stamp::Stamps;
     use crate::time::Duration;
     use crate::tx::TxHow;
+    use core::sync::atomic::{AtomicU64, Ordering};
     use frame::{MacAddr, Rate};
 
     /// Sends one frame per submission; breaks a law on request.
@@ -373,7 +374,7 @@ mod tests {
         twice: bool,
         flood: bool,
         stuck: bool,
-        impure: Option<&'static Cell<u64>>,
+        impure: Option<&'static AtomicU64>,
         wake: Option<Instant>,
     }
 
@@ -391,11 +392,10 @@ mod tests {
                             radio.request(token, m.payload, &TxHow::one_shot(Rate::OFDM_6));
                         }
                     }
-                    if let Some(outside) = self.impure {
-                        outside.set(outside.get() + 1);
-                        if outside.get() % 2 == 0 {
-                            radio.abort(Token(0));
-                        }
+                    if let Some(outside) = self.impure
+                        && outside.fetch_add(1, Ordering::Relaxed) % 2 == 1
+                    {
+                        radio.abort(Token(0));
                     }
                 }
                 _ => {}
@@ -565,10 +565,9 @@ mod tests {
 
     #[test]
     fn law_7() {
-        extern crate std;
-        let outside: &'static Cell<u64> = std::boxed::Box::leak(std::boxed::Box::new(Cell::new(0)));
+        static OUTSIDE: AtomicU64 = AtomicU64::new(0);
         let make = || Sample {
-            impure: Some(outside),
+            impure: Some(&OUTSIDE),
             ..Sample::default()
         };
         let mut c: Checked<Sample> = Checked::new(make()).with_twin(make());

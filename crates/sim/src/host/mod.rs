@@ -16,10 +16,11 @@
 //!
 //! - Consecutive transmissions are independent. In reality a busy host is busy for a while.
 //! - The adapter does not feel the load of the bus.
-//! - A Gaussian copula has no dependence in the far tail. In the paper's Table V the 99.99th percentiles of the
-//!   paths add up to that of the sum, so the rarest delays hit request and confirm alike; here they do not, and the
-//!   99.99th percentile of the sum comes out 10 % low. Within the request path it is the other way round up to the
-//!   99.9th percentile, which comes out 18 % high.
+//! - Dependence in the far tail: a Gaussian copula has none, and the paths of Table V are independent here. In the
+//!   paper the 99.99th percentiles of the paths add up to that of the sum, so the rarest delays hit request and
+//!   confirm alike; here they do not, and the 99.99th percentile of the sum comes out 10 % low. Within the request
+//!   path it is the other way round up to the 99.9th percentile, which comes out 18 % high. Why there is no shock
+//!   common to both stands in the book's page on the paper.
 
 mod build;
 mod component;

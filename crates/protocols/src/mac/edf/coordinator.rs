@@ -11,7 +11,7 @@
 //! value counts.
 
 use super::poll::{POLL_OCTETS, PollHeader};
-use crate::mac::data::{ETHERTYPE_PROTOCOL, Framer, Identity, MAX_DATA_OCTETS, Received};
+use crate::mac::data::{ETHERTYPE_PROTOCOL, Framer, Identity, MAX_DATA_OCTETS, MAX_PAYLOAD_OCTETS, Received};
 use crate::mac::overlay::{Access, AccessSetting};
 use crate::mac::tally::Tally;
 use frame::{AccessCategory, MacAddr};
@@ -147,7 +147,7 @@ impl<const N: usize, const L: usize> Coordinator<N, L> {
 
     fn submit(&mut self, now: Instant, msdu: &Msdu<'_>) {
         let octets = msdu.payload.len();
-        let fits = octets <= L.min(MAX_DATA_OCTETS - 26 - 8 - POLL_OCTETS);
+        let fits = octets <= L.min(MAX_PAYLOAD_OCTETS - POLL_OCTETS);
         let known = self
             .nodes
             .iter()

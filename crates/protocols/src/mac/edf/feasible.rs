@@ -5,6 +5,9 @@
 //! after its release. The channel cannot be taken from a running attempt, so each stream can be blocked by one
 //! attempt of a stream with a later deadline, the length of which is `attempt_ns`.
 
+use super::pool::{RetryPool, WHOLE_PPM};
+use radio::Duration;
+
 /// Points in time at which a test compares supply and demand, at most.
 pub const MAX_POINTS: u64 = 4_000_000;
 
@@ -76,7 +79,7 @@ pub fn retries_for(per: f64, target: f64) -> Option<u32> {
 /// # Errors
 /// [`Infeasible`] with the first interval that is found. The utilisation is compared to within 2^-50.
 pub fn sporadic(streams: &[Stream]) -> Result<(), Infeasible> {
-    check(streams)?;
+    check(streams, 0)?;
     let mut points = 0;
     for i in streams {
         // demand only steps up at L = k T_j + 1
@@ -113,8 +116,50 @@ pub fn sporadic(streams: &[Stream]) -> Result<(), Infeasible> {
 /// # Errors
 /// [`Infeasible`] with the first interval that is found. The utilisation is compared to within 2^-50.
 pub fn constrained(streams: &[Stream]) -> Result<(), Infeasible> {
-    check(streams)?;
-    let end = horizon(streams)?;
+    let none = RetryPool {
+        share_ppm: 0,
+        depth: Duration::ZERO,
+    };
+    demand(streams, &none, |s, t| s.deadline_ns > t)
+}
+
+/// The share of the channel, in millionths, that streams need for retries on average, times `factor`:
+/// `factor * sum PER_i A_i / T_i` for pairs of a stream and its packet error ratio. A factor of 1 is the mean of
+/// the first retries; the repeated failure of a retry and the fluctuation need more. At most the whole channel.
+pub fn retry_share_ppm(streams: &[(Stream, f64)], factor: f64) -> u32 {
+    let of = |(s, per): &(Stream, f64)| per * s.attempt_ns as f64 / s.period_ns as f64;
+    let share = factor * streams.iter().map(of).sum::<f64>() * f64::from(WHOLE_PPM);
+    // rounded up, within [0, 1]; what is not a number reserves everything
+    let whole = share as u32;
+    let up = whole.saturating_add(u32::from(share > f64::from(whole)));
+    if share.is_nan() {
+        WHOLE_PPM
+    } else {
+        up.min(WHOLE_PPM)
+    }
+}
+
+/// The test for retries from a pool ([`pool`](super::pool)) with the strategy
+/// [`Queued`](super::Strategy::Queued): `cost_ns` of the streams is their first attempt alone. As
+/// [`constrained`], with what the pool may pay in an interval of length t, `depth + share t`, added to the demand,
+/// and with blocking by any stream: a retry that the pool does not pay for may be on the air, whatever its
+/// deadline is. Sufficient: every first attempt ends by its deadline, and every retry that is paid for as soon
+/// as the attempt before it has failed.
+///
+/// # Errors
+/// [`Infeasible`] with the first interval that is found.
+pub fn pooled(streams: &[Stream], pool: &RetryPool) -> Result<(), Infeasible> {
+    demand(streams, pool, |_, _| true)
+}
+
+/// Compares supply and demand at all absolute deadlines t; `blocks` says which streams may be blocking then.
+fn demand(
+    streams: &[Stream],
+    pool: &RetryPool,
+    blocks: impl Fn(&Stream, u64) -> bool,
+) -> Result<(), Infeasible> {
+    check(streams, pool.share_ppm)?;
+    let end = horizon(streams, pool)?;
     let mut points = 0;
     for i in streams {
         let mut t = i.deadline_ns;
@@ -123,11 +168,15 @@ pub fn constrained(streams: &[Stream]) -> Result<(), Infeasible> {
             if points > MAX_POINTS {
                 return Err(Infeasible::TooManyPoints);
             }
-            let late = streams.iter().filter(|s| s.deadline_ns > t);
-            let blocking = late.map(|s| s.attempt_ns.saturating_sub(1)).max().unwrap_or(0);
+            let blocking = streams.iter().filter(|s| blocks(s, t));
+            let blocking = blocking
+                .map(|s| s.attempt_ns.saturating_sub(1))
+                .max()
+                .unwrap_or(0);
             let due = streams.iter().filter(|s| s.deadline_ns <= t);
             let due = due.map(|s| (1 + (t - s.deadline_ns) / s.period_ns).saturating_mul(s.cost_ns));
-            let demand_ns = due.fold(blocking, u64::saturating_add);
+            let first = blocking.saturating_add(retries_in(pool, t));
+            let demand_ns = due.fold(first, u64::saturating_add);
             if demand_ns > t {
                 return Err(Infeasible::Demand {
                     interval_ns: t,
@@ -140,7 +189,14 @@ pub fn constrained(streams: &[Stream]) -> Result<(), Infeasible> {
     Ok(())
 }
 
-fn check(streams: &[Stream]) -> Result<(), Infeasible> {
+/// Time on the channel that the pool pays for in an interval of length `t`, at most, rounded up.
+fn retries_in(pool: &RetryPool, t: u64) -> u64 {
+    let share = (u128::from(t) * u128::from(pool.share_ppm)).div_ceil(u128::from(WHOLE_PPM));
+    let share = u64::try_from(share).unwrap_or(u64::MAX);
+    pool.depth.as_ns().saturating_add(share)
+}
+
+fn check(streams: &[Stream], share_ppm: u32) -> Result<(), Infeasible> {
     let bad = |s: &Stream| {
         s.period_ns == 0 || s.deadline_ns == 0 || s.deadline_ns > s.period_ns || s.attempt_ns > s.cost_ns
     };
@@ -151,7 +207,8 @@ fn check(streams: &[Stream]) -> Result<(), Infeasible> {
     let shares = streams
         .iter()
         .map(|s| (u128::from(s.cost_ns) << 60) / u128::from(s.period_ns));
-    let utilisation = shares.fold(0u128, u128::saturating_add);
+    let pool = (u128::from(share_ppm) << 60) / u128::from(WHOLE_PPM);
+    let utilisation = shares.fold(pool, u128::saturating_add);
     if utilisation > (1 << 60) + (1 << 10) {
         return Err(Infeasible::Overload);
     }
@@ -159,17 +216,21 @@ fn check(streams: &[Stream]) -> Result<(), Infeasible> {
 }
 
 /// How far the demand has to be looked at: to the last relative deadline, because of blocking, and to the end of
-/// the busy period that starts with a release of all streams.
-fn horizon(streams: &[Stream]) -> Result<u64, Infeasible> {
+/// the longest busy period, which starts with a release of all streams.
+fn horizon(streams: &[Stream], pool: &RetryPool) -> Result<u64, Infeasible> {
     let last = streams.iter().map(|s| s.deadline_ns).max().unwrap_or(0);
+    // without a pool, a blocking attempt is one of these streams' own and does not make it longer
+    let longest = streams.iter().map(|s| s.attempt_ns).max().unwrap_or(0);
+    let blocking = if retries_in(pool, 1) > 0 { longest } else { 0 };
     let mut length = streams
         .iter()
-        .fold(0, |sum: u64, s| sum.saturating_add(s.cost_ns));
+        .fold(blocking, |sum: u64, s| sum.saturating_add(s.cost_ns));
     for _ in 0..MAX_POINTS {
         let demand = streams
             .iter()
             .map(|s| length.div_ceil(s.period_ns).saturating_mul(s.cost_ns));
-        let next = demand.fold(0, u64::saturating_add);
+        let first = blocking.saturating_add(retries_in(pool, length));
+        let next = demand.fold(first, u64::saturating_add);
         if next == length {
             return Ok(length.max(last));
         }
@@ -179,187 +240,4 @@ fn horizon(streams: &[Stream]) -> Result<u64, Infeasible> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-    use std::vec::Vec;
-
-    fn whole(period: u64, cost: u64) -> Stream {
-        Stream {
-            period_ns: period,
-            deadline_ns: period,
-            cost_ns: cost,
-            attempt_ns: cost,
-        }
-    }
-
-    /// Non-preemptive EDF in unit steps: does every job of `releases` (stream, time) meet its deadline?
-    fn all_met(streams: &[Stream], releases: &[(usize, u64)]) -> bool {
-        let mut open: Vec<(u64, usize, u64)> = Vec::new();
-        let mut left: Vec<_> = releases.to_vec();
-        left.sort_by_key(|r| r.1);
-        left.reverse();
-        let mut now = 0;
-        loop {
-            while left.last().is_some_and(|r| r.1 <= now) {
-                let (s, t) = left.pop().unwrap();
-                open.push((t + streams[s].deadline_ns, s, streams[s].cost_ns));
-            }
-            let Some(next) = (0..open.len()).min_by_key(|i| open[*i]) else {
-                match left.last() {
-                    Some(r) => now = r.1,
-                    None => return true,
-                }
-                continue;
-            };
-            let (deadline, _, cost) = open.swap_remove(next);
-            now += cost;
-            if now > deadline {
-                return false;
-            }
-        }
-    }
-
-    /// Stream `first` at time 0, all others at time 1 and then as often as they may.
-    fn worst_case(streams: &[Stream], first: usize, until: u64) -> Vec<(usize, u64)> {
-        let mut all = std::vec![(first, 0)];
-        for (i, s) in streams.iter().enumerate().filter(|(i, _)| *i != first) {
-            all.extend(
-                (0..)
-                    .map(|k| 1 + k * s.period_ns)
-                    .take_while(|t| *t < until)
-                    .map(|t| (i, t)),
-            );
-        }
-        all
-    }
-
-    #[test]
-    fn known_cases() {
-        assert_eq!(sporadic(&[whole(3, 1), whole(3, 1), whole(3, 1)]), Ok(()));
-        assert_eq!(sporadic(&[whole(3, 2), whole(4, 2)]), Err(Infeasible::Overload));
-        // little load, but one frame takes longer than another may wait
-        let blocked = [whole(4, 1), whole(100, 5)];
-        assert_eq!(
-            sporadic(&blocked),
-            Err(Infeasible::Demand {
-                interval_ns: 5,
-                demand_ns: 6
-            })
-        );
-        assert!(!all_met(&blocked, &worst_case(&blocked, 1, 100)));
-        // in attempts of 1 the same load blocks for 1 only
-        let split = [
-            whole(4, 1),
-            Stream {
-                attempt_ns: 1,
-                ..whole(100, 5)
-            },
-        ];
-        assert_eq!((sporadic(&split), constrained(&split)), (Ok(()), Ok(())));
-        assert_eq!(sporadic(&[]), Ok(()));
-        assert_eq!(
-            constrained(&[whole(0, 0)]),
-            Err(Infeasible::BadStream { stream: 0 })
-        );
-        assert_eq!(
-            sporadic(&[whole(1, 0), whole(u64::MAX, 1)]),
-            Err(Infeasible::TooManyPoints)
-        );
-    }
-
-    /// Eight nodes, one downlink and one uplink exchange each per cycle, at 143.5 us and two retries.
-    #[test]
-    fn eight_nodes() {
-        let set = |cycle_us: u64| [Stream::new(cycle_us * 1_000, 143_500, 2); 16];
-        assert_eq!(sporadic(&set(4_000)), Err(Infeasible::Overload));
-        assert_eq!(sporadic(&set(6_888)), Ok(()));
-        assert_eq!(constrained(&set(6_888)), Ok(()));
-        assert_eq!(sporadic(&set(6_887)), Err(Infeasible::Overload));
-    }
-
-    #[test]
-    fn retries() {
-        assert_eq!(retries_for(0.01, 1e-4), Some(1));
-        assert_eq!(retries_for(0.1, 9.9e-4), Some(3));
-        assert_eq!(retries_for(0.0, 0.0), Some(0));
-        assert_eq!(retries_for(1.0, 0.5), None);
-        assert_eq!(retries_for(f64::NAN, 0.5), None);
-    }
-
-    fn streams(constrained: bool) -> impl Strategy<Value = Vec<Stream>> {
-        let one = (2u64..24, 1u64..6, 0u64..12);
-        proptest::collection::vec(one, 1..5).prop_map(move |v| {
-            let stream = |(period, cost, less): (u64, u64, u64)| Stream {
-                deadline_ns: if constrained {
-                    (period - less.min(period - 1)).max(1)
-                } else {
-                    period
-                },
-                ..whole(period, cost)
-            };
-            v.into_iter().map(stream).collect()
-        })
-    }
-
-    proptest! {
-        #![proptest_config(ProptestConfig::with_cases(3_000))]
-        /// The test against schedules: what is refused misses in its worst case, what is accepted misses in
-        /// none of the patterns tried.
-        #[test]
-        fn jeffay(set in streams(false), gaps in proptest::collection::vec((0usize..5, 0u64..9), 0..40)) {
-            match sporadic(&set) {
-                Err(Infeasible::Demand { .. }) => {
-                    prop_assert!((0..set.len()).any(|i| !all_met(&set, &worst_case(&set, i, 200))));
-                }
-                Err(_) => {}
-                Ok(()) => {
-                    for i in 0..set.len() {
-                        prop_assert!(all_met(&set, &worst_case(&set, i, 200)));
-                    }
-                    prop_assert!(all_met(&set, &random_releases(&set, &gaps)));
-                }
-            }
-            prop_assert_eq!(sporadic(&set).is_ok(), constrained(&set).is_ok(), "the two tests agree at D = T");
-        }
-
-        #[test]
-        fn george(set in streams(true), gaps in proptest::collection::vec((0usize..5, 0u64..9), 0..40)) {
-            match constrained(&set) {
-                Err(Infeasible::Demand { .. }) => {
-                    let misses = (0..set.len()).any(|i| !all_met(&set, &worst_case(&set, i, 200)));
-                    prop_assert!(misses || !all_met(&set, &synchronous(&set)));
-                }
-                Err(_) => {}
-                Ok(()) => {
-                    for i in 0..set.len() {
-                        prop_assert!(all_met(&set, &worst_case(&set, i, 200)));
-                    }
-                    prop_assert!(all_met(&set, &synchronous(&set)));
-                    prop_assert!(all_met(&set, &random_releases(&set, &gaps)));
-                }
-            }
-        }
-    }
-
-    fn synchronous(set: &[Stream]) -> Vec<(usize, u64)> {
-        let of = |(i, s): (usize, &Stream)| {
-            let period = s.period_ns;
-            (0..).map(move |k| (i, k * period)).take_while(|r| r.1 < 200)
-        };
-        set.iter().enumerate().flat_map(of).collect()
-    }
-
-    /// Releases as `gaps` say, never closer than the period.
-    fn random_releases(set: &[Stream], gaps: &[(usize, u64)]) -> Vec<(usize, u64)> {
-        let mut next = std::vec![0; set.len()];
-        let mut all = Vec::new();
-        for (i, gap) in gaps {
-            let i = i % set.len();
-            let at = next[i] + gap;
-            all.push((i, at));
-            next[i] = at + set[i].period_ns;
-        }
-        all
-    }
-}
+mod tests;

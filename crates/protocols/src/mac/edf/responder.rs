@@ -5,7 +5,7 @@
 //! answer with it was acknowledged, or a fresher one comes.
 
 use super::poll::{POLL_OCTETS, PollHeader};
-use crate::mac::data::{ETHERTYPE_PROTOCOL, Framer, Identity, MAX_DATA_OCTETS, Received};
+use crate::mac::data::{ETHERTYPE_PROTOCOL, Framer, Identity, MAX_DATA_OCTETS, MAX_PAYLOAD_OCTETS, Received};
 use crate::mac::overlay::{Access, AccessSetting};
 use crate::mac::tally::Tally;
 use frame::{AccessCategory, MacAddr};
@@ -22,9 +22,14 @@ pub struct ResponderConfig {
     pub how: TxHow,
     /// QoS data instead of plain data.
     pub qos: bool,
-    /// An answer that has not started by then after the poll's indication is not sent: the coordinator has gone on.
-    /// Should be a high quantile of the time from that indication to the first bit of the answer, which includes the
-    /// ACK of the poll and the interframe space: the node hears the poll before the coordinator has its confirm.
+    /// From the indication of a poll: an answer that has not started by then is not sent, because the coordinator
+    /// has gone on. Should be a high quantile of the time to the first bit of the answer. That is the way of the
+    /// request through the host, or the rest of the ACK of the poll and the interframe space after it where these
+    /// take longer (the node may hear the poll while its adapter still answers it); and besides, where others use
+    /// the channel too, the wait for their longest frame. [`CoordinatorConfig::answer`] covers the same time and
+    /// the way of the answer up.
+    ///
+    /// [`CoordinatorConfig::answer`]: super::coordinator::CoordinatorConfig::answer
     pub within: Duration,
     /// Channel access to be set at the start. Answers follow the ACK of the poll closely, so without a backoff of
     /// zero most of them are late: see [`Access::without_backoff`].
@@ -110,7 +115,7 @@ impl<const L: usize> Responder<L> {
         self.counters.submitted += 1;
         let octets = msdu.payload.len();
         // what does not fit a frame would never go
-        let fits = octets <= MAX_DATA_OCTETS - 26 - 8 - POLL_OCTETS;
+        let fits = octets <= MAX_PAYLOAD_OCTETS - POLL_OCTETS;
         let Some(place) = self.payload.get_mut(..octets).filter(|_| fits) else {
             self.counters.too_long += 1;
             return;

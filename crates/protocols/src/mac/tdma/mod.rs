@@ -14,7 +14,7 @@ pub mod schedule;
 mod window;
 
 use super::beacon::{BeaconFrame, MAX_BEACON_OCTETS};
-use super::overlay::{Above, Access, AccessSetting, DEFAULT_HELD, DEFAULT_HELD_OCTETS, MAX_PAID};
+use super::overlay::{Above, Access, AccessSetting, DEFAULT_HELD, DEFAULT_HELD_OCTETS};
 use super::sync::Sync;
 use super::tally::Tally;
 use frame::MacAddr;
@@ -180,7 +180,7 @@ impl<P: Protocol, const N: usize, const L: usize, const S: usize> Tdma<P, N, L, 
     }
 
     fn settle(&mut self, now: Instant, radio: &mut dyn Radio) {
-        for _ in 0..MAX_PAID {
+        loop {
             self.counters.expired += self.above.held.expire(now) as u64;
             self.refuse_what_has_no_slot();
             self.note_lost_slot(now);
@@ -282,7 +282,7 @@ impl<P: Protocol, const N: usize, const L: usize, const S: usize> Tdma<P, N, L, 
             bssid: self.config.me,
             interval_tu,
             ssid: self.config.ssid.as_bytes(),
-            basic_500kbps: &[slot.rate.to_500kbps().unwrap_or(12)],
+            basic: BeaconFrame::basic_for(slot.rate),
             sequence: self.sequence,
         };
         self.sequence = (self.sequence + 1) & 0xfff;

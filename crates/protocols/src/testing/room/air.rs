@@ -4,7 +4,7 @@ use super::{Attempt, Fate, Flight, Item, Owned, Request, Room};
 use frame::mac::header::set_retry;
 use frame::mac::{Header, Kind};
 use frame::{Band, MacAddr, Rate, airtime, ppdu_us};
-use radio::{Confirm, Outcome, Plane, Stamps, Tsf};
+use radio::{Confirm, Outcome, Plane, Refusal, Stamps, Tsf};
 
 const SIFS_NS: u64 = 16_000;
 const ACK_NS: u64 = 44_000;
@@ -17,6 +17,10 @@ impl Room {
         if let Some(i) = self.aborted.iter().position(|a| *a == (node, request.token)) {
             self.aborted.swap_remove(i);
             return self.confirm(node, request, Outcome::Aborted, 0);
+        }
+        if Header::parse(&request.frame).is_err() {
+            let why = Outcome::Refused(Refusal::BadFrame);
+            return self.confirm(node, request, why, 0);
         }
         if request.how.expires.is_some_and(|t| t < local) {
             return self.confirm(node, request, Outcome::Expired, 0);
