@@ -115,6 +115,8 @@ impl Core {
         if let Some(h) = a.timer.take() {
             self.queue.cancel(h);
         }
+        // a countdown that was over before it was known goes off now
+        let at = at.max(self.now);
         self.armed[to] = at;
         if self.herds.is_gathering() {
             self.herds.join(at, to as u32);
