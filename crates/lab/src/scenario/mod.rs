@@ -5,6 +5,7 @@
 
 pub mod build;
 mod check;
+mod describe;
 pub mod file;
 mod files;
 mod names;
@@ -15,6 +16,7 @@ mod source;
 pub mod units;
 pub mod world;
 
+pub use describe::{Description, Parameter};
 pub use program::Program;
 pub use source::{Change, MAX_CHANGES, MAX_OCTETS, ScenarioError};
 
@@ -125,11 +127,34 @@ impl Scenario {
         ends.collect()
     }
 
-    /// Whether confirms of this node are measured: not those of strangers, and not those of access points, among
-    /// which are beacons.
-    pub fn confirms_count(&self, node: u32) -> bool {
-        let of = self.groups.iter().position(|g| g.contains(&node));
-        of.is_some_and(|g| !matches!(self.file.group[g].protocol, protocol::Protocol::Beaconer(_)))
+    /// The group of a node whose confirms are measured: not those of strangers, and not those of access points,
+    /// among which are beacons.
+    pub fn confirming_group(&self, node: u32) -> Option<usize> {
+        let of = self.group_of(node)?;
+        (!matches!(self.file.group[of].protocol, protocol::Protocol::Beaconer(_))).then_some(of)
+    }
+
+    /// Whether a node asks for no ACKs.
+    pub fn is_silent(&self, node: u32) -> bool {
+        let group = self.group_of(node).map(|g| &self.file.group[g]);
+        group.is_some_and(|g| g.protocol.sending().is_some_and(|s| !s.ack))
+    }
+
+    /// Nodes of each group.
+    pub fn group_nodes(&self) -> impl Iterator<Item = Range<u32>> + '_ {
+        self.groups.iter().cloned()
+    }
+
+    /// Number of adapters of a node.
+    pub fn adapters(&self, node: u32) -> u8 {
+        let _ = node;
+        1
+    }
+
+    fn group_of(&self, node: u32) -> Option<usize> {
+        // groups are in the order of their nodes
+        let of = self.groups.partition_point(|g| g.end <= node);
+        (of < self.groups.len()).then_some(of)
     }
 
     /// Whether the flow of this number is for all.
@@ -164,8 +189,7 @@ impl Scenario {
 
     /// Name of a node: that of its group, with its number there if it is not alone.
     pub fn node_name(&self, node: u32) -> String {
-        let group = self.groups.iter().position(|g| g.contains(&node));
-        match group {
+        match self.group_of(node) {
             Some(g) if self.groups[g].len() == 1 => self.file.group[g].name.get_ref().clone(),
             Some(g) => format!(
                 "{}.{}",
