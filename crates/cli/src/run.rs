@@ -6,9 +6,10 @@ use std::process::ExitCode;
 use std::sync::Mutex;
 
 use lab::plan::{self, Point, PointResult};
-use lab::report::folder::{Folder, FolderError, Status};
+use lab::report::folder::{Folder, FolderError, REPORT, Status};
+use lab::run::page::About;
 use lab::run::{Run, RunResult};
-use lab::scenario::Scenario;
+use lab::scenario::{Description, Scenario};
 use serde::Serialize;
 
 use crate::ui::{self, Failure, Ui};
@@ -19,7 +20,7 @@ use crate::ui::{self, Failure, Ui};
   sdmac run scenarios/oneshot.toml
   sdmac run scenarios/ns3-saturation.toml --set nodes=50 --set duration=2s --seed 7 --json
   sdmac run scenarios/ns3-saturation.toml --set nodes=1,2,5,10 --seeds 1..5    # 20 runs, means and intervals
-  sdmac run scenarios/hidden-nodes.toml --out /tmp/hidden    # air.pcapng, timeline, tables")]
+  sdmac run scenarios/hidden-nodes.toml --out /tmp/hidden    # report.html, air.pcapng, timeline, tables")]
 pub struct Args {
     /// Scenario file
     scenario: PathBuf,
@@ -35,7 +36,7 @@ pub struct Args {
     /// Runs at the same time; 0: one for each processor
     #[arg(long, value_name = "N", default_value_t = 0)]
     jobs: usize,
-    /// Write capture, timeline, tables and result to this folder
+    /// Write report.html, capture, timeline, tables and result to this folder
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Write to the folder even if it holds other files
@@ -67,16 +68,12 @@ pub fn main(args: &Args, ui: &Ui) -> Result<ExitCode, Failure> {
 fn single(args: &Args, changes: &Point, seed: Option<u64>, ui: &Ui) -> Result<ExitCode, Failure> {
     let scenario = Scenario::open(&args.scenario, changes).map_err(Failure::input)?;
     let seed = seed.unwrap_or_else(|| scenario.seed());
-    let folder = match &args.out {
-        Some(path) => Some(Folder::create(path, args.force).map_err(Failure::input)?),
-        None => None,
-    };
+    let out = Out::open(args, changes)?;
+    let folder = out.as_ref().map(|o| &o.folder);
 
     let ms = |ns: u64| ns / 1_000_000;
     let progress = ui.progress("simulated time", ms(scenario.duration_ns()).max(1));
-    let run = lab::run::run(&scenario, seed, folder.as_ref(), ui.stop(), |ns| {
-        progress.set(ms(ns))
-    });
+    let run = lab::run::run(&scenario, seed, folder, ui.stop(), |ns| progress.set(ms(ns)));
     progress.finish();
     let run = run.map_err(Failure::on_the_way)?;
 
@@ -88,17 +85,13 @@ fn single(args: &Args, changes: &Point, seed: Option<u64>, ui: &Ui) -> Result<Ex
             .collect(),
         result: &run.result,
     };
-    if let Some(folder) = &folder {
-        let status = if run.result.interrupted {
-            Status::Interrupted
-        } else {
-            Status::Complete
-        };
-        folder.publish(status, &answer).map_err(Failure::on_the_way)?;
+    if let Some(out) = &out {
+        let page = out.about(args, |about| lab::run::page::page(about, &scenario, &run));
+        out.write(run.result.interrupted, &answer, &page.html())?;
     }
     ui.say(summary(&run))?;
-    if let (Some(folder), false) = (&folder, ui.json()) {
-        ui.say(format!("Written to {}", folder.path().display()))?;
+    if let Some(out) = &out {
+        ui.say(out.sentence())?;
     }
     ui.answer(&answer)?;
     if let Some(Err(error)) = &run.recorded {
@@ -110,6 +103,46 @@ fn single(args: &Args, changes: &Point, seed: Option<u64>, ui: &Ui) -> Result<Ex
     Ok(ui.exit_code())
 }
 
+/// Where everything goes that is asked for with `--out`.
+struct Out {
+    folder: Folder,
+    /// Taken before the run: the file may change while it goes on.
+    description: Description,
+}
+
+impl Out {
+    fn open(args: &Args, changes: &Point) -> Result<Option<Out>, Failure> {
+        let Some(path) = &args.out else { return Ok(None) };
+        Ok(Some(Out {
+            description: Description::open(&args.scenario, changes).map_err(Failure::input)?,
+            folder: Folder::create(path, args.force).map_err(Failure::input)?,
+        }))
+    }
+
+    fn about<T>(&self, args: &Args, page: impl FnOnce(&About<'_>) -> T) -> T {
+        page(&About {
+            file: &args.scenario.display().to_string(),
+            command: &std::env::args().collect::<Vec<_>>().join(" "),
+            description: &self.description,
+        })
+    }
+
+    fn write(&self, interrupted: bool, answer: &impl Serialize, page: &str) -> Result<(), Failure> {
+        let status = if interrupted {
+            Status::Interrupted
+        } else {
+            Status::Complete
+        };
+        let written = self.folder.write(REPORT, page.as_bytes());
+        written.map_err(Failure::on_the_way)?;
+        self.folder.publish(status, answer).map_err(Failure::on_the_way)
+    }
+
+    fn sentence(&self) -> String {
+        format!("Report: {}", self.folder.path().join(REPORT).display())
+    }
+}
+
 /// The document of `--json` for several runs.
 #[derive(Serialize)]
 struct Answers<'a> {
@@ -119,17 +152,17 @@ struct Answers<'a> {
 }
 
 fn many(args: &Args, points: &[Point], seeds: &[u64], ui: &Ui) -> Result<ExitCode, Failure> {
-    let folder = match &args.out {
-        Some(path) => Some(Folder::create(path, args.force).map_err(Failure::input)?),
-        None => None,
-    };
+    // the grid has no changes in common but those that all points have
+    let same = |change: &&lab::scenario::Change| points.iter().all(|p| p.contains(change));
+    let common: Point = points[0].iter().filter(same).cloned().collect();
+    let out = Out::open(args, &common)?;
     let total = points.len() * seeds.len().max(1);
     let progress = ui.progress("runs", total as u64);
     let trouble = Mutex::new(None);
     let done = |n: u64, point: &Point, result: &RunResult| {
         progress.set(n);
-        if let Some(folder) = &folder
-            && let Err(e) = write_run(folder, args, point, result)
+        if let Some(out) = &out
+            && let Err(e) = write_run(&out.folder, args, point, result)
         {
             trouble.lock().expect("no run panics").get_or_insert(e);
         }
@@ -143,15 +176,19 @@ fn many(args: &Args, points: &[Point], seeds: &[u64], ui: &Ui) -> Result<ExitCod
         points: &results,
         interrupted,
     };
-    if let Some(folder) = &folder {
-        let status = if interrupted {
-            Status::Interrupted
-        } else {
-            Status::Complete
-        };
-        folder.publish(status, &answers).map_err(Failure::on_the_way)?;
+    if let Some(out) = &out {
+        let scenario = Scenario::open(&args.scenario, &points[0]).map_err(Failure::input)?;
+        let pairs = points.iter().zip(&results);
+        let files: Vec<String> = pairs
+            .flat_map(|(p, r)| r.runs.iter().map(|run| run_file(p, run)))
+            .collect();
+        let page = out.about(args, |about| plan::page::page(about, &scenario, &results, &files));
+        out.write(interrupted, &answers, &page.html())?;
     }
     ui.say(table(&results))?;
+    if let Some(out) = &out {
+        ui.say(out.sentence())?;
+    }
     ui.answer(&answers)?;
     if let Some(e) = trouble.into_inner().expect("no run panics") {
         return Err(Failure::on_the_way(e));
@@ -169,6 +206,12 @@ fn write_run(folder: &Folder, args: &Args, point: &Point, result: &RunResult) ->
         set: point.iter().map(|c| (c.key.as_str(), c.value.as_str())).collect(),
         result,
     };
+    let text = serde_json::to_vec_pretty(&answer).expect("a result is a struct of plain values");
+    folder.write(&run_file(point, result), &text)
+}
+
+/// Name of the file of one run of several.
+fn run_file(point: &Point, result: &RunResult) -> String {
     let words: Vec<String> = (point.iter().map(|c| format!("{}={}", c.key, c.value)))
         .chain([format!("seed={}", result.seed)])
         .collect();
@@ -179,12 +222,8 @@ fn write_run(folder: &Folder, args: &Args, point: &Point, result: &RunResult) ->
             '-'
         }
     };
-    let name: String = format!("run-{}.json", words.join("_"))
-        .chars()
-        .map(plain)
-        .collect();
-    let text = serde_json::to_vec_pretty(&answer).expect("a result is a struct of plain values");
-    folder.write(&name, &text)
+    let name = format!("run-{}.json", words.join("_"));
+    name.chars().map(plain).collect()
 }
 
 /// For each point a block: its values, then each metric with its mean and interval.

@@ -83,11 +83,6 @@ impl Ui {
         Ui { options, stop }
     }
 
-    /// Whether the command prints JSON.
-    pub fn json(&self) -> bool {
-        self.options.json
-    }
-
     /// True from the first Ctrl-C on. Long work looks here at least ten times a second.
     pub fn stop(&self) -> &Arc<AtomicBool> {
         &self.stop

@@ -94,6 +94,7 @@ fn a_folder_holds_everything() {
         "timeline.perfetto-trace",
         "confirms.parquet",
         "deliveries.parquet",
+        "report.html",
     ] {
         assert!(out.join(file).metadata().unwrap().len() > 100, "{file}");
     }
@@ -132,6 +133,8 @@ fn grids_give_means_and_files() {
     let run = out.join("run-nodes=3_duration=50ms_seed=2.json");
     let run: Value = serde_json::from_slice(&std::fs::read(run).unwrap()).unwrap();
     assert_eq!(run["result"], point["runs"][1]);
+    let page = std::fs::read_to_string(out.join("report.html")).unwrap();
+    assert!(page.contains("./run-nodes%3D3_duration%3D50ms_seed%3D2.json"));
 }
 
 #[test]

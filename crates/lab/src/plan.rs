@@ -2,6 +2,8 @@
 //!
 //! A run depends on its scenario and seed alone, so the results are the same with any number of workers.
 
+pub mod page;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

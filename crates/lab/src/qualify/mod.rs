@@ -31,7 +31,7 @@ pub mod shortest;
 pub mod table;
 mod tally;
 pub mod tdma;
-mod text;
+pub(crate) mod text;
 mod watch;
 
 pub use answer::{Answer, Result, qualify};

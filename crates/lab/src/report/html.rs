@@ -40,8 +40,16 @@ enum Block {
     Paragraph(String),
     Values(Vec<(String, String)>),
     Verbatim(String),
+    Links(Vec<Link>),
     Table(Table),
     Figure(Box<Figure>),
+}
+
+/// A file in the folder of the page.
+#[derive(Clone, Debug, PartialEq)]
+struct Link {
+    file: String,
+    about: String,
 }
 
 /// A table.
@@ -154,6 +162,15 @@ impl Section {
         self.block(Block::Verbatim(text.into()))
     }
 
+    /// Adds a list of files that lie beside the page, each with what it is.
+    pub fn files<F: Into<String>, A: Into<String>>(self, files: impl IntoIterator<Item = (F, A)>) -> Self {
+        let link = |(file, about): (F, A)| Link {
+            file: file.into(),
+            about: about.into(),
+        };
+        self.block(Block::Links(files.into_iter().map(link).collect()))
+    }
+
     /// Adds a table.
     pub fn table(self, table: Table) -> Self {
         self.block(Block::Table(table))
@@ -233,6 +250,18 @@ fn symbol(verdict: Verdict) -> char {
     }
 }
 
+/// A file name as a relative address (RFC 3986, section 2.3: everything but the unreserved characters in percent).
+fn address(file: &str) -> String {
+    let mut out = String::new();
+    for octet in file.bytes() {
+        match octet {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => out.push(octet.into()),
+            _ => out.push_str(&format!("%{octet:02X}")),
+        }
+    }
+    out
+}
+
 struct Page {
     out: String,
     figures: usize,
@@ -281,11 +310,24 @@ impl Page {
                     }
                     self.raw("</dl>\n");
                 }
+                Block::Links(links) => self.links(links),
                 Block::Table(table) => self.table(table),
                 Block::Figure(figure) => self.figure(figure),
             }
         }
         self.raw("</section>\n");
+    }
+
+    fn links(&mut self, links: &[Link]) {
+        self.raw("<ul>\n");
+        for link in links {
+            self.raw(&format!("<li><a href=\"./{}\">", address(&link.file)));
+            escape(&mut self.out, &link.file);
+            self.raw("</a> ");
+            escape(&mut self.out, &link.about);
+            self.raw("</li>\n");
+        }
+        self.raw("</ul>\n");
     }
 
     fn table(&mut self, table: &Table) {
@@ -326,107 +368,4 @@ impl Page {
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-    use crate::report::Axis;
-    use crate::report::plot::{Chart, Series, Shape, Xy};
-
-    fn report(text: &str) -> Report {
-        let xy = Xy::new(Axis::linear(text), Axis::linear(text));
-        let xy = xy.series(Series::new(text, Shape::Line, [(0.0, 1.0), (1.0, 2.0)]));
-        let table = Table::new([(text, Align::Left), ("n", Align::Right)])
-            .caption(text)
-            .row([Cell::from(text), Cell::from(Verdict::Fail)])
-            .row([text, "2"]);
-        Report {
-            title: text.into(),
-            subtitle: text.into(),
-            banner: Some(Banner {
-                verdict: Verdict::Undecided,
-                text: text.into(),
-            }),
-            sections: vec![
-                Section::new(text)
-                    .paragraph(text)
-                    .values([(text, text)])
-                    .verbatim(text),
-                Section::new("b").table(table),
-                Section::new("c").figure(Figure::new(text, Chart::Xy(xy)).how_to_read(text)),
-            ],
-            footer: text.into(),
-        }
-    }
-
-    /// The page is XML too, but for the void elements of the head and the doctype.
-    fn tags(html: &str) -> Vec<String> {
-        let xml = html.replace("<!DOCTYPE html>\n", "");
-        let metas = xml.matches("<meta ").count();
-        let xml: String = xml
-            .lines()
-            .filter(|l| !l.starts_with("<meta "))
-            .collect::<Vec<_>>()
-            .join("\n");
-        assert_eq!(metas, 3);
-        let document = roxmltree::Document::parse(&xml).unwrap_or_else(|e| panic!("{e}\n{xml}"));
-        document
-            .descendants()
-            .filter(|n| n.is_element())
-            .map(|n| n.tag_name().name().to_string())
-            .collect()
-    }
-
-    #[test]
-    fn everything_is_there_and_nothing_is_fetched() {
-        let html = report("hello").html();
-        for part in [
-            "<title>hello</title>",
-            "banner undecided",
-            "? UNDECIDED",
-            "<a href=\"#s2\">b</a>",
-            "<td class=\"right fail\">FAIL</td>",
-            "<th class=\"right\">n</th>",
-            "<b>Figure 1.</b> hello",
-            "prefers-color-scheme: dark",
-            "@media print",
-        ] {
-            assert!(html.contains(part), "{part}");
-        }
-        for forbidden in ["src=", "url(", "@import", "<script", "<link", "<img"] {
-            assert!(!html.contains(forbidden), "{forbidden}");
-        }
-        let addresses = html.matches("http").count();
-        // the policy and the name space of svg
-        assert_eq!(
-            (
-                addresses,
-                html.matches("http-equiv").count(),
-                html.matches("http://www.w3.org/2000/svg").count()
-            ),
-            (2, 1, 1)
-        );
-        assert_eq!(html, report("hello").html());
-    }
-
-    #[test]
-    fn an_empty_report_is_a_page() {
-        assert!(tags(&Report::default().html()).contains(&"h1".to_string()));
-    }
-
-    #[test]
-    #[should_panic(expected = "one cell for each column")]
-    fn rows_fit_their_table() {
-        let _ = Table::new([("a", Align::Left)]).row(["1", "2"]);
-    }
-
-    proptest! {
-        #![proptest_config(ProptestConfig::with_cases(64))]
-
-        /// No text, wherever it stands, changes the structure of the page.
-        #[test]
-        fn texts_are_only_texts(text in any::<String>()) {
-            prop_assert_eq!(tags(&report(&format!("x{text}")).html()), tags(&report("x").html()));
-        }
-    }
-}
+mod tests;

@@ -10,23 +10,40 @@ use sim::clock::Clock;
 use sim::trace::{ReceptionEnd, Transmission};
 use sim::traffic::parse_header;
 
-use crate::record::outcome_word;
+use super::fate::{Fate, Flights};
+use super::planes::Planes;
 use crate::stats::{Online, Running};
 
 /// Entries of `[[traffic]]` with a distribution of their own; the others only count in that of all.
 pub const OWN_ENTRIES: usize = 64;
 
+/// What the meter must know of a node.
+pub(super) struct Seat {
+    /// Its clock.
+    pub clock: Clock,
+    /// Its group if its confirms count; those of others, and of access points (their beacons would be counted), do
+    /// not.
+    pub group: Option<usize>,
+    /// It asks for no ACKs.
+    pub silent: bool,
+}
+
 /// What the meter must know of the scenario.
 pub(super) struct Scope {
-    /// Clock of each node whose confirms count; those of others, and of access points (their beacons would be
-    /// counted), are `None`.
-    pub clocks: Vec<Option<Clock>>,
+    /// Each node.
+    pub seats: Vec<Seat>,
+    /// Number of groups.
+    pub groups: usize,
+    /// Node of each adapter.
+    pub node_of: Vec<u32>,
     /// For each entry of `[[traffic]]`, one more than the number of its last flow.
     pub flow_ends: Vec<u32>,
     /// What was submitted before does not count, ns.
     pub since_ns: u64,
     /// End of the run, ns: the longest latency.
     pub until_ns: u64,
+    /// Somebody will read a report.
+    pub report: bool,
 }
 
 /// What a run has shown.
@@ -39,20 +56,25 @@ pub struct Measured {
     pub access_ns: Running,
     /// From the request to the confirm, ns.
     pub confirm_ns: Running,
-    /// Confirms by outcome.
-    pub outcomes: BTreeMap<&'static str, u64>,
+    /// Confirms of each group, by [`Fate`].
+    pub fates: Vec<[u64; Fate::ALL.len()]>,
+    /// Where the time of requests goes, if there is a report.
+    pub planes: Option<Planes>,
+    flights: Flights,
     scope: Scope,
     submitted: BTreeMap<u32, u32>,
 }
 
 impl Measured {
-    fn new(scope: Scope) -> Measured {
+    fn new(mut scope: Scope) -> Measured {
         Measured {
             latency_ns: histogram(scope.until_ns),
             by_entry: BTreeMap::new(),
             access_ns: Running::default(),
             confirm_ns: Running::default(),
-            outcomes: BTreeMap::new(),
+            fates: vec![[0; Fate::ALL.len()]; scope.groups],
+            planes: scope.report.then(|| Planes::new(scope.until_ns)),
+            flights: Flights::new(std::mem::take(&mut scope.node_of)),
             scope,
             submitted: BTreeMap::new(),
         }
@@ -78,11 +100,17 @@ impl Measured {
     }
 
     fn confirmed(&mut self, now_ns: u64, node: u32, c: &Confirm, exchange_ns: Option<(u64, u64)>) {
-        let clock = self.scope.clocks.get(node as usize).copied().flatten();
-        let Some(clock) = clock.filter(|_| now_ns >= self.scope.since_ns) else {
+        let Some(seat) = self.scope.seats.get(node as usize) else {
             return;
         };
-        *self.outcomes.entry(outcome_word(c.outcome)).or_default() += 1;
+        let fate = self.flights.confirmed(node, c.outcome, exchange_ns, seat.silent);
+        let (clock, Some(group)) = (seat.clock, seat.group.filter(|_| now_ns >= self.scope.since_ns)) else {
+            return;
+        };
+        self.fates[group][fate as usize] += 1;
+        if let Some(planes) = &mut self.planes {
+            planes.confirmed(now_ns, (group, clock), fate, c, exchange_ns);
+        }
         let Some(t1) = c.stamps.get_host(Plane::T1) else {
             return;
         };
@@ -96,7 +124,7 @@ impl Measured {
     }
 }
 
-fn histogram(until_ns: u64) -> Online {
+pub(super) fn histogram(until_ns: u64) -> Online {
     Online::new(until_ns.max(1_000)).expect("a duration of at most a year fits a histogram")
 }
 
@@ -129,12 +157,14 @@ struct Watch {
 
 impl Observer for Watch {
     fn transmission(&mut self, t: &Transmission<'_>) {
+        self.measured.borrow_mut().flights.transmission(t);
         if let Some(next) = &mut self.next {
             next.transmission(t);
         }
     }
 
     fn reception(&mut self, r: &ReceptionEnd) {
+        self.measured.borrow_mut().flights.reception(r);
         if let Some(next) = &mut self.next {
             next.reception(r);
         }

@@ -1,8 +1,14 @@
 //! Runs a scenario with one seed and tells its metrics.
 
+mod counted;
+mod fate;
 mod meter;
+pub mod page;
+mod planes;
 
+pub use fate::Fate;
 pub use meter::{Measured, OWN_ENTRIES};
+pub use planes::{Planes, STRETCHES, Stretch};
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,15 +22,13 @@ use sim::traffic::FlowCounts;
 use crate::record::{RecordError, Recorded, Recorder};
 use crate::report::folder::Folder;
 use crate::scenario::{Program, Scenario};
-use crate::stats::Online;
-use meter::{Meter, Scope};
+use counted::{Snapshot, counted, entries, groups, timed};
+use meter::{Meter, Scope, Seat};
 
 /// Between two looks at the stop flag, of wall time.
 const SLICE: Duration = Duration::from_millis(50);
 /// First piece of simulated time, ns.
 const FIRST_SLICE_NS: u64 = 1_000_000;
-/// LLC and SNAP, which 802.11 counts to the MSDU and payloads do not.
-const LLC_SNAP_OCTETS: u64 = 8;
 
 /// What a run has come to.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -35,6 +39,8 @@ pub struct RunResult {
     pub metrics: BTreeMap<&'static str, f64>,
     /// Each entry of `[[traffic]]`.
     pub traffic: Vec<EntryResult>,
+    /// Each entry of `[[group]]`.
+    pub groups: Vec<GroupResult>,
     /// A hash of everything that happened: equal for equal scenarios, seeds and versions.
     pub trace_hash: String,
     /// Whether it was stopped before its end.
@@ -56,6 +62,19 @@ pub struct EntryResult {
     pub latency_us: Option<[f64; 4]>,
 }
 
+/// What an entry of `[[group]]` has come to, all its nodes together.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct GroupResult {
+    /// Its name.
+    pub name: String,
+    /// Its nodes.
+    pub nodes: u32,
+    /// Sums over all its adapters.
+    pub counters: Counters,
+    /// Confirms by what became of the request, if they are measured.
+    pub confirms: Option<BTreeMap<Fate, u64>>,
+}
+
 /// A run with what is too much for [`RunResult`].
 pub struct Run {
     /// The numbers.
@@ -64,8 +83,8 @@ pub struct Run {
     pub measured: Option<Measured>,
     /// What was written, if there was a folder, or why not.
     pub recorded: Option<Result<Recorded, RecordError>>,
-    /// Counters of each node in the measured time.
-    pub counters: Vec<Counters>,
+    /// Counters of each adapter of each node in the measured time.
+    pub counters: Vec<Vec<Counters>>,
     /// Counts of each flow in the measured time.
     pub flows: Vec<FlowCounts>,
     /// Measured time, ns.
@@ -97,22 +116,32 @@ pub fn run(
             recorder = Some(Recorder::new(folder, &about, &facts, scenario.limits())?);
         }
         let new = Meter::new(Scope {
-            clocks: (0..)
+            seats: (0..)
                 .zip(&about)
-                .map(|(n, a)| scenario.confirms_count(n).then_some(a.clock))
+                .map(|(n, a)| Seat {
+                    clock: a.clock,
+                    group: scenario.confirming_group(n),
+                    silent: scenario.is_silent(n),
+                })
+                .collect(),
+            groups: scenario.file().group.len(),
+            node_of: (0..)
+                .zip(&about)
+                .flat_map(|(n, a)| a.addresses.iter().map(move |_| n))
                 .collect(),
             flow_ends: scenario.flow_ends(),
             since_ns: warm_up,
             until_ns: end,
+            report: folder.is_some(),
         });
         world.set_observer(new.observer(recorder.as_ref().map(Recorder::observer)));
         meter = Some(new);
     }
 
     advance(&mut world, warm_up, stop, &mut progress);
-    let before = Snapshot::of(&world);
+    let before = Snapshot::of(scenario, &world);
     advance(&mut world, end, stop, &mut progress);
-    let after = Snapshot::of(&world);
+    let after = Snapshot::of(scenario, &world);
 
     drop(world.take_observer());
     let measured = meter.map(Meter::finish);
@@ -134,6 +163,7 @@ pub fn run(
             seed,
             metrics,
             traffic: entries(scenario, &flows, measured.as_ref()),
+            groups: groups(scenario, &counters, measured.as_ref()),
             trace_hash: format!("{:016x}", world.trace_hash()),
             interrupted: now < end,
         },
@@ -162,164 +192,5 @@ fn advance(world: &mut World<Program>, end: u64, stop: &AtomicBool, progress: &m
     }
 }
 
-struct Snapshot {
-    counters: Vec<Counters>,
-    flows: Vec<FlowCounts>,
-    frames_on_air: u64,
-}
-
-impl Snapshot {
-    fn of(world: &World<Program>) -> Snapshot {
-        Snapshot {
-            counters: (0..world.nodes()).map(|n| world.counters(n, 0)).collect(),
-            flows: (0..world.flows()).map(|f| world.flow(f)).collect(),
-            frames_on_air: world.frames_on_air(),
-        }
-    }
-
-    fn counters_since(&self, before: &Snapshot) -> Vec<Counters> {
-        let less = |a: &Counters, b: &Counters| Counters {
-            tx_frames: a.tx_frames - b.tx_frames,
-            tx_acked: a.tx_acked - b.tx_acked,
-            tx_responses: a.tx_responses - b.tx_responses,
-            rx_frames: a.rx_frames - b.rx_frames,
-            rx_errors: a.rx_errors - b.rx_errors,
-            rx_duplicates: a.rx_duplicates - b.rx_duplicates,
-            tx_time_us: a.tx_time_us - b.tx_time_us,
-            busy_time_us: a.busy_time_us - b.busy_time_us,
-        };
-        let pairs = self.counters.iter().zip(&before.counters);
-        pairs.map(|(a, b)| less(a, b)).collect()
-    }
-
-    fn flows_since(&self, before: &Snapshot) -> Vec<FlowCounts> {
-        let less = |a: &FlowCounts, b: &FlowCounts| FlowCounts {
-            submitted: a.submitted - b.submitted,
-            delivered: a.delivered - b.delivered,
-            delivered_octets: a.delivered_octets - b.delivered_octets,
-        };
-        let pairs = self.flows.iter().zip(&before.flows);
-        pairs.map(|(a, b)| less(a, b)).collect()
-    }
-}
-
-fn entries(scenario: &Scenario, flows: &[FlowCounts], measured: Option<&Measured>) -> Vec<EntryResult> {
-    let mut first = 0;
-    let mut list = Vec::new();
-    for (n, (entry, end)) in scenario
-        .file()
-        .traffic
-        .iter()
-        .zip(scenario.flow_ends())
-        .enumerate()
-    {
-        let own = &flows[first..end as usize];
-        first = end as usize;
-        let quantiles = |h: &Online| {
-            Some([0.5, 0.99, 0.999, 1.0].map(|p| h.quantile(p).map_or(0.0, |ns| ns as f64 / 1e3)))
-        };
-        list.push(EntryResult {
-            from: entry.from.get_ref().clone(),
-            to: entry.to.get_ref().clone(),
-            submitted: own.iter().map(|f| f.submitted).sum(),
-            delivered: own.iter().map(|f| f.delivered).sum(),
-            latency_us: measured.and_then(|m| quantiles(m.by_entry.get(&n)?)),
-        });
-    }
-    list
-}
-
-/// What follows from counters alone, of the nodes and flows of the scenario itself.
-fn counted(
-    scenario: &Scenario,
-    world: &World<Program>,
-    counters: &[Counters],
-    flows: &[FlowCounts],
-    window_ns: u64,
-) -> BTreeMap<&'static str, f64> {
-    let mut metrics = BTreeMap::from([("simulated_s", world.now_ns() as f64 / 1e9)]);
-    let own = &flows[..scenario.flows().min(flows.len())];
-    let submitted: u64 = own.iter().map(|f| f.submitted).sum();
-    let delivered: u64 = own.iter().map(|f| f.delivered).sum();
-    let octets: u64 = own.iter().map(|f| f.delivered_octets).sum();
-    if !own.is_empty() {
-        metrics.insert("submitted", submitted as f64);
-        metrics.insert("delivered", delivered as f64);
-    }
-    if submitted > 0 {
-        // what is for all should arrive everywhere
-        let ratio: f64 = (own.iter().enumerate())
-            .map(|(n, f)| {
-                let receivers = if scenario.flow_is_broadcast(n) {
-                    scenario.nodes() - 1
-                } else {
-                    1
-                };
-                f.delivered as f64 / f64::from(receivers.max(1))
-            })
-            .sum();
-        metrics.insert("delivered_ratio", ratio / submitted as f64);
-    }
-    if window_ns > 0 && !own.is_empty() {
-        let bits = (octets + LLC_SNAP_OCTETS * delivered) * 8;
-        metrics.insert("throughput_mbps", bits as f64 * 1e3 / window_ns as f64);
-    }
-    let own = &counters[..scenario.nodes() as usize];
-    let sent: u64 = own.iter().map(|c| c.tx_frames).sum();
-    let acked: u64 = own.iter().map(|c| c.tx_acked).sum();
-    // beacons and broadcasts ask for no ACK
-    if sent > 0 && !scenario.sends_without_ack() {
-        metrics.insert("collision_probability", 1.0 - acked as f64 / sent as f64);
-    }
-    let on_air_us: u64 = counters.iter().map(|c| c.tx_time_us).sum();
-    if window_ns > 0 {
-        metrics.insert("air_use_ratio", on_air_us as f64 * 1e3 / window_ns as f64);
-    }
-    let (mut asked, mut answered) = (0, 0);
-    for node in 0..scenario.nodes() {
-        if let Program::Oneshot(p) = world.protocol(node) {
-            asked += p.confirms().total();
-            answered += p.confirms().acked;
-        }
-    }
-    if asked > 0 {
-        metrics.insert("measurements", asked as f64);
-        metrics.insert("measurements_acked_ratio", answered as f64 / asked as f64);
-    }
-    metrics
-}
-
-/// What the meter has seen.
-fn timed(m: &Measured, metrics: &mut BTreeMap<&'static str, f64>) {
-    let us = |ns: f64| ns / 1e3;
-    let quantiles = [
-        ("latency_p50_us", 0.5),
-        ("latency_p99_us", 0.99),
-        ("latency_p999_us", 0.999),
-        ("latency_max_us", 1.0),
-    ];
-    for (name, p) in quantiles {
-        if let Some(ns) = m.latency_ns.quantile(p) {
-            metrics.insert(name, us(ns as f64));
-        }
-    }
-    if let Some(ns) = m.access_ns.mean() {
-        metrics.insert("access_us", us(ns));
-    }
-    if let Some(ns) = m.confirm_ns.mean() {
-        metrics.insert("confirm_mean_us", us(ns));
-    }
-    if let Some(ns) = m.confirm_ns.sd() {
-        metrics.insert("confirm_sd_us", us(ns));
-    }
-    for (name, word) in [
-        ("confirms_acked", "acked"),
-        ("confirms_not_acked", "not acked"),
-        ("confirms_refused", "refused"),
-        ("confirms_aborted", "aborted"),
-        ("confirms_expired", "expired"),
-        ("confirms_unknown", "unknown"),
-    ] {
-        metrics.insert(name, m.outcomes.get(word).copied().unwrap_or(0) as f64);
-    }
-}
+#[cfg(test)]
+mod tests;

@@ -11,7 +11,7 @@ use sim::{AdapterConfig, Capture, LossModel, MediumConfig, NodeConfig, NoiseConf
 use sim::{Pattern, Position, Traffic, World};
 
 use super::file::{self, Group, Placement, Preset, WaitName};
-use super::node::{adapter, category, clock, duration, identity, mhz, phy, program};
+use super::node::{category, clock, duration, identity, phy, program};
 use super::program::{Prober, Program};
 use super::units::Metres;
 use super::world::{self, ForeignWhat, Phase, What};
@@ -36,7 +36,7 @@ impl Scenario {
         for (config, program) in all_nodes(self, seed) {
             world.add_node(config, program);
         }
-        let mhz = mhz(&self.file.group[0]);
+        let mhz = self.first_mhz();
         for noise in &self.file.noise {
             world.add_noise(&NoiseConfig {
                 position: place(noise.at),
@@ -78,7 +78,7 @@ fn medium(s: &Scenario) -> MediumConfig {
             };
         }
         Some(file::Loss::FixedPowerDbm(dbm)) => config.loss = LossModel::FixedPower(dbm.0),
-        Some(file::Loss::Pairs(_)) => config.loss = LossModel::Matrix(s.pairs.clone()),
+        Some(file::Loss::Pairs(_)) => config.loss = LossModel::Matrix(adapter_pairs(s)),
     }
     if let Some(error) = &s.error {
         config.error = error.clone();
@@ -107,6 +107,17 @@ fn medium(s: &Scenario) -> MediumConfig {
     config
 }
 
+/// The listed losses between all adapters of their nodes; those on different channels do not hear each other anyway.
+fn adapter_pairs(s: &Scenario) -> Vec<(u32, u32, f64)> {
+    let of = |node: u32| {
+        let first = s.first_adapter(node);
+        first..first + u32::from(s.adapters(node))
+    };
+    let pairs = s.pairs.iter();
+    let pairs = pairs.flat_map(|(a, b, db)| of(*a).flat_map(move |a| of(*b).map(move |b| (a, b, *db))));
+    pairs.collect()
+}
+
 /// All nodes in the order of their numbers: those of the groups, then those of others.
 pub(super) fn all_nodes(s: &Scenario, seed: u64) -> impl Iterator<Item = (NodeConfig, Program)> + '_ {
     let groups = s.file.group.iter().enumerate().flat_map(move |(g, group)| {
@@ -115,7 +126,11 @@ pub(super) fn all_nodes(s: &Scenario, seed: u64) -> impl Iterator<Item = (NodeCo
         let first = s.groups[g].start;
         (0..group.count.0).map(move |i| {
             let node = first + i;
-            let mut config = NodeConfig::ideal(position(group, i), adapter(s, group, node));
+            let preset = s.file.medium.preset;
+            let mut adapters = group.adapters().map(|a| a.config(preset, node));
+            let first = adapters.next().expect("a node has a first adapter");
+            let mut config = NodeConfig::ideal(position(group, i), first);
+            config.adapters.extend(adapters);
             config.host.clone_from(&host);
             config.wait = match group.wait {
                 WaitName::Sleep => Wait::Sleep,
@@ -147,7 +162,7 @@ fn stranger(s: &Scenario, f: &world::Foreign, i: u32, node: u32) -> (NodeConfig,
     let group = &s.file.group[0];
     let phy = phy(group.phy);
     let me = MacAddr::local(node);
-    let mut adapter = AdapterConfig::station(me, phy, mhz(group), false);
+    let mut adapter = AdapterConfig::station(me, phy, s.first_mhz(), false);
     if let Some(dbm) = f.tx_dbm {
         adapter.tx_dbm = dbm.0;
     }
@@ -193,15 +208,15 @@ fn position(group: &Group, i: u32) -> Position {
 
 fn add_traffic(s: &Scenario, seed: u64, world: &mut World<Program>) {
     for (t, flow) in s.file.traffic.iter().zip(&s.flows) {
-        for node in flow.from.clone() {
-            let i = node - flow.from.start;
-            let count = flow.from.end - flow.from.start;
-            let to = match flow.to {
+        let count = flow.count() as u32;
+        for (i, (node, to)) in (0..).zip(flow.pairs()) {
+            let to = match to {
                 To::Node(to) => MacAddr::local(to),
                 To::Broadcast => MacAddr::BROADCAST,
                 To::Neighbour { salt, columns } => {
                     MacAddr::local(flow.from.start + neighbour(i, count, columns, mix3(seed, i.into(), salt)))
                 }
+                To::Each(_) => unreachable!("pairs have one receiver"),
             };
             let phase = |phase: &Phase| match phase {
                 Phase::Fixed(at) => at.0,
@@ -210,7 +225,7 @@ fn add_traffic(s: &Scenario, seed: u64, world: &mut World<Program>) {
                     Stream::new(seed, PHASES | flow, Cause::Traffic).below(within.0.max(1))
                 }
                 Phase::Mix3 { salt, within, step } => {
-                    mix3(seed, i.into(), *salt) % (within.get_ref().0 / step.0) * step.0
+                    mix3(seed, u64::from(i), *salt) % (within.get_ref().0 / step.0) * step.0
                 }
             };
             let pattern = match &t.pattern {

@@ -1,7 +1,6 @@
 //! Whether the parts of a file fit together: names, channels, rates, times, files.
 
-use frame::radiotap::Channel;
-use frame::{Band, Phy, Rate, ppdu_us};
+use frame::{Phy, Rate, ppdu_us};
 use sim::LinkLoss;
 use toml::Spanned;
 
@@ -52,7 +51,7 @@ pub(super) fn scenario(source: &Source) -> Result<Scenario, ScenarioError> {
     let mut count = 0;
     for traffic in &file.traffic {
         let flow = check.flow(&names, &groups, traffic)?;
-        count += flow.from.len();
+        count += flow.count();
         if count > MAX_FLOWS {
             let what = format!("a scenario has at most {MAX_FLOWS} flows");
             return Err(source.at(traffic.from.span(), what));
@@ -78,8 +77,10 @@ pub(super) fn scenario(source: &Source) -> Result<Scenario, ScenarioError> {
             pairs.extend([(a, b, pair.db.0), (b, a, pair.db.0)]);
         }
     }
+    let schedules = check.schedules(&names, &groups, &flows, &peers)?;
     let error = check.error_model()?;
     Ok(Scenario {
+        schedules,
         groups,
         profiles,
         error,
@@ -174,7 +175,7 @@ impl Check<'_> {
         Ok(())
     }
 
-    fn rate(&self, rate: &Spanned<RateText>, phy: &Phy) -> Result<(), ScenarioError> {
+    pub(super) fn rate(&self, rate: &Spanned<RateText>, phy: &Phy) -> Result<(), ScenarioError> {
         let wanted = rate.get_ref().0;
         if phy.has(wanted) {
             return Ok(());
@@ -192,20 +193,7 @@ impl Check<'_> {
 
     fn group(&self, group: &file::Group) -> Result<(), ScenarioError> {
         let phy = phy(group.phy);
-        if let Some(channel) = &group.channel
-            && Channel::of(phy.band, channel.get_ref().0, phy.lowest).is_none()
-        {
-            let allowed = match phy.band {
-                Band::Ghz2_4 => "1 to 14",
-                Band::Ghz5 => "32 to 177",
-            };
-            let what = format!(
-                "802.11{} has no channel {}: its channels are {allowed}",
-                phy.name,
-                channel.get_ref().0
-            );
-            return Err(self.source.at(channel.span(), what));
-        }
+        self.adapters(group)?;
         if let Placement::Positions(list) = &group.placement
             && list.get_ref().len() != group.count.0 as usize
         {
@@ -217,7 +205,12 @@ impl Check<'_> {
             let what = "a clock has either drift_ppm or drift_within_ppm";
             return Err(self.source.at(group.name.span(), what));
         }
-        if let Some(send) = group.protocol.sending() {
+        if let Protocol::Tdma(p) = &group.protocol {
+            self.schedule(&p.schedule)?;
+        }
+        if let Some(send) = self.file.sending(group) {
+            self.sends_on(group, send)?;
+            let phy = super::node::phy(group.sending_adapter(send).phy);
             self.rate(&send.rate, &phy)?;
             if let Some(rate) = &send.broadcast_rate {
                 self.rate(rate, &phy)?;
@@ -251,11 +244,9 @@ impl Check<'_> {
         let from = names.range(&t.from)?;
         let of = groups.iter().position(|g| g.contains(&from.start));
         let group = &self.file.group[of.expect("every node is in a group")];
-        let phy = phy(group.phy);
-        let rate = group
-            .protocol
-            .sending()
-            .map_or(phy.lowest, |s| s.rate.get_ref().0);
+        let send = self.file.sending(group);
+        let phy = phy(send.map_or(group.phy, |s| group.sending_adapter(s).phy));
+        let rate = send.map_or(phy.lowest, |s| s.rate.get_ref().0);
         if matches!(group.protocol, Protocol::Sink | Protocol::Oneshot(_)) {
             let what = format!(
                 "the protocol of {:?} sends no traffic of others",
@@ -304,12 +295,18 @@ impl Check<'_> {
             let columns = columns.map_or_else(|| super::build::square(group.count.0), |c| c.0);
             To::Neighbour { salt, columns }
         } else {
-            let node = names.node(&t.to)?;
-            if from.contains(&node) {
+            let nodes = match from.len() {
+                1 => names.range(&t.to)?,
+                _ => names.node(&t.to).map(|n| n..n + 1)?,
+            };
+            if nodes.start < from.end && from.start < nodes.end {
                 let what = format!("{to:?} would send to itself");
                 return Err(self.source.at(t.to.span(), what));
             }
-            To::Node(node)
+            match nodes.len() {
+                1 => To::Node(nodes.start),
+                _ => To::Each(nodes),
+            }
         };
         Ok(FlowPlan { from, to })
     }

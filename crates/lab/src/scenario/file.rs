@@ -6,7 +6,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use toml::Spanned;
 
+use super::adapter::Adapter;
 use super::protocol::Protocol;
+use super::schedule::Schedule;
 use super::units::*;
 use super::world::{Foreign, Incident, Link, Noise, Output, Traffic};
 
@@ -27,6 +29,9 @@ pub struct File {
     pub medium: Medium,
     /// Nodes that are alike.
     pub group: Vec<Group>,
+    /// Who sends when, for groups that run `tdma`.
+    #[serde(default)]
+    pub schedule: Vec<Schedule>,
     /// What the applications hand down.
     #[serde(default)]
     pub traffic: Vec<Traffic>,
@@ -205,6 +210,9 @@ pub struct Group {
     pub channel: Option<Spanned<ChannelNumber>>,
     /// Transmit power.
     pub tx_dbm: Option<Decibel>,
+    /// Basic rates, which decide the rate of its ACKs; those of the PHY by default.
+    #[schemars(with = "Option<Vec<RateText>>")]
+    pub basic_rates: Option<Spanned<Vec<Spanned<RateText>>>>,
     /// Rules of channel access, if not those of the medium.
     pub rules: Option<Preset>,
     /// ACK timeout, from the end of the frame.
@@ -219,13 +227,16 @@ pub struct Group {
     pub rts_octets: Option<Small>,
     /// Frames a queue holds.
     pub queue_limit: Option<Small>,
+    /// Further adapters: the keys above are those of the first.
+    #[serde(default)]
+    pub adapter: Vec<Adapter>,
     /// Host profile: a name, or a file relative to the scenario. Without it the host takes no time.
     #[schemars(with = "Option<String>")]
     pub host: Option<Spanned<String>>,
     /// How the protocol waits for its timers.
     #[serde(default)]
     pub wait: WaitName,
-    /// Clocks of host and adapter.
+    /// Clock of the host.
     #[serde(default)]
     pub clock: ClockEntry,
     /// The access point that these nodes talk through; without it they talk to each other directly.

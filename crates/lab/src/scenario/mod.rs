@@ -3,18 +3,22 @@
 //! [`Scenario::open`] reads a file with the changes of `--set` and either gives a scenario that can be run or one
 //! sentence that says what is wrong, where, and what is allowed. [`Scenario::build`] makes the world for a seed.
 
+mod adapter;
 pub mod build;
 mod check;
+mod describe;
 pub mod file;
 mod files;
 mod names;
 mod node;
 pub mod program;
 pub mod protocol;
+mod schedule;
 mod source;
 pub mod units;
 pub mod world;
 
+pub use describe::{Description, Parameter};
 pub use program::Program;
 pub use source::{Change, MAX_CHANGES, MAX_OCTETS, ScenarioError};
 
@@ -44,6 +48,8 @@ pub struct Scenario {
     pairs: Vec<(u32, u32, f64)>,
     flows: Vec<FlowPlan>,
     links: Vec<(u32, u32, LinkLoss)>,
+    /// Each entry of `[[schedule]]`.
+    schedules: Vec<schedule::Planned>,
     /// For each group the node that its protocol talks to, and its access point.
     peers: Vec<(Option<u32>, Option<u32>)>,
     /// For each incident the nodes it happens to, and the other node of a link.
@@ -60,12 +66,32 @@ struct FlowPlan {
 #[derive(Clone, PartialEq, Debug)]
 enum To {
     Node(u32),
+    /// From a single node to each of these.
+    Each(Range<u32>),
     Broadcast,
     /// By a hash with this salt, in a grid of so many columns.
     Neighbour {
         salt: u64,
         columns: u32,
     },
+}
+
+impl FlowPlan {
+    /// Number of flows.
+    fn count(&self) -> usize {
+        match &self.to {
+            To::Each(nodes) => nodes.len(),
+            _ => self.from.len(),
+        }
+    }
+
+    /// Transmitter and receiver of each flow.
+    fn pairs(&self) -> impl Iterator<Item = (u32, To)> + '_ {
+        (0..self.count() as u32).map(|i| match &self.to {
+            To::Each(nodes) => (self.from.start, To::Node(nodes.start + i)),
+            to => (self.from.start + i, to.clone()),
+        })
+    }
 }
 
 impl Scenario {
@@ -112,31 +138,65 @@ impl Scenario {
 
     /// Number of flows, without those of others.
     pub fn flows(&self) -> usize {
-        self.flows.iter().map(|f| f.from.len()).sum()
+        self.flows.iter().map(FlowPlan::count).sum()
     }
 
     /// For each entry of `[[traffic]]`, one more than the number of its last flow.
     pub fn flow_ends(&self) -> Vec<u32> {
         let mut end = 0;
         let ends = self.flows.iter().map(|f| {
-            end += f.from.len() as u32;
+            end += f.count() as u32;
             end
         });
         ends.collect()
     }
 
-    /// Whether confirms of this node are measured: not those of strangers, and not those of access points, among
-    /// which are beacons.
-    pub fn confirms_count(&self, node: u32) -> bool {
-        let of = self.groups.iter().position(|g| g.contains(&node));
-        of.is_some_and(|g| !matches!(self.file.group[g].protocol, protocol::Protocol::Beaconer(_)))
+    /// The group of a node whose confirms are measured: not those of strangers, and not those of access points,
+    /// among which are beacons.
+    pub fn confirming_group(&self, node: u32) -> Option<usize> {
+        let of = self.group_of(node)?;
+        (!matches!(self.file.group[of].protocol, protocol::Protocol::Beaconer(_))).then_some(of)
+    }
+
+    /// Whether a node asks for no ACKs.
+    pub fn is_silent(&self, node: u32) -> bool {
+        let group = self.group_of(node).map(|g| &self.file.group[g]);
+        group.is_some_and(|g| self.file.sending(g).is_some_and(|s| !s.ack))
+    }
+
+    /// Nodes of each group.
+    pub fn group_nodes(&self) -> impl Iterator<Item = Range<u32>> + '_ {
+        self.groups.iter().cloned()
+    }
+
+    /// Number of adapters of a node.
+    pub fn adapters(&self, node: u32) -> u8 {
+        let group = self.group_of(node).map(|g| &self.file.group[g]);
+        group.map_or(1, |g| g.adapter_count() as u8)
+    }
+
+    /// Number in the world of the first adapter of a node.
+    fn first_adapter(&self, node: u32) -> u32 {
+        (0..node).map(|n| u32::from(self.adapters(n))).sum()
+    }
+
+    /// Centre frequency of the first group, on which strangers and noise are.
+    fn first_mhz(&self) -> u16 {
+        let mut adapters = self.file.group[0].adapters();
+        adapters.next().expect("a node has a first adapter").mhz()
+    }
+
+    fn group_of(&self, node: u32) -> Option<usize> {
+        // groups are in the order of their nodes
+        let of = self.groups.partition_point(|g| g.end <= node);
+        (of < self.groups.len()).then_some(of)
     }
 
     /// Whether the flow of this number is for all.
     pub fn flow_is_broadcast(&self, flow: usize) -> bool {
         let mut before = 0;
         let of = self.flows.iter().find(|f| {
-            before += f.from.len();
+            before += f.count();
             flow < before
         });
         of.is_some_and(|f| f.to == To::Broadcast)
@@ -146,9 +206,10 @@ impl Scenario {
     pub fn sends_without_ack(&self) -> bool {
         let silent = |g: &file::Group| {
             let beacons = matches!(g.protocol, protocol::Protocol::Beaconer(_));
-            beacons || g.protocol.sending().is_some_and(|s| !s.ack)
+            beacons || self.file.sending(g).is_some_and(|s| !s.ack)
         };
-        self.flows.iter().any(|f| f.to == To::Broadcast) || self.file.group.iter().any(silent)
+        let slots = self.file.schedule.iter().any(|s| s.beacon.is_some());
+        slots || self.flows.iter().any(|f| f.to == To::Broadcast) || self.file.group.iter().any(silent)
     }
 
     /// How much a recorder keeps.
@@ -164,8 +225,7 @@ impl Scenario {
 
     /// Name of a node: that of its group, with its number there if it is not alone.
     pub fn node_name(&self, node: u32) -> String {
-        let group = self.groups.iter().position(|g| g.contains(&node));
-        match group {
+        match self.group_of(node) {
             Some(g) if self.groups[g].len() == 1 => self.file.group[g].name.get_ref().clone(),
             Some(g) => format!(
                 "{}.{}",

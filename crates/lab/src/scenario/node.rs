@@ -1,7 +1,6 @@
 //! The parts of a node: its adapter, its clock, its protocol.
 
-use frame::radiotap::Channel;
-use frame::{AccessCategory, Band, MacAddr, Phy};
+use frame::{AccessCategory, MacAddr, Phy};
 use protocols::mac::beacon::{Beaconer, BeaconerConfig};
 use protocols::mac::data::{Identity, Role};
 use protocols::mac::edf::coordinator::{Coordinator, CoordinatorConfig};
@@ -12,15 +11,15 @@ use protocols::mac::oneshot::{Oneshot, OneshotConfig, Pace};
 use protocols::mac::overlay::Access;
 use protocols::mac::sender::{QueueRule, Sender, SenderConfig};
 use protocols::mac::sink::Sink;
-use radio::{Duration, Queue, RtsPolicy, TxHow};
+use radio::{AdapterId, Duration, RtsPolicy, TxHow};
 use sim::clock::Clock;
 use sim::rng::{Cause, Stream};
-use sim::{AccessRules, AdapterConfig};
 
 use super::Scenario;
-use super::file::{Group, PhyName, Preset, QueueName};
+use super::file::{Group, PhyName, QueueName};
 use super::program::Program;
 use super::protocol::{self, Sending};
+use super::schedule::scheduled;
 use super::units::{Aifsn, Time};
 
 /// Streams of clocks are named apart from those of nodes.
@@ -42,18 +41,6 @@ pub(super) fn duration(time: Time) -> Duration {
     Duration::from_ns(time.0)
 }
 
-pub(super) fn mhz(group: &Group) -> u16 {
-    let phy = phy(group.phy);
-    let usual = match phy.band {
-        Band::Ghz2_4 => 1,
-        Band::Ghz5 => 36,
-    };
-    let number = group.channel.as_ref().map_or(usual, |c| c.get_ref().0);
-    Channel::of(phy.band, number, phy.lowest)
-        .expect("channels were checked")
-        .mhz
-}
-
 pub(super) fn clock(group: &Group, seed: u64, node: u32) -> Clock {
     let ppm = match (group.clock.drift_ppm, group.clock.drift_within_ppm) {
         (Some(fixed), _) => fixed.0,
@@ -67,36 +54,6 @@ pub(super) fn clock(group: &Group, seed: u64, node: u32) -> Clock {
         offset_ns: group.clock.offset.0,
         drift_ppb: (ppm * 1e3).round() as i64,
     }
-}
-
-pub(super) fn adapter(s: &Scenario, group: &Group, node: u32) -> AdapterConfig {
-    let phy = phy(group.phy);
-    let mut a = AdapterConfig::station(MacAddr::local(node), phy, mhz(group), group.edca);
-    if group.rules.unwrap_or(s.file.medium.preset) == Preset::Ns3 {
-        a.rules = AccessRules::ns3();
-        // SIFS, slot, preamble and header of OFDM
-        a.ack_timeout_us = phy.sifs_us + phy.slot_us + 20;
-    }
-    if let Some(timeout) = group.ack_timeout {
-        a.ack_timeout_us = (timeout.0 / 1_000).min(u32::MAX.into()) as u32;
-    }
-    if let Some(dbm) = group.tx_dbm {
-        a.tx_dbm = dbm.0;
-    }
-    if let Some(octets) = group.rts_octets {
-        a.rts_threshold = octets.0;
-    }
-    if let Some(limit) = group.queue_limit {
-        a.queue_limit = limit.0;
-    }
-    for (name, entry) in &group.queue {
-        let params = &mut a.edca[Queue::from(category(*name)).index()];
-        params.aifsn = entry.aifsn.map_or(params.aifsn, |x| x.0);
-        params.cw_min = entry.cw_min.map_or(params.cw_min, |x| x.0);
-        params.cw_max = entry.cw_max.map_or(params.cw_max, |x| x.0).max(params.cw_min);
-        params.txop_us = entry.txop.map_or(params.txop_us, |x| (x.0 / 1_000) as u32);
-    }
-    a
 }
 
 pub(super) fn category(name: QueueName) -> AccessCategory {
@@ -129,10 +86,10 @@ fn how(send: &Sending) -> TxHow {
     if let Some(queue) = send.queue {
         how = how.queue(category(queue).into());
     }
-    how
+    how.adapter(AdapterId(send.adapter.get_ref().0))
 }
 
-fn sender(identity: Identity, send: &Sending, phy: &Phy) -> Sender<8> {
+pub(super) fn sender<const D: usize>(identity: Identity, send: &Sending, phy: &Phy) -> Sender<D> {
     let mut config = SenderConfig::new(identity, send.rate.get_ref().0);
     config.how = how(send);
     config.qos = send.qos;
@@ -145,12 +102,18 @@ fn sender(identity: Identity, send: &Sending, phy: &Phy) -> Sender<8> {
 
 pub(super) fn program(s: &Scenario, g: usize, node: u32) -> Program {
     let group = &s.file.group[g];
-    let phy = phy(group.phy);
+    let sending = s.file.sending(group);
+    let phy = phy(sending.map_or(group.phy, |send| group.sending_adapter(send).phy));
     let me = MacAddr::local(node);
     let (peer, ap) = s.peers[g];
     let identity = identity(me, ap);
-    let access =
-        |aifsn: Option<Aifsn>, send: &Sending| aifsn.map(|n| Access::without_backoff(how(send).queue, n.0));
+    let access = |aifsn: Option<Aifsn>, send: &Sending| {
+        let how = how(send);
+        aifsn.map(|n| Access {
+            adapter: how.adapter,
+            ..Access::without_backoff(how.queue, n.0)
+        })
+    };
     match &group.protocol {
         protocol::Protocol::Sender(send) => Program::Sender(sender(identity, send, &phy)),
         protocol::Protocol::Sink => Program::Sink(Box::new(Sink::new(identity))),
@@ -216,5 +179,6 @@ pub(super) fn program(s: &Scenario, g: usize, node: u32) -> Program {
             within: duration(p.within),
             access: access(p.no_backoff_aifsn, &p.send),
         }))),
+        protocol::Protocol::Tdma(_) => Program::Tdma(Box::new(scheduled(s, group, node, identity))),
     }
 }

@@ -7,9 +7,17 @@ use protocols::mac::edf::Edf;
 use protocols::mac::edf::coordinator::Coordinator;
 use protocols::mac::edf::responder::Responder;
 use protocols::mac::oneshot::Oneshot;
+use protocols::mac::overlay::DEFAULT_HELD_OCTETS;
 use protocols::mac::sender::Sender;
 use protocols::mac::sink::Sink;
+use protocols::mac::tdma::Tdma;
 use radio::{Duration, Event, Instant, Protocol, Radio, TxHow};
+
+use super::schedule::{MAX_HELD, MAX_SLOTS};
+
+/// A node of a schedule: tells the duplicates of 64 transmitters, because between a frame and its repetition come
+/// those of all others.
+pub type Scheduled = Tdma<Sender<64>, MAX_HELD, DEFAULT_HELD_OCTETS, MAX_SLOTS>;
 
 /// A protocol on a node. Those with large state are boxed, so that a thousand senders stay small.
 #[derive(Debug)]
@@ -26,6 +34,7 @@ pub enum Program {
     Edf(Box<Edf<Sender<8>>>),
     Coordinator(Box<Coordinator>),
     Responder(Box<Responder>),
+    Tdma(Box<Scheduled>),
     Prober(Prober),
 }
 
@@ -39,6 +48,7 @@ impl Program {
             Program::Edf(p) => &mut **p,
             Program::Coordinator(p) => &mut **p,
             Program::Responder(p) => &mut **p,
+            Program::Tdma(p) => &mut **p,
             Program::Prober(p) => p,
         }
     }
@@ -63,6 +73,7 @@ impl Protocol for Program {
             Program::Edf(p) => p.deadline(),
             Program::Coordinator(p) => p.deadline(),
             Program::Responder(p) => p.deadline(),
+            Program::Tdma(p) => p.deadline(),
             Program::Prober(p) => p.deadline(),
         }
     }

@@ -25,6 +25,8 @@ pub enum Protocol {
     Coordinator(Coordinator),
     /// Answers the polls of a coordinator.
     Responder(Responder),
+    /// Sends in its slots of a `[[schedule]]`.
+    Tdma(Tdma),
 }
 
 /// How frames are sent.
@@ -51,6 +53,14 @@ pub struct Sending {
     /// RTS before every frame.
     #[serde(default)]
     pub rts: bool,
+    /// Number of the adapter, from 0 on.
+    #[serde(default = "first")]
+    #[schemars(with = "AdapterNumber")]
+    pub adapter: Spanned<AdapterNumber>,
+}
+
+fn first() -> Spanned<AdapterNumber> {
+    Spanned::new(0..0, AdapterNumber(0))
 }
 
 fn seven() -> Tries {
@@ -178,12 +188,24 @@ pub struct Responder {
     pub send: Sending,
 }
 
+/// Parameters of a node with slots.
+#[derive(Clone, PartialEq, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Tdma {
+    /// Name of its `[[schedule]]`, which also says how frames are sent.
+    #[schemars(with = "String")]
+    pub schedule: Spanned<String>,
+    /// Hand frames down early: the adapter holds them back until their slot.
+    #[serde(default)]
+    pub hold_back: bool,
+}
+
 impl Protocol {
-    /// How it sends data, if it does.
-    pub fn sending(&self) -> Option<&Sending> {
+    /// How it sends data, if it says so itself: [`File::sending`](super::file::File::sending) looks further.
+    pub(super) fn sending(&self) -> Option<&Sending> {
         match self {
             Protocol::Sender(s) => Some(s),
-            Protocol::Sink => None,
+            Protocol::Sink | Protocol::Tdma(_) => None,
             Protocol::Oneshot(p) => Some(&p.send),
             Protocol::Beaconer(p) => Some(&p.send),
             Protocol::Edf(p) => Some(&p.send),

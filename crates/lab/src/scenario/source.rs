@@ -4,7 +4,6 @@ use std::fmt;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use serde::Deserialize;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -90,11 +89,21 @@ impl Source {
 
     /// Reads the file, with the changes.
     pub(super) fn file(&self) -> Result<File, ScenarioError> {
+        self.read()
+    }
+
+    /// The text as it stands in the file.
+    pub(super) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Reads whatever fits the file, with the changes.
+    pub(super) fn read<T: serde::de::DeserializeOwned>(&self) -> Result<T, ScenarioError> {
         let mut table = DeTable::parse(&self.text).map_err(|e| self.toml(&e))?;
         for (n, change) in self.changes.iter().enumerate() {
             self.apply(&mut table, n, change)?;
         }
-        File::deserialize(toml::Deserializer::from(table)).map_err(|e| self.toml(&e))
+        T::deserialize(toml::Deserializer::from(table)).map_err(|e| self.toml(&e))
     }
 
     fn apply<'s>(

@@ -1,5 +1,8 @@
 //! Broken scenarios and what is said about them; changes; the schema.
 
+mod adapters;
+mod slots;
+
 use std::path::Path;
 
 use super::*;
@@ -45,12 +48,29 @@ fn parse(text: &str, changes: &[&str]) -> Result<Scenario, ScenarioError> {
     Scenario::parse(Path::new("test.toml"), text, &changes)
 }
 
-/// The sentence about `GOOD` with `from` replaced by `to`.
-fn broken(from: &str, to: &str) -> String {
-    assert_eq!(GOOD.matches(from).count(), 1, "{from:?} must be there once");
-    match parse(&GOOD.replacen(from, to, 1), &[]) {
+/// The sentence about `good` with `from` replaced by `to`.
+fn broken(good: &str, from: &str, to: &str) -> String {
+    assert_eq!(good.matches(from).count(), 1, "{from:?} must be there once");
+    match parse(&good.replacen(from, to, 1), &[]) {
         Ok(_) => panic!("{to:?} was accepted"),
         Err(e) => e.to_string(),
+    }
+}
+
+/// What is replaced in a scenario, by what, and what the sentence about it says.
+type Case<'c> = (&'c str, &'c str, &'c [&'c str]);
+
+fn all_broken(good: &str, cases: &[Case<'_>]) {
+    for (from, to, says) in cases {
+        let sentence = broken(good, from, to);
+        assert!(!sentence.contains('\n'), "{to}: {sentence}");
+        assert!(sentence.starts_with("test.toml:"), "{to}: {sentence}");
+        for part in *says {
+            assert!(
+                sentence.contains(part),
+                "{to:?} gives {sentence:?}, without {part:?}"
+            );
+        }
     }
 }
 
@@ -63,8 +83,7 @@ fn a_good_one_is_accepted() {
 
 #[test]
 fn broken_scenarios_get_one_sentence() {
-    let cases: &[(&str, &str, &[&str])] = &[
-        // what is replaced, by what, what the sentence says
+    let cases: &[Case<'_>] = &[
         (
             "count = 3",
             "count = 0",
@@ -263,17 +282,7 @@ fn broken_scenarios_get_one_sentence() {
             &["is not a number"],
         ),
     ];
-    for (from, to, says) in cases {
-        let sentence = broken(from, to);
-        assert!(!sentence.contains('\n'), "{to}: {sentence}");
-        assert!(sentence.starts_with("test.toml:"), "{to}: {sentence}");
-        for part in *says {
-            assert!(
-                sentence.contains(part),
-                "{to:?} gives {sentence:?}, without {part:?}"
-            );
-        }
-    }
+    all_broken(GOOD, cases);
     assert!(
         parse("", &[])
             .unwrap_err()
@@ -325,7 +334,7 @@ fn changes_reach_any_value() {
 fn the_schema_knows_every_section() {
     let schema = schema();
     for section in [
-        "run", "medium", "group", "traffic", "link", "noise", "foreign", "incident", "output",
+        "run", "medium", "group", "schedule", "traffic", "link", "noise", "foreign", "incident", "output",
     ] {
         assert!(schema["properties"][section].is_object(), "{section}");
     }

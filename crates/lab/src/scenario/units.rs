@@ -215,6 +215,10 @@ number!(
     ChannelNumber(u8), 1, 196, "integer"
 );
 number!(
+    /// Number of an adapter of a node.
+    AdapterNumber(u8), 0, 7, "integer"
+);
+number!(
     /// A path-loss exponent.
     Exponent(f64), 0.1, 10.0, "number"
 );

@@ -1,0 +1,359 @@
+//! `[[schedule]]`: who sends when, for the groups whose protocol is `tdma`.
+
+use std::ops::Range;
+
+use frame::{MacAddr, response_rate};
+use protocols::mac::beacon::{BeaconFrame, MAX_BEACON_OCTETS};
+use protocols::mac::data::{Identity, QOS_OVERHEAD_OCTETS};
+use protocols::mac::overlay::{Access, DEFAULT_HELD_OCTETS};
+use protocols::mac::sync::{Sync, SyncConfig};
+use protocols::mac::tdma::schedule as slots;
+use protocols::mac::tdma::{Tdma, TdmaConfig};
+use radio::{AdapterId, Queue};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use toml::Spanned;
+
+use super::check::Check;
+use super::file::{File, Group, QueueName};
+use super::names::Names;
+use super::node::{category, duration, phy, sender};
+use super::program::Scheduled;
+use super::protocol::{Protocol, Sending};
+use super::source::{ScenarioError, nearest};
+use super::units::*;
+use super::{FlowPlan, Scenario, To};
+
+/// Slots of a cycle at most.
+pub const MAX_SLOTS: usize = slots::DEFAULT_SLOTS;
+/// Flows of one node at most: it holds a frame of each.
+pub const MAX_HELD: usize = 64;
+/// MSDU with LLC/SNAP that a node holds at most, octets.
+const MAX_MSDU: usize = DEFAULT_HELD_OCTETS - 26;
+/// A QoS header has two octets more.
+const QOS_OCTETS: usize = 2;
+
+/// `[[schedule]]`: each flow of `[[traffic]]` from groups that run it has one slot in a cycle, in the order of the
+/// file, and more as the cycle has room for.
+#[derive(Clone, PartialEq, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Schedule {
+    /// Name.
+    #[schemars(with = "String")]
+    pub name: Spanned<String>,
+    /// Length of the cycle.
+    #[schemars(with = "Time")]
+    pub cycle: Spanned<Time>,
+    /// Beacons, which the clocks follow. Without them every host clock counts as network time and must be exact.
+    pub beacon: Option<BeaconSlot>,
+    /// From waking up for a slot to the first bit on the air, as the host takes it.
+    #[serde(default)]
+    pub release: Release,
+    /// How far the clocks of two nodes may be apart.
+    #[serde(default = "two_us")]
+    pub sync_error: Time,
+    /// AIFSN between slots; the contention window is 0.
+    #[serde(default = "two")]
+    pub aifsn: Aifsn,
+    /// How data frames are sent; the queue is `voice` by default.
+    pub send: Sending,
+}
+
+fn two_us() -> Time {
+    Time(2_000)
+}
+fn two() -> Aifsn {
+    Aifsn(2)
+}
+fn one() -> Small {
+    Small(1)
+}
+fn second() -> Time {
+    Time(1_000_000_000)
+}
+
+/// The slot of the beacon, the first of the cycle.
+#[derive(Clone, PartialEq, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BeaconSlot {
+    /// Who sends it; its TSF is network time.
+    #[schemars(with = "String")]
+    pub from: Spanned<String>,
+    /// Its rate.
+    #[schemars(with = "RateText")]
+    pub rate: Spanned<RateText>,
+    /// It is sent in every n-th cycle.
+    #[serde(default = "one")]
+    pub every: Small,
+    /// A clock is trusted for this long after a beacon; without a trusted clock a node is silent.
+    #[serde(default = "second")]
+    pub holdover: Time,
+}
+
+/// The release path. Its jitter, `high - min`, and `sync_error` are the guard of every slot.
+#[derive(Clone, PartialEq, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Release {
+    /// Its smallest value: nodes wake up this much earlier.
+    pub min: Time,
+    /// The quantile that decides how often a slot is missed.
+    #[schemars(with = "Time")]
+    pub high: Option<Spanned<Time>>,
+}
+
+/// A schedule in which everything fits.
+#[derive(Clone, Debug)]
+pub(super) struct Planned {
+    plan: slots::TdmaPlan<MAX_SLOTS>,
+    /// Who sends the beacons.
+    master: Option<u32>,
+}
+
+impl Check<'_> {
+    /// The schedule that a group names.
+    pub(super) fn schedule(&self, name: &Spanned<String>) -> Result<&Schedule, ScenarioError> {
+        let all = &self.file.schedule;
+        if let Some(found) = all.iter().find(|s| s.name.get_ref() == name.get_ref()) {
+            return Ok(found);
+        }
+        let names: Vec<&str> = all.iter().map(|s| s.name.get_ref().as_str()).collect();
+        let what = match nearest(name.get_ref(), names.iter().copied()) {
+            _ if names.is_empty() => "the scenario has none, add a [[schedule]]".to_owned(),
+            Some(near) => format!("the schedules are {}; did you mean {near:?}?", names.join(", ")),
+            None => format!("the schedules are {}", names.join(", ")),
+        };
+        let what = format!("there is no schedule {:?}: {what}", name.get_ref());
+        Err(self.source.at(name.span(), what))
+    }
+
+    pub(super) fn schedules(
+        &self,
+        names: &Names<'_>,
+        groups: &[Range<u32>],
+        flows: &[FlowPlan],
+        peers: &[(Option<u32>, Option<u32>)],
+    ) -> Result<Vec<Planned>, ScenarioError> {
+        let mut done: Vec<Planned> = Vec::new();
+        for (n, schedule) in self.file.schedule.iter().enumerate() {
+            let name = schedule.name.get_ref();
+            if self.file.schedule[..n].iter().any(|s| s.name.get_ref() == name) {
+                let what = format!("there is another schedule {name:?}: names must differ");
+                return Err(self.source.at(schedule.name.span(), what));
+            }
+            let runs_it = |g: &&usize| self.file.group[**g].schedule() == Some(name);
+            let all: Vec<usize> = (0..groups.len()).collect();
+            let members: Vec<usize> = all.iter().filter(runs_it).copied().collect();
+            done.push(self.one(names, schedule, &members, groups, flows, peers)?);
+        }
+        Ok(done)
+    }
+
+    fn one(
+        &self,
+        names: &Names<'_>,
+        schedule: &Schedule,
+        members: &[usize],
+        groups: &[Range<u32>],
+        flows: &[FlowPlan],
+        peers: &[(Option<u32>, Option<u32>)],
+    ) -> Result<Planned, ScenarioError> {
+        let wrong = |span, what: String| Err(self.source.at(span, what));
+        let name = schedule.name.get_ref();
+        let Some(first) = members.first().map(|g| &self.file.group[*g]) else {
+            let what = format!("no group runs {name:?}: give one protocol.tdma = {{ schedule = {name:?} }}");
+            return wrong(schedule.name.span(), what);
+        };
+        let send = &schedule.send;
+        let adapter = first.sending_adapter(send);
+        let timing = phy(adapter.phy);
+        let alike = |g: &usize| self.file.group[*g].sending_adapter(send).phy == adapter.phy;
+        if !members.iter().all(alike) {
+            let what = format!("the groups of {name:?} have different PHYs, so they cannot share its slots");
+            return wrong(schedule.name.span(), what);
+        }
+        self.positive(&schedule.cycle, "a cycle")?;
+        let min = schedule.release.min;
+        if let Some(high) = schedule.release.high.as_ref().filter(|h| h.get_ref().0 < min.0) {
+            let what = format!("{high} is less than the smallest release, {min}");
+            return wrong(high.span(), what);
+        }
+        let mut master = None;
+        let mut beacon = None;
+        if let Some(b) = &schedule.beacon {
+            self.rate(&b.rate, &timing)?;
+            let node = names.node(&b.from)?;
+            if !members.iter().any(|g| groups[*g].contains(&node)) {
+                let what = format!(
+                    "{:?} does not run {name:?}, so it cannot send its beacons",
+                    b.from.get_ref()
+                );
+                return wrong(b.from.span(), what);
+            }
+            master = Some(node);
+            beacon = Some(beacon_slot(b, node));
+        }
+        let mut list = Vec::new();
+        for (t, flow) in self.file.traffic.iter().zip(flows) {
+            let Some(g) = members.iter().find(|g| groups[**g].contains(&flow.from.start)) else {
+                continue;
+            };
+            if t.octets.0 as usize > MAX_MSDU {
+                let what = format!(
+                    "a slot holds MSDUs of at most {MAX_MSDU} octets, these have {}",
+                    t.octets.0
+                );
+                return wrong(t.from.span(), what);
+            }
+            if flow.count() > MAX_SLOTS {
+                let what = format!(
+                    "a schedule has at most {MAX_SLOTS} slots, this makes {}",
+                    flow.count()
+                );
+                return wrong(t.from.span(), what);
+            }
+            for (from, to) in flow.pairs() {
+                let to = match (peers[*g].1, to) {
+                    (Some(ap), _) => MacAddr::local(ap),
+                    (None, To::Node(node)) => MacAddr::local(node),
+                    (None, To::Broadcast) => MacAddr::BROADCAST,
+                    _ => {
+                        let what = "a schedule has no slots to neighbours: name the receiver".to_owned();
+                        return wrong(t.to.span(), what);
+                    }
+                };
+                list.push(slots::Flow {
+                    from: MacAddr::local(from),
+                    to,
+                    payload_octets: (t.octets.0 - 8) as u16,
+                });
+            }
+            let own = |f: &&slots::Flow| f.from == MacAddr::local(flow.from.start);
+            if list.iter().filter(own).count() > MAX_HELD {
+                let what =
+                    format!("a node holds at most {MAX_HELD} frames for its slots, this makes more flows");
+                return wrong(t.from.span(), what);
+            }
+        }
+        // the slowest ACK decides the length of the slots
+        let rate = send.rate.get_ref().0;
+        let basic = members
+            .iter()
+            .map(|g| self.file.group[*g].sending_adapter(send).basic());
+        let slowest = basic
+            .max_by_key(|b| timing.ack_us(rate, *b))
+            .unwrap_or(timing.basic);
+        debug_assert!(
+            timing.has(response_rate(rate, slowest)),
+            "a basic rate is a rate of the PHY"
+        );
+        let release = slots::Release {
+            min: duration(min),
+            high: duration(schedule.release.high.as_ref().map_or(min, |h| *h.get_ref())),
+        };
+        let costs = slots::SlotCosts {
+            basic: slowest,
+            acked: send.ack,
+            overhead_octets: (QOS_OVERHEAD_OCTETS - if send.qos { 0 } else { QOS_OCTETS }) as u16,
+            aifsn: schedule.aifsn.0,
+            ..slots::SlotCosts::new(timing, rate, release, duration(schedule.sync_error))
+        };
+        let cycle = duration(*schedule.cycle.get_ref());
+        let plan = slots::TdmaPlan::new(&list, cycle, beacon, &costs).map_err(|e| {
+            let (span, what) = match e {
+                slots::PlanError::NoFlows => (
+                    schedule.name.span(),
+                    "there is no [[traffic]] from the groups that run it".to_owned(),
+                ),
+                slots::PlanError::DoesNotFit { .. } => (schedule.cycle.span(), format!("{e}")),
+                slots::PlanError::TooManySlots { .. } => {
+                    (schedule.name.span(), format!("{e}, which is for {MAX_SLOTS}"))
+                }
+            };
+            self.source.at(span, what)
+        })?;
+        Ok(Planned { plan, master })
+    }
+}
+
+fn beacon_slot(b: &BeaconSlot, node: u32) -> slots::BeaconSlot {
+    let frame = BeaconFrame {
+        bssid: MacAddr::local(node),
+        interval_tu: 100,
+        ssid: b"sdmac",
+        basic_500kbps: &[12],
+        sequence: 0,
+    };
+    slots::BeaconSlot {
+        from: MacAddr::local(node),
+        octets: frame.emit(&mut [0; MAX_BEACON_OCTETS]).len() as u16 + 4,
+        rate: b.rate.get_ref().0,
+        every: b.every.0.into(),
+    }
+}
+
+impl File {
+    /// How the nodes of a group send data, if they do.
+    pub fn sending<'f>(&'f self, group: &'f Group) -> Option<&'f Sending> {
+        let of_schedule = |name| self.schedule.iter().find(|s| s.name.get_ref() == name);
+        match group.schedule() {
+            Some(name) => of_schedule(name).map(|s| &s.send),
+            None => group.protocol.sending(),
+        }
+    }
+}
+
+impl Group {
+    /// The schedule that its nodes run.
+    pub(super) fn schedule(&self) -> Option<&String> {
+        match &self.protocol {
+            Protocol::Tdma(p) => Some(p.schedule.get_ref()),
+            _ => None,
+        }
+    }
+}
+
+/// A node of a schedule.
+pub(super) fn scheduled(s: &Scenario, group: &Group, node: u32, identity: Identity) -> Scheduled {
+    let named = |n: &Schedule| Some(n.name.get_ref()) == group.schedule();
+    let n = s
+        .file
+        .schedule
+        .iter()
+        .position(named)
+        .expect("schedules were checked");
+    let (schedule, planned) = (&s.file.schedule[n], &s.schedules[n]);
+    let band = phy(group.sending_adapter(&schedule.send).phy).band;
+    let adapter = AdapterId(schedule.send.adapter.get_ref().0);
+    let sync = match (&schedule.beacon, planned.master) {
+        (Some(b), Some(master)) => {
+            let holdover = duration(b.holdover);
+            let config = match master == node {
+                true => SyncConfig::own(band, holdover),
+                false => SyncConfig::new(band, holdover),
+            };
+            Sync::tracking(SyncConfig { adapter, ..config })
+        }
+        _ => Sync::perfect(0),
+    };
+    let mut send = schedule.send.clone();
+    let queue = *send.queue.get_or_insert(QueueName::Voice);
+    let queue: Queue = category(queue).into();
+    let hold_back = matches!(&group.protocol, Protocol::Tdma(p) if p.hold_back);
+    let config = TdmaConfig {
+        hold_back,
+        adapter,
+        access: Some(Access {
+            adapter,
+            ..Access::without_backoff(queue, schedule.aifsn.0)
+        }),
+        ..TdmaConfig::new(
+            MacAddr::local(node),
+            planned.plan.clone(),
+            sync,
+            planned.master.map_or(MacAddr::ZERO, MacAddr::local),
+            queue,
+        )
+    };
+    let phy = phy(group.sending_adapter(&schedule.send).phy);
+    Tdma::new(config, sender(identity, &send, &phy))
+}

@@ -1,0 +1,226 @@
+//! `[[schedule]]`, `tdma`, and flows from one node to each of a group.
+
+use std::sync::atomic::AtomicBool;
+
+use super::*;
+use crate::run::{Fate, RunResult, run};
+
+const SLOTS: &str = r#"
+[run]
+duration = "1s"
+warm_up = "300ms"
+
+[medium]
+loss.fixed_power_dbm = -50
+
+[[schedule]]
+name = "loop"
+cycle = "4ms"
+beacon = { from = "controller", rate = "6M", every = 12 }
+release = { min = "10us", high = "20us" }
+send = { rate = "24M", qos = true }
+
+[[group]]
+name = "controller"
+clock.drift_within_ppm = 20
+protocol.tdma.schedule = "loop"
+
+[[group]]
+name = "devices"
+count = 8
+clock.drift_within_ppm = 20
+ap = "controller"
+protocol.tdma = { schedule = "loop", hold_back = false }
+
+[[group]]
+name = "stranger"
+protocol.sender = { rate = "24M" }
+
+[[traffic]]
+from = "controller"
+to = "devices"
+octets = 58
+lifetime = "4ms"
+pattern.periodic = { period = "4ms" }
+
+[[traffic]]
+from = "devices"
+to = "controller"
+octets = 58
+lifetime = "4ms"
+pattern.periodic = { period = "4ms", phase.fixed = "1ms" }
+"#;
+
+fn go(text: &str) -> RunResult {
+    let scenario = parse(text, &[]).unwrap_or_else(|e| panic!("{e}"));
+    run(&scenario, 1, None, &AtomicBool::new(false), |_| {})
+        .unwrap()
+        .result
+}
+
+#[test]
+fn every_message_has_its_slot() {
+    let s = parse(SLOTS, &[]).unwrap();
+    assert_eq!((s.flows(), s.flow_ends()), (16, vec![8, 16]));
+    assert!(s.sends_without_ack(), "beacons");
+    let r = go(SLOTS);
+    // what is handed down last may still wait for its slot
+    for entry in &r.traffic {
+        let waits = entry.submitted - entry.delivered;
+        assert!(entry.submitted >= 1_400 && waits <= 8, "{entry:?}");
+    }
+    for group in &r.groups[..2] {
+        let lost = |f| group.confirms.as_ref().unwrap().get(&f).copied().unwrap_or(0);
+        assert_eq!(
+            lost(Fate::DataLost) + lost(Fate::AckLost) + lost(Fate::Refused),
+            0,
+            "{group:?}"
+        );
+        assert_eq!(group.counters.rx_errors, 0, "nothing collides");
+    }
+    let longest = r.metrics["latency_max_us"];
+    assert!(longest < 4_100.0, "{longest}");
+}
+
+/// Without beacons the host clocks are network time: exact ones do, drifting ones do not.
+#[test]
+fn without_beacons_clocks_must_be_exact() {
+    let beacon = "beacon = { from = \"controller\", rate = \"6M\", every = 12 }\n";
+    let exact = SLOTS
+        .replace(beacon, "")
+        .replace("clock.drift_within_ppm = 20\n", "");
+    let errors = |text: &str| -> u64 { go(text).groups.iter().map(|g| g.counters.rx_errors).sum() };
+    assert_eq!(errors(&exact), 0);
+    let drifting = exact.replacen("count = 8\n", "count = 8\nclock.drift_within_ppm = 1000\n", 1);
+    assert!(errors(&drifting) > 0);
+}
+
+#[test]
+fn slots_are_as_long_as_the_slowest_ack_needs() {
+    let slow = SLOTS.replace(
+        "name = \"controller\"\n",
+        "name = \"controller\"\nbasic_rates = [\"6M\"]\n",
+    );
+    let fits = |text: &str, cycle: &str| {
+        parse(
+            &text.replace("\"4ms\"\nbeacon", &format!("{cycle:?}\nbeacon")),
+            &[],
+        )
+    };
+    // 16 slots and a beacon; an ACK takes 44 us instead of 28 us at 6 Mb/s
+    assert!(fits(SLOTS, "2500us").is_ok());
+    assert!(fits(&slow, "2500us").is_err());
+    assert!(fits(&slow, "2700us").is_ok());
+}
+
+#[test]
+fn broken_schedules_get_one_sentence() {
+    let many = format!("count = {}", 130);
+    let held = format!("count = {}", 65);
+    all_broken(
+        SLOTS,
+        &[
+            (
+                "cycle = \"4ms\"",
+                "cycle = \"1ms\"",
+                &["11:9", "too short", "the shortest is"],
+            ),
+            ("cycle = \"4ms\"", "cycle = \"0s\"", &["11:9", "longer than 0s"]),
+            (
+                "cycle = \"4ms\"",
+                "cycles = \"4ms\"",
+                &["unknown key `cycles`", "did you mean `cycle`?"],
+            ),
+            ("cycle = \"4ms\"\n", "", &["missing field `cycle`"]),
+            (
+                "name = \"loop\"\n",
+                "name = \"lop\"\n",
+                &["19:26", "no schedule \"loop\"", "did you mean \"lop\"?"],
+            ),
+            (
+                "{ from = \"controller\", rate",
+                "{ from = \"stranger\", rate",
+                &["12:19", "\"stranger\" does not run \"loop\""],
+            ),
+            (
+                "{ from = \"controller\", rate",
+                "{ from = \"devices\", rate",
+                &["12:19", "group of 8 nodes"],
+            ),
+            (
+                "rate = \"6M\"",
+                "rate = \"11M\"",
+                &["12:40", "802.11a has no rate 11M", "6M, 9M"],
+            ),
+            (
+                "every = 12",
+                "every = 0",
+                &["12:54", "0 is not a whole number from 1 to 65535"],
+            ),
+            (
+                "high = \"20us\"",
+                "high = \"5us\"",
+                &["13:34", "5us is less than the smallest release, 10us"],
+            ),
+            (
+                "high = \"20us\"",
+                "hi = \"20us\"",
+                &["unknown key `hi`", "`high`"],
+            ),
+            (
+                "{ rate = \"24M\", qos = true }",
+                "{ rate = \"11M\", qos = true }",
+                &["14:17", "no rate 11M"],
+            ),
+            (
+                "qos = true }",
+                "qos = true, adapter = 1 }",
+                &["14:46", "no adapter 1", "only adapter 0"],
+            ),
+            (
+                "{ schedule = \"loop\", hold_back",
+                "{ schedule = \"lop\", hold_back",
+                &["26:30", "no schedule \"lop\"", "did you mean \"loop\"?"],
+            ),
+            (
+                "hold_back = false",
+                "hold = false",
+                &["unknown key `hold`", "`hold_back`"],
+            ),
+            ("count = 8", &many, &["at most 128 slots", "130"]),
+            ("count = 8", &held, &["at most 64 frames"]),
+            (
+                "to = \"devices\"\noctets = 58",
+                "to = \"devices\"\noctets = 2000",
+                &["33:8", "at most 1574 octets", "2000"],
+            ),
+            (
+                "ap = \"controller\"\n",
+                "ap = \"controller\"\nphy = \"g\"\n",
+                &["10:8", "different PHYs"],
+            ),
+            (
+                "to = \"devices\"\n",
+                "to = \"controller\"\n",
+                &["would send to itself"],
+            ),
+        ],
+    );
+    let twice = format!("{SLOTS}\n[[schedule]]\nname = \"loop\"\ncycle = \"4ms\"\nsend.rate = \"24M\"\n");
+    let sentence = parse(&twice, &[]).unwrap_err().to_string();
+    assert!(sentence.contains("another schedule \"loop\""), "{sentence}");
+    let idle = format!("{SLOTS}\n[[schedule]]\nname = \"idle\"\ncycle = \"4ms\"\nsend.rate = \"24M\"\n");
+    let sentence = parse(&idle, &[]).unwrap_err().to_string();
+    assert!(sentence.contains("no group runs \"idle\""), "{sentence}");
+    let silent = SLOTS
+        .replace("from = \"devices\"", "from = \"stranger\"")
+        .replace(
+            "from = \"controller\"\nto = \"devices\"",
+            "from = \"stranger\"\nto = \"devices\"",
+        );
+    let sentence = parse(&silent, &[]).unwrap_err().to_string();
+    assert!(
+        sentence.contains("no [[traffic]] from the groups that run it"),
+        "{sentence}"
+    );
+}
