@@ -265,6 +265,27 @@ impl Control {
         Ok(())
     }
 
+    /// Makes an ordinary interface a member of an ad hoc network, for tests.
+    #[cfg(test)]
+    pub(super) fn join_ad_hoc(&mut self, interface: u32, mhz: u16) -> io::Result<()> {
+        const SET_INTERFACE: u8 = 6;
+        const JOIN_IBSS: u8 = 43;
+        const SSID: u16 = 52;
+        self.set_up(interface, false)?;
+        self.ask(SET_INTERFACE, libc::NLM_F_ACK, |m| {
+            number(m, attr::IFINDEX, interface);
+            number(m, attr::IFTYPE, 1);
+        })?;
+        self.set_up(interface, true)?;
+        self.ask(JOIN_IBSS, libc::NLM_F_ACK, |m| {
+            number(m, attr::IFINDEX, interface);
+            number(m, attr::WIPHY_FREQ, mhz.into());
+            attribute(m, SSID, |m| m.extend(b"sdmac"));
+            attribute(m, attr::MAC, |m| m.extend(MacAddr::local(0x1b55).0));
+        })?;
+        Ok(())
+    }
+
     /// Sockets that become readable when interfaces or rules have changed.
     pub(super) fn watch(&self) -> Result<[Watch; 2], Error> {
         let open = Error::control("watch interfaces");

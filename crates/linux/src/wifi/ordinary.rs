@@ -87,3 +87,65 @@ impl AsFd for OrdinarySocket {
         self.0.as_fd()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    /// The next outcome, as (octets are those of `frame`, acked); `None` if there is none within 100 ms.
+    fn outcome(socket: &OrdinarySocket, frame: &[u8]) -> Option<(bool, bool)> {
+        let mut back = [0; 100];
+        for _ in 0..100 {
+            if let Some(status) = socket.status(&mut back).unwrap() {
+                return Some((&back[..status.octets] == frame, status.acked));
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        None
+    }
+
+    /// Two stations of an ad hoc network: acked while the other one is there, not acked when it has gone. Runs in the
+    /// lab, on the two last radios of mac80211_hwsim.
+    #[test]
+    fn the_error_queue_tells_who_acknowledged() {
+        if std::env::var_os("SDMAC_LAB").is_none() {
+            return eprintln!("skipped: not in the lab (SDMAC_LAB is not set)");
+        }
+        let mut control = Control::open().unwrap();
+        let mut all = control.interfaces().unwrap();
+        all.retain(|i| i.name.starts_with("wlan"));
+        all.sort_by_key(|i| std::cmp::Reverse(i.index));
+        let [a, b] = [&all[0], &all[1]];
+        for interface in [a, b] {
+            control.join_ad_hoc(interface.index, 2412).unwrap();
+        }
+        let socket = OrdinarySocket::open(&a.name).unwrap();
+        let frame = |to: [u8; 6]| {
+            let mut frame = [0; 60];
+            frame[..6].copy_from_slice(&to);
+            frame[6..12].copy_from_slice(&a.address.0);
+            frame[12..14].copy_from_slice(&[0x88, 0xb5]);
+            frame
+        };
+        std::thread::sleep(Duration::from_secs(10)); // The network begins; in virtual time that is soon.
+        // A station of an ad hoc network is known when it was heard.
+        let other = OrdinarySocket::open(&b.name).unwrap();
+        other
+            .send(&[&[0xff; 6], &b.address.0[..], &[0x88, 0xb5], &[0; 46]].concat())
+            .unwrap();
+        std::thread::sleep(Duration::from_secs(1));
+        let to_b = frame(b.address.0);
+        socket.send(&to_b).unwrap();
+        assert_eq!(outcome(&socket, &to_b), Some((true, true)));
+        socket.send(&frame([0xff; 6])).unwrap();
+        assert_eq!(outcome(&socket, &to_b), None, "to a group there is none");
+        control.set_up(b.index, false).unwrap();
+        socket.send(&to_b).unwrap();
+        assert_eq!(outcome(&socket, &to_b), Some((true, false)));
+        control.set_up(a.index, false).unwrap();
+        let error = OrdinarySocket::open("lo").unwrap_err();
+        assert!(matches!(error, Error::NoSuchRadio { .. }), "{error}");
+    }
+}

@@ -119,6 +119,59 @@ fn attributes_are_set_and_read() {
 }
 
 #[test]
+fn a_channel_set_at_run_time_is_where_frames_go() {
+    let Some((_lab, [first, second])) = lab() else {
+        return;
+    };
+    let adapter = open(&first);
+    let me = adapter.address();
+    let mut mouth = host(adapter, HostConfig::default());
+    run(
+        &mut mouth,
+        Script {
+            set: vec![Attribute::Channel(2437)],
+            ..Script::default()
+        },
+    );
+    let ear = |mhz| {
+        let config = AdapterConfig::new(&second, mhz);
+        host(Adapter::open(config).unwrap(), HostConfig::default())
+    };
+    for (mhz, heard) in [(2412, 0), (2437, 1)] {
+        let mut ear = ear(mhz);
+        // The script of a host that has started says nothing more, so the frame is sent by hand.
+        let mut again = Resend(data(Kind::DATA, MacAddr::BROADCAST, me, mhz, 0), None);
+        let until = Host::now() + Duration::from_ms(20);
+        mouth
+            .run(&mut again, &mut (), Some(until), &AtomicBool::new(false))
+            .unwrap();
+        assert_eq!(again.1, Some(Outcome::NotAcked));
+        assert_eq!(run(&mut ear, Script::default()).heard.len(), heard, "{mhz} MHz");
+    }
+}
+
+/// Sends its frame at once, though its host has started already.
+struct Resend(Vec<u8>, Option<Outcome>);
+
+impl Protocol for Resend {
+    fn handle(&mut self, _: Instant, event: Event<'_>, radio: &mut dyn Radio) {
+        match event {
+            Event::Timer => {
+                let token = radio.token();
+                radio.request(token, &self.0, &HOW);
+                self.0.clear();
+            }
+            Event::Confirm(c) => self.1 = Some(c.outcome),
+            _ => {}
+        }
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        (!self.0.is_empty()).then_some(Instant::ZERO)
+    }
+}
+
+#[test]
 fn an_interface_that_goes_down_refuses() {
     let Some((_lab, [first, _])) = lab() else { return };
     let adapter = open(&first);
