@@ -11,7 +11,7 @@ use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, 
 
 use super::pace::{Halt, monotonic_ns, realtime_ns, sleep_until};
 use super::{LeftOut, Part, veth};
-use crate::sys;
+use crate::sys::packet::{self, Received};
 
 /// Local experimental EtherType 1 (IEEE 802-2014, 9.2.4).
 const ETHERTYPE: u16 = 0x88B5;
@@ -77,8 +77,8 @@ impl Link {
     }
 
     fn bound([tx, rx]: [OwnedFd; 2], interfaces: [u32; 2], path: PacketPath) -> io::Result<Self> {
-        sys::bind_packet(tx.as_fd(), interfaces[0], 0)?; // Only sends.
-        sys::bind_packet(rx.as_fd(), interfaces[1], ETHERTYPE)?;
+        packet::bind_packet(tx.as_fd(), interfaces[0], 0)?; // Only sends.
+        packet::bind_packet(rx.as_fd(), interfaces[1], ETHERTYPE)?;
         Self::with_timeout(tx, rx, path)
     }
 
@@ -100,7 +100,7 @@ impl Link {
     /// and its stamp must be older than that.
     pub fn stamp_arrivals(&self, halt: Halt<'_>) -> io::Result<()> {
         const LYING_NS: u64 = 2_000_000;
-        sys::enable_receive_stamps(self.rx.as_fd())?;
+        packet::enable_receive_stamps(self.rx.as_fd())?;
         let mut frame = Frame::new(60);
         for _ in 0..500 {
             if halt.reached(monotonic_ns()) {
@@ -111,7 +111,7 @@ impl Link {
             sleep_until(monotonic_ns() + LYING_NS);
             let read_ns = realtime_ns();
             let mut buffer = [0; 60];
-            if let Ok(sys::Received {
+            if let Ok(Received {
                 stamp_ns: Some(stamp_ns),
                 ..
             }) = self.receive(&mut buffer)
@@ -133,8 +133,8 @@ impl Link {
     }
 
     /// Receives one frame with its arrival stamp; blocks for 50 ms at most.
-    pub fn receive(&self, buffer: &mut [u8]) -> io::Result<sys::Received> {
-        sys::receive_stamped(self.rx.as_fd(), buffer)
+    pub fn receive(&self, buffer: &mut [u8]) -> io::Result<Received> {
+        packet::receive_stamped(self.rx.as_fd(), buffer)
     }
 
     /// Throws away what lies in the receiving socket.

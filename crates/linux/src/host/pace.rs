@@ -2,42 +2,13 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use rustix::time::{ClockId, Timespec, clock_gettime};
+pub(super) use crate::clock::{monotonic_ns, realtime_ns, sleep_until, timespec};
 
 /// Over each window of this length a measuring thread leaves its CPU to others ...
 const WINDOW_NS: u64 = 100_000_000;
 /// ... for at least this long, so that a spinning `SCHED_FIFO` thread cannot freeze the computer, and stays
 /// below the kernel's own limit for real-time threads (95 % by default), which would cut into the samples.
 const REST_NS: u64 = 10_000_000;
-
-/// `CLOCK_MONOTONIC`, ns.
-pub(super) fn monotonic_ns() -> u64 {
-    to_ns(clock_gettime(ClockId::Monotonic))
-}
-
-/// `CLOCK_REALTIME`, ns since 1970: the clock of the kernel's packet stamps.
-pub(super) fn realtime_ns() -> u64 {
-    to_ns(clock_gettime(ClockId::Realtime))
-}
-
-fn to_ns(time: Timespec) -> u64 {
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
-}
-
-/// A point in time as the kernel takes it.
-pub(super) fn timespec(ns: u64) -> Timespec {
-    Timespec {
-        tv_sec: (ns / 1_000_000_000) as _,
-        tv_nsec: (ns % 1_000_000_000) as _,
-    }
-}
-
-/// Sleeps until `deadline_ns` on `CLOCK_MONOTONIC`, or a signal comes.
-pub(super) fn sleep_until(deadline_ns: u64) {
-    // The only error a valid request can meet is EINTR; callers look at the clock anyway.
-    let _ =
-        rustix::thread::clock_nanosleep_absolute(rustix::thread::ClockId::Monotonic, &timespec(deadline_ns));
-}
 
 /// An empty buffer whose memory has been touched, so that pushing up to `capacity` neither allocates nor faults.
 pub(super) fn touched_buffer(capacity: usize) -> Vec<u64> {

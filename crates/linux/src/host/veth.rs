@@ -2,11 +2,8 @@
 
 use std::io;
 use std::os::fd::OwnedFd;
-use std::time::Duration;
 
-use rustix::net::sockopt::{Timeout, set_socket_timeout};
-use rustix::net::{RecvFlags, SendFlags, netlink::SocketAddrNetlink};
-
+use crate::netlink::{Socket, attribute, interface, message, set_up, text};
 use crate::sys::{self, NamespaceError};
 
 /// Interface numbers of the two ends; high, because a new namespace may come with tunnel devices.
@@ -44,98 +41,44 @@ pub(super) fn pair() -> Result<[OwnedFd; 2], VethError> {
             NamespaceError::Child(error) | NamespaceError::Unshare(error) => VethError::Namespace(error),
             NamespaceError::Socket(error) => VethError::Socket(error),
         })?;
-    create(&sockets.route).map_err(VethError::Interfaces)?;
+    create(sockets.route).map_err(VethError::Interfaces)?;
     Ok(sockets.packet)
 }
 
-fn create(route: &OwnedFd) -> io::Result<()> {
-    set_socket_timeout(route, Timeout::Recv, Some(Duration::from_secs(5)))?;
-    request(route, &new_link())?;
+fn create(route: OwnedFd) -> io::Result<()> {
+    let mut route = Socket::of(route)?;
+    route.ask(new_link())?;
     // Only now: an end cannot come up before it has its other end.
-    request(route, &set_up(ENDS[0]))?;
-    request(route, &set_up(ENDS[1]))
-}
-
-/// Sends one request and waits for its acknowledgement.
-fn request(route: &OwnedFd, message: &[u8]) -> io::Result<()> {
-    rustix::net::sendto(route, message, SendFlags::empty(), &SocketAddrNetlink::new(0, 0))?;
-    let mut answer = [0; 4096];
-    let (_, length) =
-        rustix::io::retry_on_intr(|| rustix::net::recv(route, &mut answer[..], RecvFlags::empty()))?;
-    match acknowledged(&answer[..length.min(4096)]) {
-        Some(0) => Ok(()),
-        Some(error) => Err(io::Error::from_raw_os_error(error.saturating_neg())),
-        None => Err(io::Error::new(
-            io::ErrorKind::InvalidData,
-            "the kernel's answer is not an acknowledgement",
-        )),
-    }
-}
-
-/// The error number in a netlink acknowledgement: 0, or negative.
-fn acknowledged(answer: &[u8]) -> Option<i32> {
-    let kind = u16::from_ne_bytes(answer.get(4..6)?.try_into().ok()?);
-    let error = i32::from_ne_bytes(answer.get(16..20)?.try_into().ok()?);
-    (i32::from(kind) == libc::NLMSG_ERROR).then_some(error)
+    route.ask(set_up(ENDS[0], true))?;
+    route.ask(set_up(ENDS[1], true))?;
+    Ok(())
 }
 
 /// `ip link add name sdmac0 index 1000 type veth peer name sdmac1 index 1001` (rtnetlink(7)).
 fn new_link() -> Vec<u8> {
-    message(libc::NLM_F_CREATE | libc::NLM_F_EXCL, |m| {
-        interface(m, ENDS[0], 0);
-        attribute(m, libc::IFLA_IFNAME, |m| m.extend(b"sdmac0\0"));
+    let flags = libc::NLM_F_CREATE | libc::NLM_F_EXCL | libc::NLM_F_ACK;
+    message(libc::RTM_NEWLINK, flags, |m| {
+        interface(m, ENDS[0]);
+        text(m, libc::IFLA_IFNAME, "sdmac0");
         attribute(m, libc::IFLA_LINKINFO, |m| {
             attribute(m, libc::IFLA_INFO_KIND, |m| m.extend(b"veth"));
             attribute(m, libc::IFLA_INFO_DATA, |m| {
                 attribute(m, VETH_INFO_PEER, |m| {
-                    interface(m, ENDS[1], 0);
-                    attribute(m, libc::IFLA_IFNAME, |m| m.extend(b"sdmac1\0"));
+                    interface(m, ENDS[1]);
+                    text(m, libc::IFLA_IFNAME, "sdmac1");
                 });
             });
         });
     })
 }
 
-/// `ip link set up`, by number.
-fn set_up(index: u32) -> Vec<u8> {
-    message(0, |m| interface(m, index, libc::IFF_UP as u32))
-}
-
-/// An `RTM_NEWLINK` request that is to be acknowledged, `struct nlmsghdr` first.
-fn message(flags: i32, body: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
-    let flags = flags | libc::NLM_F_REQUEST | libc::NLM_F_ACK;
-    let mut message = vec![0; 4]; // Length, below.
-    message.extend(libc::RTM_NEWLINK.to_ne_bytes());
-    message.extend((flags as u16).to_ne_bytes());
-    message.extend([0; 8]); // Sequence number and sender: there is one request at a time on this socket.
-    body(&mut message);
-    let length = message.len() as u32;
-    message[..4].copy_from_slice(&length.to_ne_bytes());
-    message
-}
-
-/// `struct ifinfomsg` of an interface on which these flags are to be set.
-fn interface(message: &mut Vec<u8>, index: u32, flags: u32) {
-    message.extend([0; 4]); // Family, padding, device type.
-    message.extend(index.to_ne_bytes());
-    message.extend(flags.to_ne_bytes()); // The flags,
-    message.extend(flags.to_ne_bytes()); // and which of them to change.
-}
-
-/// `struct rtattr` with its value, padded to four octets.
-fn attribute(message: &mut Vec<u8>, kind: u16, value: impl FnOnce(&mut Vec<u8>)) {
-    let start = message.len();
-    message.extend([0; 2]);
-    message.extend(kind.to_ne_bytes());
-    value(message);
-    let length = (message.len() - start) as u16;
-    message[start..start + 2].copy_from_slice(&length.to_ne_bytes());
-    message.resize(message.len().next_multiple_of(4), 0);
-}
-
 #[cfg(test)]
 mod tests {
     use std::os::fd::AsFd;
+    use std::time::Duration;
+
+    use rustix::net::SendFlags;
+    use rustix::net::sockopt::{Timeout, set_socket_timeout};
 
     use super::*;
 
@@ -157,33 +100,21 @@ mod tests {
     }
 
     #[test]
-    fn only_a_whole_acknowledgement_counts() {
-        let mut answer = [0; 36];
-        answer[4..6].copy_from_slice(&(libc::NLMSG_ERROR as u16).to_ne_bytes());
-        answer[16..20].copy_from_slice(&(-libc::EPERM).to_ne_bytes());
-        assert_eq!(acknowledged(&answer), Some(-libc::EPERM));
-        assert_eq!(acknowledged(&answer[..19]), None);
-        answer[4..6].copy_from_slice(&libc::RTM_NEWLINK.to_ne_bytes());
-        assert_eq!(acknowledged(&answer), None);
-        assert_eq!(acknowledged(&[]), None);
-    }
-
-    #[test]
     fn a_frame_goes_from_one_end_to_the_other_or_the_reason_is_a_right() {
         let sockets = match pair() {
             Ok(sockets) => sockets,
             Err(VethError::Namespace(_) | VethError::Socket(_)) => return, // Not allowed here.
             Err(error) => panic!("{error}"),
         };
-        sys::bind_packet(sockets[0].as_fd(), ENDS[0], 0).unwrap();
-        sys::bind_packet(sockets[1].as_fd(), ENDS[1], 0x88B5).unwrap();
+        sys::packet::bind_packet(sockets[0].as_fd(), ENDS[0], 0).unwrap();
+        sys::packet::bind_packet(sockets[1].as_fd(), ENDS[1], 0x88B5).unwrap();
         set_socket_timeout(&sockets[1], Timeout::Recv, Some(Duration::from_millis(100))).unwrap();
         let mut frame = [0xFF; 60];
         frame[12..14].copy_from_slice(&[0x88, 0xB5]);
         let mut got = [0; 100];
         let arrived = (0..100).any(|_| {
             let _ = rustix::net::send(&sockets[0], &frame, SendFlags::empty());
-            sys::receive_stamped(sockets[1].as_fd(), &mut got).is_ok()
+            sys::packet::receive_stamped(sockets[1].as_fd(), &mut got).is_ok()
         });
         assert!(arrived);
         assert_eq!(got[..60], frame);

@@ -1,12 +1,14 @@
-//! System calls that rustix 1.1 does not offer: scheduling policy, packet socket addresses, receive
-//! timestamps, and sockets made inside a fresh network namespace.
+//! System calls that rustix 1.1 does not offer: scheduling policy and sockets made inside a fresh network
+//! namespace (here), and what is peculiar to packet sockets ([`packet`]).
 //!
-//! Every `unsafe` block of this library is in this file, and each states why it is sound.
+//! Every `unsafe` block of this library is in this folder, and each states why it is sound.
 #![allow(unsafe_code)] // The kernel interface itself; see the SAFETY reason at each block.
 
+pub mod packet;
+
 use std::io;
-use std::mem::{MaybeUninit, size_of, zeroed};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::io::Errno;
 use rustix::net::{
@@ -41,112 +43,6 @@ pub fn set_scheduler(fifo: Option<u8>) -> io::Result<()> {
         return Err(io::Error::last_os_error());
     }
     Ok(())
-}
-
-/// Binds a packet socket to one interface. `protocol` is the EtherType it receives, in host byte order; 0
-/// receives nothing, which suits a socket that only sends (packet(7)).
-pub fn bind_packet(socket: BorrowedFd<'_>, interface: u32, protocol: u16) -> io::Result<()> {
-    // SAFETY: `sockaddr_ll` is plain integers, for which all-zero bytes are a valid value.
-    let mut address: libc::sockaddr_ll = unsafe { zeroed() };
-    address.sll_family = libc::AF_PACKET as u16;
-    address.sll_protocol = protocol.to_be();
-    address.sll_ifindex = interface as libc::c_int;
-    // SAFETY: the pointer and the length describe the live `address`; the kernel only reads it.
-    let rc = unsafe {
-        libc::bind(
-            socket.as_raw_fd(),
-            (&raw const address).cast(),
-            size_of::<libc::sockaddr_ll>() as libc::socklen_t,
-        )
-    };
-    if rc < 0 {
-        Err(io::Error::last_os_error())
-    } else {
-        Ok(())
-    }
-}
-
-/// Asks the kernel to stamp each arriving packet with its arrival time (`SO_TIMESTAMPNS`, socket(7)).
-pub fn enable_receive_stamps(socket: BorrowedFd<'_>) -> io::Result<()> {
-    let on: libc::c_int = 1;
-    // SAFETY: the pointer and the length describe the live `on`; the kernel only reads it.
-    let rc = unsafe {
-        libc::setsockopt(
-            socket.as_raw_fd(),
-            libc::SOL_SOCKET,
-            libc::SO_TIMESTAMPNS,
-            (&raw const on).cast(),
-            size_of::<libc::c_int>() as libc::socklen_t,
-        )
-    };
-    if rc < 0 {
-        Err(io::Error::last_os_error())
-    } else {
-        Ok(())
-    }
-}
-
-/// What one `recvmsg` brought.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Received {
-    /// Octets written to the buffer.
-    pub length: usize,
-    /// Arrival in the kernel on `CLOCK_REALTIME`, ns since 1970; `None` if the kernel gave no stamp.
-    pub stamp_ns: Option<u64>,
-}
-
-/// Room for control messages, aligned as `cmsghdr` demands. 128 octets hold several timestamps.
-#[repr(C, align(16))]
-struct Control([u8; 128]);
-
-/// Receives one packet with its arrival stamp. Blocks as long as the socket's own timeout allows. Does not
-/// allocate.
-///
-/// # Errors
-/// `EAGAIN` after the socket's timeout, `EINTR` after a signal, else as recvmsg(2).
-pub fn receive_stamped(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<Received> {
-    let mut control = Control([0; 128]);
-    let mut part = libc::iovec {
-        iov_base: buffer.as_mut_ptr().cast(),
-        iov_len: buffer.len(),
-    };
-    // SAFETY: `msghdr` is integers and nullable pointers, for which all-zero bytes are a valid value.
-    let mut message: libc::msghdr = unsafe { zeroed() };
-    message.msg_iov = &raw mut part;
-    message.msg_iovlen = 1;
-    message.msg_control = control.0.as_mut_ptr().cast();
-    message.msg_controllen = control.0.len() as _;
-    // SAFETY: `message` points to one iovec over `buffer` and to `control`, all live and writable for the
-    // lengths given; nothing else refers to them during the call.
-    let length = unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut message, 0) };
-    if length < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    let mut stamp_ns = None;
-    // SAFETY: `message` was filled by a successful recvmsg, and `control` still holds what it points to.
-    let mut header = unsafe { libc::CMSG_FIRSTHDR(&raw const message) };
-    while !header.is_null() {
-        // SAFETY: CMSG_FIRSTHDR and CMSG_NXTHDR give null or a whole, aligned header inside `control`.
-        let (level, kind, octets) =
-            unsafe { ((*header).cmsg_level, (*header).cmsg_type, (*header).cmsg_len) };
-        // SAFETY: CMSG_LEN only computes.
-        let wanted = unsafe { libc::CMSG_LEN(size_of::<libc::timespec>() as u32) };
-        if level == libc::SOL_SOCKET && kind == libc::SCM_TIMESTAMPNS && octets >= wanted as _ {
-            // SAFETY: the message is long enough for a timespec (checked above); read_unaligned asks for no
-            // alignment, and any bit pattern is a valid timespec.
-            let time: libc::timespec =
-                unsafe { libc::CMSG_DATA(header).cast::<libc::timespec>().read_unaligned() };
-            stamp_ns = u64::try_from(time.tv_sec)
-                .ok()
-                .map(|s| s * 1_000_000_000 + time.tv_nsec as u64);
-        }
-        // SAFETY: `header` lies in the control area of `message`, both still live.
-        header = unsafe { libc::CMSG_NXTHDR(&raw const message, header) };
-    }
-    Ok(Received {
-        length: length as usize,
-        stamp_ns,
-    })
 }
 
 /// Sockets that live in a network namespace of their own. The namespace ends with the last of them.
@@ -293,9 +189,7 @@ fn receive_sockets(child: BorrowedFd<'_>) -> Result<NamespaceSockets, NamespaceE
 
 #[cfg(test)]
 mod tests {
-    use std::net::UdpSocket;
-    use std::time::{Duration, SystemTime};
-
+    use super::packet::bind_packet;
     use super::*;
 
     /// Policy and priority of the calling thread: fields 41 and 40 of proc_pid_stat(5).
@@ -328,49 +222,6 @@ mod tests {
             assert!(set_scheduler(Some(0)).is_err() && set_scheduler(Some(100)).is_err());
         });
         test.join().unwrap();
-    }
-
-    #[test]
-    fn a_received_datagram_has_a_stamp_between_send_and_receive() {
-        let from = UdpSocket::bind("127.0.0.1:0").unwrap();
-        let to = UdpSocket::bind("127.0.0.1:0").unwrap();
-        to.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
-        enable_receive_stamps(to.as_fd()).unwrap();
-        let since_1970 = || {
-            SystemTime::now()
-                .duration_since(SystemTime::UNIX_EPOCH)
-                .unwrap()
-                .as_nanos() as u64
-        };
-        let before = since_1970();
-        from.send_to(b"beacon", to.local_addr().unwrap()).unwrap();
-        let mut buffer = [0; 16];
-        let received = receive_stamped(to.as_fd(), &mut buffer).unwrap();
-        let after = since_1970();
-        assert_eq!(&buffer[..received.length], b"beacon");
-        let stamp = received.stamp_ns.expect("a stamp was asked for");
-        assert!(
-            (before..=after).contains(&stamp),
-            "{before} <= {stamp} <= {after}"
-        );
-    }
-
-    #[test]
-    fn without_asking_there_is_no_stamp_and_a_timeout_is_an_error() {
-        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
-        socket.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
-        socket.send_to(b"x", socket.local_addr().unwrap()).unwrap();
-        let received = receive_stamped(socket.as_fd(), &mut [0; 4]).unwrap();
-        assert_eq!(
-            received,
-            Received {
-                length: 1,
-                stamp_ns: None
-            }
-        );
-        socket.set_read_timeout(Some(Duration::from_millis(1))).unwrap();
-        let error = receive_stamped(socket.as_fd(), &mut [0; 4]).unwrap_err();
-        assert_eq!(error.kind(), io::ErrorKind::WouldBlock);
     }
 
     #[test]

@@ -1,0 +1,60 @@
+//! How a radio is opened.
+
+use frame::MacAddr;
+
+use super::nl80211::Monitor;
+
+/// Where adapter time comes from. Linux tells the time of reception and no more: it cannot be asked what time the
+/// adapter has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum TsfSource {
+    /// From the adapter: indications carry it where the driver tells, and it can be neither read nor set.
+    #[default]
+    Adapter,
+    /// From this computer, in place of the adapter's: it can be read and set, and is written into the beacons and
+    /// probe responses that are sent, just before they go to the kernel. Indications carry none.
+    Computer,
+}
+
+/// How a radio is opened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AdapterConfig {
+    /// Its name (`phy0`), or that of one of its interfaces (`wlan0`).
+    pub radio: String,
+    /// Centre frequency, MHz.
+    pub channel_mhz: u16,
+    /// Transmit power, dBm; `None` leaves it as it is.
+    pub tx_power_dbm: Option<i8>,
+    /// Its address; `None`: that of the radio.
+    pub address: Option<MacAddr>,
+    /// [`Monitor::Active`] or [`Monitor::Plain`]; `None`: an active one if the driver has them.
+    pub monitor: Option<Monitor>,
+    /// Where adapter time comes from.
+    pub tsf: TsfSource,
+    /// Tries per request at most. Drivers cut what is above their own limit without a word: 10 for ath9k, 11 for
+    /// mac80211_hwsim.
+    pub max_tries: u8,
+    /// It was tried out that one try is one frame on the air: drivers with a rate table add tries of their own for
+    /// stations that they know.
+    pub one_shot: bool,
+    /// Room for packets that wait for us, octets in each of two sockets. Beyond the system's limit
+    /// (net.core.rmem_max) it needs CAP_NET_ADMIN.
+    pub receive_octets: usize,
+}
+
+impl AdapterConfig {
+    /// This radio on this channel; an active monitor if there is one.
+    pub fn new(radio: &str, channel_mhz: u16) -> AdapterConfig {
+        AdapterConfig {
+            radio: radio.into(),
+            channel_mhz,
+            tx_power_dbm: None,
+            address: None,
+            monitor: None,
+            tsf: TsfSource::Adapter,
+            max_tries: 10,
+            one_shot: false,
+            receive_octets: 1 << 20,
+        }
+    }
+}

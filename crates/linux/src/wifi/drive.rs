@@ -1,0 +1,197 @@
+//! The loop of a [`Host`]: what it does in one turn, and how it rests.
+
+use radio::{AdapterId, Event, Instant, Msdu, Protocol};
+
+use super::desk::{Seat, now};
+use super::error::Error;
+use super::host::{Application, Host};
+use super::packet::{Arrival, Untold, event, status};
+
+/// Longest rest without a look at the stop flag, ns.
+const LOOK: radio::Duration = radio::Duration::from_ms(100);
+/// Busy turns after which there is a look at news of interfaces all the same.
+const BUSY_TURNS: u32 = 64;
+
+impl Host {
+    /// One turn; false if there was nothing to do.
+    pub(super) fn turn(&mut self, protocol: &mut impl Protocol, application: &mut impl Application) -> bool {
+        self.turns = self.turns.wrapping_add(1);
+        if self.turns.is_multiple_of(BUSY_TURNS) {
+            self.news();
+        }
+        if self.answer(protocol, application) || self.desk.do_due(now()) {
+            return true;
+        }
+        let at = self.tick();
+        if protocol.deadline().is_some_and(|t| t <= at) {
+            self.tell(at, protocol, application, Event::Timer);
+            return true;
+        }
+        if self.packet(protocol, application) {
+            return true;
+        }
+        if application.due().is_some_and(|t| t <= at) && self.submit(at, protocol, application) {
+            return true;
+        }
+        self.news()
+    }
+
+    /// Rests until something is due or comes.
+    pub(super) fn rest(
+        &mut self,
+        protocol: &impl Protocol,
+        application: &impl Application,
+        until: Option<Instant>,
+    ) -> Result<(), Error> {
+        let due = [
+            protocol.deadline(),
+            self.desk.flights.next_due(),
+            application.due(),
+            until,
+        ];
+        let look = now() + LOOK;
+        let first = due.into_iter().flatten().min().map_or(look, |t| t.min(look));
+        self.wait_until(first)
+    }
+
+    /// Waits until a time, or until something comes.
+    pub(super) fn wait_until(&mut self, until: Instant) -> Result<(), Error> {
+        self.waiter
+            .wait(until.as_ns())
+            .map_err(Error::control("wait for packets"))
+    }
+
+    /// The time of the next event: now, and never before the last one.
+    pub(super) fn tick(&mut self) -> Instant {
+        self.last = self.last.max(now());
+        self.last
+    }
+
+    pub(super) fn tell(
+        &mut self,
+        at: Instant,
+        protocol: &mut impl Protocol,
+        application: &mut impl Application,
+        event: Event<'_>,
+    ) {
+        let seat = &mut Seat {
+            desk: &mut self.desk,
+            application,
+            now: at,
+        };
+        protocol.handle(at, event, seat);
+    }
+
+    /// Tells one answer that is owed; false if there is none.
+    pub(super) fn answer(
+        &mut self,
+        protocol: &mut impl Protocol,
+        application: &mut impl Application,
+    ) -> bool {
+        self.desk.do_changes();
+        let Some(owed) = self.desk.owed.pop_front() else {
+            return false;
+        };
+        let at = self.tick();
+        self.tell(at, protocol, application, owed.event());
+        true
+    }
+
+    /// Takes in the oldest packet that has come; false if there is none.
+    pub(super) fn packet(
+        &mut self,
+        protocol: &mut impl Protocol,
+        application: &mut impl Application,
+    ) -> bool {
+        for source in &mut self.sources {
+            let [received, sent] = self.desk.adapters[usize::from(source.adapter)].sockets();
+            let lost = source.fetch(if source.is_sent { sent } else { received });
+            self.desk.counters.lost_packets += u64::from(lost);
+        }
+        let oldest = self
+            .sources
+            .iter_mut()
+            .filter(|s| s.came().is_some())
+            .min_by_key(|s| s.came());
+        let Some(source) = oldest else {
+            return false;
+        };
+        let (adapter, is_sent) = (source.adapter, source.is_sent);
+        let Some((waiting, octets)) = source.take() else {
+            return false;
+        };
+        let desk = &mut self.desk;
+        if is_sent {
+            match status(octets) {
+                Some(status) => desk.status(adapter, &status, waiting.t8, waiting.t9),
+                None => desk.counters.unreadable += 1,
+            }
+            return true; // Its confirm is owed now.
+        }
+        let arrival = Arrival {
+            adapter: AdapterId(adapter),
+            t8: waiting.t8,
+            t9: waiting.t9,
+            tsft: desk.adapters[usize::from(adapter)].tells_tsft(),
+        };
+        match event(octets, &arrival, &mut self.duplicates[usize::from(adapter)]) {
+            Ok(event) => {
+                desk.counters.indications += 1;
+                self.last = self.last.max(now());
+                let seat = &mut Seat {
+                    desk,
+                    application,
+                    now: self.last,
+                };
+                protocol.handle(self.last, event, seat);
+            }
+            Err(Untold::Duplicate) => desk.counters.duplicates += 1,
+            Err(Untold::Malformed | Untold::UnknownRate) => desk.counters.unreadable += 1,
+        }
+        true
+    }
+
+    fn submit(
+        &mut self,
+        at: Instant,
+        protocol: &mut impl Protocol,
+        application: &mut impl Application,
+    ) -> bool {
+        let Some(msdu) = application.take(at, &mut self.payload) else {
+            return false;
+        };
+        let msdu = Msdu {
+            peer: msdu.peer,
+            category: msdu.category,
+            deadline: msdu.deadline,
+            payload: &self.payload[..msdu.octets.min(self.payload.len())],
+        };
+        let seat = &mut Seat {
+            desk: &mut self.desk,
+            application,
+            now: at,
+        };
+        protocol.handle(at, Event::Submit(msdu), seat);
+        true
+    }
+
+    /// Reads what has changed about interfaces and rules, if there is news; false if there is none.
+    pub(super) fn news(&mut self) -> bool {
+        let desk = &mut self.desk;
+        let mut any = false;
+        for adapter in &mut desk.adapters {
+            let mut changed = false;
+            for watch in adapter.watches() {
+                changed |= watch.drain().unwrap_or_else(|()| {
+                    desk.counters.netlink_overflows += 1;
+                    true
+                });
+            }
+            if changed {
+                adapter.refresh();
+            }
+            any |= changed;
+        }
+        any
+    }
+}

@@ -1,0 +1,255 @@
+//! Drives one protocol over the radios of this computer.
+//!
+//! One thread, one loop. In each turn it tells the protocol one thing: an answer that is owed, what is due by the
+//! clock, or the oldest packet that has come in; then it waits. After the start nothing allocates on the way of a
+//! frame. Changes of attributes go through netlink: the loop stands while the kernel carries one out.
+
+use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use frame::{AccessCategory, MacAddr};
+use radio::{Duration, Event, Instant, MAX_FRAME_OCTETS, Msdu, Outcome, Protocol};
+
+use super::adapter::Adapter;
+use super::desk::{Desk, now};
+use super::error::Error;
+use super::flight::State;
+use super::packet::Duplicates;
+use super::source::Source;
+use super::wait::{Wait, Waiter};
+
+/// Answers at the end of a run that are told at most: a protocol that asks again at every refusal has no end.
+const LAST_ANSWERS: usize = 100_000;
+
+/// An MSDU of an application, without its octets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Submission {
+    /// Destination.
+    pub peer: MacAddr,
+    /// Access category.
+    pub category: AccessCategory,
+    /// When it is of no use any more; `None` if never.
+    pub deadline: Option<Instant>,
+    /// Octets of its payload.
+    pub octets: usize,
+}
+
+/// What is above the protocol.
+pub trait Application {
+    /// When [`take`](Application::take) is to be called next, on the host's clock; `None`: not until something was
+    /// delivered.
+    fn due(&self) -> Option<Instant>;
+
+    /// The next MSDU that is due at `now`, if there is one; its octets are written into `payload`.
+    fn take(&mut self, now: Instant, payload: &mut [u8; MAX_FRAME_OCTETS]) -> Option<Submission>;
+
+    /// An MSDU from the protocol.
+    fn deliver(&mut self, now: Instant, msdu: Msdu<'_>);
+}
+
+/// Nothing to send, and nobody to receive.
+impl Application for () {
+    fn due(&self) -> Option<Instant> {
+        None
+    }
+
+    fn take(&mut self, _: Instant, _: &mut [u8; MAX_FRAME_OCTETS]) -> Option<Submission> {
+        None
+    }
+
+    fn deliver(&mut self, _: Instant, _: Msdu<'_>) {}
+}
+
+/// How a host works.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HostConfig {
+    /// Requests that may be open at once, 1 to 1024; more are refused.
+    pub outstanding: u16,
+    /// After this long without a status a request ends as unknown. Linux gives no guarantee of a status, and has
+    /// no such limit itself. It should be longer than everything that may be queued takes on the air.
+    pub confirm_timeout: Duration,
+    /// How to wait.
+    pub wait: Wait,
+}
+
+impl Default for HostConfig {
+    /// 64 requests, one second, a timerfd.
+    fn default() -> Self {
+        HostConfig {
+            outstanding: 64,
+            confirm_timeout: Duration::from_ms(1_000),
+            wait: Wait::Timerfd,
+        }
+    }
+}
+
+/// What a host has counted since its start.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct HostCounters {
+    /// Packets handed to the kernel.
+    pub sent: u64,
+    /// Requests by outcome: acked, ...
+    pub acked: u64,
+    /// ... not acked, ...
+    pub not_acked: u64,
+    /// ... refused, ...
+    pub refused: u64,
+    /// ... aborted, ...
+    pub aborted: u64,
+    /// ... expired, ...
+    pub expired: u64,
+    /// ... unknown.
+    pub unknown: u64,
+    /// Statuses that came after their request had ended as unknown.
+    pub late_statuses: u64,
+    /// Statuses of frames that are not ours: other programs use the radio.
+    pub foreign_statuses: u64,
+    /// Statuses that tell of more tries than were asked for: one shot is none with this driver.
+    pub more_tries_than_asked: u64,
+    /// Frames told as indications or beacons.
+    pub indications: u64,
+    /// Repetitions that were not told.
+    pub duplicates: u64,
+    /// Received packets that could not be read, or whose rate is not known here.
+    pub unreadable: u64,
+    /// Packets lost because we did not fetch them in time, statuses among them.
+    pub lost_packets: u64,
+    /// Times that netlink had to leave out news of interfaces and rules; all was read again.
+    pub netlink_overflows: u64,
+}
+
+impl HostCounters {
+    pub(super) fn count(&mut self, outcome: Outcome) {
+        *match outcome {
+            Outcome::Acked => &mut self.acked,
+            Outcome::NotAcked => &mut self.not_acked,
+            Outcome::Refused(_) => &mut self.refused,
+            Outcome::Aborted => &mut self.aborted,
+            Outcome::Expired => &mut self.expired,
+            Outcome::Unknown => &mut self.unknown,
+        } += 1;
+    }
+}
+
+/// Drives a protocol over adapters.
+#[derive(Debug)]
+pub struct Host {
+    pub(super) desk: Desk,
+    pub(super) sources: Vec<Source>,
+    pub(super) duplicates: Vec<Duplicates>,
+    pub(super) waiter: Waiter,
+    /// The time of the last event.
+    pub(super) last: Instant,
+    pub(super) turns: u32,
+    pub(super) payload: Box<[u8; MAX_FRAME_OCTETS]>,
+    started: bool,
+}
+
+impl Host {
+    /// A host with these adapters, numbered in their order from 0.
+    ///
+    /// # Errors
+    /// [`Error::Config`] without an adapter, with more than 255, or with a number in `config` out of its range.
+    pub fn new(adapters: Vec<Adapter>, config: HostConfig) -> Result<Host, Error> {
+        if adapters.is_empty() || adapters.len() > 255 {
+            return Err(Error::Config("a host has 1 to 255 adapters"));
+        }
+        if !(1..=1024).contains(&config.outstanding) {
+            return Err(Error::Config(
+                "outstanding: 1 to 1024 requests may be open at once",
+            ));
+        }
+        let wait = Error::control("wait for packets");
+        let waiter = Waiter::new(config.wait).map_err(&wait)?;
+        for adapter in &adapters {
+            let watches = adapter.watches().iter().map(AsFd::as_fd);
+            for descriptor in adapter.sockets().into_iter().chain(watches) {
+                waiter.add(descriptor).map_err(&wait)?;
+            }
+        }
+        let all = 0..adapters.len() as u8;
+        let sources = all.flat_map(|a| [Source::new(a, false), Source::new(a, true)]);
+        Ok(Host {
+            sources: sources.collect(),
+            duplicates: adapters.iter().map(|_| Duplicates::default()).collect(),
+            waiter,
+            last: Instant::ZERO,
+            turns: 0,
+            payload: Box::new([0; MAX_FRAME_OCTETS]),
+            started: false,
+            desk: Desk::new(adapters, config.outstanding, config.confirm_timeout),
+        })
+    }
+
+    /// The host's clock: `CLOCK_MONOTONIC`.
+    pub fn now() -> Instant {
+        now()
+    }
+
+    /// What it has counted.
+    pub fn counters(&self) -> &HostCounters {
+        &self.desk.counters
+    }
+
+    /// Its adapters.
+    pub fn adapters(&self) -> &[Adapter] {
+        &self.desk.adapters
+    }
+
+    /// Runs `protocol` until `until`, or until `stop` is set (by a signal handler, say), which is seen within 100 ms.
+    /// Can be called again to go on.
+    ///
+    /// # Errors
+    /// [`Error::Kernel`] if the kernel refuses to wait. A radio that goes down or away is no error: requests are then
+    /// refused.
+    pub fn run(
+        &mut self,
+        protocol: &mut impl Protocol,
+        application: &mut impl Application,
+        until: Option<Instant>,
+        stop: &AtomicBool,
+    ) -> Result<(), Error> {
+        self.desk.closing = false;
+        self.news();
+        if !self.started {
+            self.started = true;
+            let at = self.tick();
+            self.tell(at, protocol, application, Event::Start);
+        }
+        while !stop.load(Ordering::Relaxed) && until.is_none_or(|t| now() < t) {
+            if !self.turn(protocol, application) {
+                self.rest(protocol, application, until)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends all requests and tells their confirms: those that are held back as aborted, the others as they end, or as
+    /// unknown after the timeout. What the protocol asks for meanwhile is refused, and its timer does not come.
+    ///
+    /// # Errors
+    /// As [`Host::run`].
+    pub fn finish(
+        &mut self,
+        protocol: &mut impl Protocol,
+        application: &mut impl Application,
+    ) -> Result<(), Error> {
+        self.desk.closing = true;
+        while let Some(index) = self.desk.flights.position(|f| f.state == State::Held) {
+            self.desk.end(index, Outcome::Aborted);
+        }
+        for _ in 0..LAST_ANSWERS {
+            if self.answer(protocol, application)
+                || self.packet(protocol, application)
+                || self.desk.do_due(now())
+            {
+                continue;
+            }
+            match self.desk.flights.next_due() {
+                Some(due) => self.wait_until(due)?,
+                None => break,
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,40 @@
+//! The 802.11 stack of Linux as a radio: the protocols that run in the simulator drive unpatched mac80211.
+//!
+//! ```text
+//! protocol  <-events-  Host  <- monitor interface: what the radio receives
+//!           -actions->       <- cook monitor: what it has sent, with outcome and tries
+//!                            -> packet socket: radiotap header and frame
+//!                            <> nl80211: interfaces, channel, power, rules
+//! ```
+//!
+//! [`Control`] finds the radios of this computer, [`Adapter`] opens one, [`Host`] drives a protocol over any number of
+//! them in one thread. No association, no hostapd: frames leave through a monitor interface of ours, with the rate and
+//! the number of tries that each asks for. The book's page on Linux says what such a host can do and what it cannot.
+//!
+//! What belongs here: the way of a frame through the kernel and back. What does not: protocols; how a computer is made
+//! fit for real time; measuring (that is [`crate::host`]).
+
+mod adapter;
+mod config;
+mod desk;
+mod drive;
+mod error;
+mod filter;
+mod flight;
+mod host;
+mod monitor;
+mod nl80211;
+mod ordinary;
+mod packet;
+mod source;
+mod wait;
+mod wiphy;
+
+pub use adapter::Adapter;
+pub use config::{AdapterConfig, TsfSource};
+pub use error::Error;
+pub use host::{Application, Host, HostConfig, HostCounters, Submission};
+pub use nl80211::{Control, Interface, Monitor};
+pub use ordinary::{OrdinarySocket, OrdinaryStatus};
+pub use wait::Wait;
+pub use wiphy::{Channel, RadioBand, Wiphy};

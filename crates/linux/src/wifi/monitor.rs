@@ -1,0 +1,219 @@
+//! The monitor interfaces of one radio: made, found again, and removed.
+//!
+//! Nothing stays behind. The kernel removes our interfaces when the netlink socket closes that made them, which it
+//! does however a process ends (NL80211_ATTR_SOCKET_OWNER). Whoever opens a radio holds a Unix socket with an
+//! abstract name, which belongs to the network namespace and ends with the process: if the name is free, nobody
+//! lives who could own interfaces with our names, and those that are there all the same are removed.
+
+use std::io;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixDatagram};
+
+use frame::MacAddr;
+
+use super::error::Error;
+use super::nl80211::{Control, Interface, MONITOR, Monitor};
+use super::wiphy::Wiphy;
+
+/// First octets of the names of our interfaces.
+const PREFIX: &str = "sdmac";
+
+/// The interfaces, and the right to have them.
+#[derive(Debug)]
+pub(super) struct Monitors {
+    pub control: Control,
+    /// Through which frames are sent and received.
+    pub main: Interface,
+    /// [`Monitor::Active`] or [`Monitor::Plain`].
+    pub kind: Monitor,
+    /// What shows what was sent; where the kernel has no such interfaces, `main` shows that too.
+    pub cook: Option<Interface>,
+    /// Left behind by a process that is gone, and removed.
+    pub swept: u32,
+    /// The power of the radio was set, and is to be the driver's choice again.
+    pub restore_tx_power: bool,
+    _claim: UnixDatagram,
+}
+
+impl Monitors {
+    /// Makes them and sets them up. `kind` is what `main` is to be; `None`: an active one if the radio can.
+    pub fn open(
+        mut control: Control,
+        wiphy: &Wiphy,
+        kind: Option<Monitor>,
+        address: Option<MacAddr>,
+    ) -> Result<Monitors, Error> {
+        if !wiphy.has_monitor {
+            let wiphy = wiphy.name.clone();
+            return Err(Error::NoMonitor { wiphy });
+        }
+        let kind = match kind {
+            None if wiphy.has_active_monitor => Monitor::Active,
+            None | Some(Monitor::Plain) => Monitor::Plain,
+            Some(Monitor::Active) if wiphy.has_active_monitor => Monitor::Active,
+            Some(_) => {
+                let wiphy = wiphy.name.clone();
+                return Err(Error::NoActiveMonitor { wiphy });
+            }
+        };
+        let claim = claim(wiphy)?;
+        let swept = sweep(&mut control, wiphy.index)?;
+        let [main, cook] = names(wiphy.index);
+        let create = Error::control("create a monitor interface");
+        let main = control
+            .new_monitor(wiphy.index, &main, kind, address)
+            .map_err(&create)?;
+        let mut monitors = Monitors {
+            control,
+            main,
+            kind,
+            cook: None,
+            swept,
+            restore_tx_power: false,
+            _claim: claim,
+        };
+        // Kernels since 6.15 have none.
+        let cook = monitors
+            .control
+            .new_monitor(wiphy.index, &cook, Monitor::Cook, None);
+        monitors.cook = cook.ok();
+        // The cook monitor comes up when the channel is set.
+        let up = monitors.control.set_up(monitors.main.index, true);
+        up.map_err(Error::control("set a monitor interface up"))?;
+        Ok(monitors)
+    }
+
+    /// Sets the channel. Statuses that are on their way meanwhile are lost.
+    ///
+    /// mac80211 (seen in 6.1) takes a new channel only while all interfaces that are up are monitors that count. A
+    /// cook monitor does not count, and while it is up the channel is ignored without a word. And what a plain monitor
+    /// sends is judged by the channel that was set when it came up, so it has to come up anew.
+    ///
+    /// # Errors
+    /// In a few words.
+    pub fn set_channel(&mut self, mhz: u16, ht: bool) -> Result<(), &'static str> {
+        let cook = self.cook.as_ref().map(|c| c.index);
+        let main = self.main.index;
+        let plain = self.kind == Monitor::Plain;
+        let control = |m: &mut Monitors, index, up| {
+            let set = m.control.set_up(index, up);
+            set.map_err(|_| "its interface is gone or may not be up")
+        };
+        if let Some(cook) = cook {
+            control(self, cook, false)?;
+        }
+        let result = self.tune(mhz, ht);
+        if plain {
+            control(self, main, false)?;
+            control(self, main, true)?;
+        }
+        if let Some(cook) = cook {
+            control(self, cook, true)?;
+        }
+        result
+    }
+
+    fn tune(&mut self, mhz: u16, ht: bool) -> Result<(), &'static str> {
+        let set = self.control.set_channel(self.main.index, mhz, ht);
+        let code = set.as_ref().map_err(io::Error::raw_os_error);
+        match code {
+            // Another interface owns the channel, which may be the one that is wanted.
+            Ok(()) | Err(Some(libc::EBUSY)) => {}
+            Err(Some(libc::EPERM)) => return Err("CAP_NET_ADMIN is missing"),
+            Err(Some(libc::ENODEV | libc::ENETDOWN)) => return Err("its interface is down or gone"),
+            Err(_) => return Err("the driver refuses it"),
+        }
+        let all = self
+            .control
+            .interfaces()
+            .map_err(|_| "its interfaces cannot be listed")?;
+        let found = all
+            .iter()
+            .find(|i| i.wiphy == self.main.wiphy && i.mhz == Some(mhz));
+        found
+            .map(|_| ())
+            .ok_or("another of its interfaces holds the channel; take that one down")
+    }
+
+    fn indices(&self) -> impl Iterator<Item = u32> + use<> {
+        [Some(self.main.index), self.cook.as_ref().map(|c| c.index)]
+            .into_iter()
+            .flatten()
+    }
+}
+
+impl Drop for Monitors {
+    fn drop(&mut self) {
+        if self.restore_tx_power {
+            let _ = self.control.set_tx_power(self.main.wiphy, None);
+        }
+        for index in self.indices() {
+            // Gone already if the radio was removed; and the kernel does it when the socket closes, too.
+            let _ = self.control.remove(index);
+        }
+    }
+}
+
+/// Names of the interfaces of a radio: main, cook.
+fn names(wiphy: u32) -> [String; 2] {
+    ["a", "c"].map(|role| format!("{PREFIX}{wiphy}{role}"))
+}
+
+/// Claims a radio for this process.
+fn claim(wiphy: &Wiphy) -> Result<UnixDatagram, Error> {
+    let name = SocketAddr::from_abstract_name(format!("{PREFIX}/wiphy/{}", wiphy.index));
+    name.and_then(|name| UnixDatagram::bind_addr(&name))
+        .map_err(|source| match source.kind() {
+            io::ErrorKind::AddrInUse => Error::InUse {
+                wiphy: wiphy.name.clone(),
+            },
+            _ => Error::control("claim a radio")(source),
+        })
+}
+
+/// Removes interfaces of ours that nobody owns any more. Whoever calls it has claimed the radio.
+fn sweep(control: &mut Control, wiphy: u32) -> Result<u32, Error> {
+    let names = names(wiphy);
+    let all = control.interfaces()?;
+    let left = all
+        .iter()
+        .filter(|i| i.wiphy == wiphy && i.kind == MONITOR && names.contains(&i.name));
+    let mut swept = 0;
+    for interface in left {
+        match control.remove(interface.index) {
+            Ok(()) => swept += 1,
+            // The kernel was just about to.
+            Err(e) if matches!(e.raw_os_error(), Some(libc::ENODEV | libc::ENOENT)) => {}
+            Err(e) => {
+                return Err(Error::control("remove a monitor interface that was left behind")(
+                    e,
+                ));
+            }
+        }
+    }
+    Ok(swept)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::wiphy::tests::example;
+    use super::*;
+
+    #[test]
+    fn names_fit_whatever_the_number() {
+        // IFNAMSIZ is 16, with a zero at the end.
+        assert!(names(u32::MAX).iter().all(|name| name.len() <= 16));
+        assert!(names(999_999).iter().all(|name| name.len() <= 15));
+        assert_eq!(names(3), ["sdmac3a", "sdmac3c"]);
+    }
+
+    #[test]
+    fn a_radio_is_claimed_once_and_free_again() {
+        let mut wiphy = example();
+        wiphy.index = 0xffff_0000 + std::process::id() % 0xffff; // No such radio, and no other test's.
+        let first = claim(&wiphy).unwrap();
+        assert!(matches!(claim(&wiphy), Err(Error::InUse { wiphy }) if wiphy == "radio"));
+        drop(first);
+        claim(&wiphy).unwrap();
+    }
+}

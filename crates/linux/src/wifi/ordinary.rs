@@ -1,0 +1,151 @@
+//! The other way to an outcome: SO_WIFI_STATUS, on ordinary interfaces, where the kernel makes the 802.11 frame.
+//!
+//! For adapters whose driver has no monitor interfaces worth the name. What goes in is an Ethernet frame; rate, tries
+//! and sequence number are Linux's choice, and of the outcome it tells only whether an ACK came. A frame to a group, or
+//! one that was dropped on its way, has no outcome at all. So this carries no [`Protocol`](radio::Protocol): too much
+//! of what one asks for would have to be refused.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType};
+
+use super::error::Error;
+use super::nl80211::Control;
+use crate::sys::packet::{bind_packet, bypass_queue, enable_wifi_status, receive_status};
+
+/// A packet socket on an ordinary 802.11 interface that tells which frames were acknowledged.
+#[derive(Debug)]
+pub struct OrdinarySocket(OwnedFd);
+
+/// What came back of a frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OrdinaryStatus {
+    /// Octets of the Ethernet frame, which were written to the buffer.
+    pub octets: usize,
+    /// Whether an ACK came.
+    pub acked: bool,
+}
+
+impl OrdinarySocket {
+    /// On the interface of this name (`wlan0`).
+    ///
+    /// # Errors
+    /// [`Error::NoSuchRadio`] if it is no 802.11 interface, [`Error::NoPermission`] without CAP_NET_RAW.
+    pub fn open(interface: &str) -> Result<OrdinarySocket, Error> {
+        let all = Control::open()?.interfaces()?;
+        let found = all.iter().find(|i| i.name == interface);
+        let index = found.ok_or_else(|| Error::NoSuchRadio {
+            name: interface.into(),
+            have: all.iter().map(|i| i.name.clone()).collect(),
+        })?;
+        Self::on(index.index).map_err(Error::packet("open a packet socket"))
+    }
+
+    fn on(index: u32) -> io::Result<OrdinarySocket> {
+        let socket =
+            rustix::net::socket_with(AddressFamily::PACKET, SocketType::RAW, SocketFlags::CLOEXEC, None)?;
+        enable_wifi_status(socket.as_fd())?;
+        bypass_queue(socket.as_fd())?;
+        bind_packet(socket.as_fd(), index, 0)?;
+        Ok(OrdinarySocket(socket))
+    }
+
+    /// Sends an Ethernet frame.
+    ///
+    /// # Errors
+    /// As send(2) on a packet socket.
+    pub fn send(&self, frame: &[u8]) -> io::Result<()> {
+        rustix::io::retry_on_intr(|| rustix::net::send(&self.0, frame, SendFlags::DONTWAIT))?;
+        Ok(())
+    }
+
+    /// The next outcome, with the frame that it is about; `None` if there is none yet. The socket polls as having an
+    /// error while there is.
+    ///
+    /// # Errors
+    /// As recvmsg(2).
+    pub fn status(&self, frame: &mut [u8]) -> io::Result<Option<OrdinaryStatus>> {
+        loop {
+            match receive_status(self.0.as_fd(), frame) {
+                Ok(received) => {
+                    if let Some(acked) = received.wifi_acked {
+                        let octets = received.length;
+                        return Ok(Some(OrdinaryStatus { octets, acked }));
+                    }
+                }
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(None),
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(e),
+            }
+        }
+    }
+}
+
+impl AsFd for OrdinarySocket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    /// The next outcome, as (octets are those of `frame`, acked); `None` if there is none within 100 ms.
+    fn outcome(socket: &OrdinarySocket, frame: &[u8]) -> Option<(bool, bool)> {
+        let mut back = [0; 100];
+        for _ in 0..100 {
+            if let Some(status) = socket.status(&mut back).unwrap() {
+                return Some((&back[..status.octets] == frame, status.acked));
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        None
+    }
+
+    /// Two stations of an ad hoc network: acked while the other one is there, not acked when it has gone. Runs in the
+    /// lab, on the two last radios of mac80211_hwsim.
+    #[test]
+    fn the_error_queue_tells_who_acknowledged() {
+        if std::env::var_os("SDMAC_LAB").is_none() {
+            return eprintln!("skipped: not in the lab (SDMAC_LAB is not set)");
+        }
+        let mut control = Control::open().unwrap();
+        let mut all = control.interfaces().unwrap();
+        all.retain(|i| i.name.starts_with("wlan"));
+        all.sort_by_key(|i| std::cmp::Reverse(i.index));
+        let [a, b] = [&all[0], &all[1]];
+        for interface in [a, b] {
+            control.join_ad_hoc(interface.index, 2412).unwrap();
+        }
+        let socket = OrdinarySocket::open(&a.name).unwrap();
+        let frame = |to: [u8; 6]| {
+            let mut frame = [0; 60];
+            frame[..6].copy_from_slice(&to);
+            frame[6..12].copy_from_slice(&a.address.0);
+            frame[12..14].copy_from_slice(&[0x88, 0xb5]);
+            frame
+        };
+        std::thread::sleep(Duration::from_secs(10)); // The network begins; in virtual time that is soon.
+        // A station of an ad hoc network is known when it was heard.
+        let other = OrdinarySocket::open(&b.name).unwrap();
+        other
+            .send(&[&[0xff; 6], &b.address.0[..], &[0x88, 0xb5], &[0; 46]].concat())
+            .unwrap();
+        std::thread::sleep(Duration::from_secs(1));
+        let to_b = frame(b.address.0);
+        socket.send(&to_b).unwrap();
+        assert_eq!(outcome(&socket, &to_b), Some((true, true)));
+        socket.send(&frame([0xff; 6])).unwrap();
+        assert_eq!(outcome(&socket, &to_b), None, "to a group there is none");
+        control.set_up(b.index, false).unwrap();
+        socket.send(&to_b).unwrap();
+        assert_eq!(outcome(&socket, &to_b), Some((true, false)));
+        control.set_up(a.index, false).unwrap();
+        let error = OrdinarySocket::open("lo").unwrap_err();
+        assert!(matches!(error, Error::NoSuchRadio { .. }), "{error}");
+    }
+}

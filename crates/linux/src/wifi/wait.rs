@@ -1,0 +1,129 @@
+//! How the host waits for whatever comes first: a packet or a time.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::event::{PollFd, PollFlags, epoll, poll};
+use rustix::io::Errno;
+use rustix::time::{
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime,
+};
+
+use crate::clock::{monotonic_ns, timespec};
+
+/// How to wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Wait {
+    /// Not at all: ask again and again. Needs a CPU for itself; in a virtual machine whose time stands still
+    /// while its CPU is busy, time would never come.
+    Spin,
+    /// `ppoll` with a timeout. Linux may be late by the timer slack of the thread, 50 us unless it was changed or
+    /// the thread is `SCHED_FIFO` (timerslack in prctl(2)).
+    Sleep,
+    /// `ppoll` with a timerfd among its descriptors, which has no slack.
+    #[default]
+    Timerfd,
+}
+
+/// What waits.
+#[derive(Debug)]
+pub(super) struct Waiter {
+    wait: Wait,
+    /// Ready when one of the descriptors is.
+    any: OwnedFd,
+    timer: Option<OwnedFd>,
+    /// What the timer is set to, ns.
+    armed_ns: Option<u64>,
+}
+
+impl Waiter {
+    pub fn new(wait: Wait) -> io::Result<Waiter> {
+        let mut waiter = Waiter {
+            wait,
+            any: epoll::create(epoll::CreateFlags::CLOEXEC)?,
+            timer: None,
+            armed_ns: None,
+        };
+        if wait == Wait::Timerfd {
+            let timer = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC)?;
+            waiter.add(timer.as_fd())?;
+            waiter.timer = Some(timer);
+        }
+        Ok(waiter)
+    }
+
+    /// Looks at this descriptor, too, for as long as it is open.
+    pub fn add(&self, descriptor: BorrowedFd<'_>) -> io::Result<()> {
+        let data = epoll::EventData::new_u64(0);
+        Ok(epoll::add(&self.any, descriptor, data, epoll::EventFlags::IN)?)
+    }
+
+    /// Waits until `until_ns` on `CLOCK_MONOTONIC` or until one of the descriptors has something to read, an error
+    /// or a hangup; or less long, after a signal. Does not allocate.
+    pub fn wait(&mut self, until_ns: u64) -> io::Result<()> {
+        let timeout = match (self.wait, &self.timer) {
+            (Wait::Spin, _) => {
+                std::hint::spin_loop();
+                return Ok(());
+            }
+            (_, None) => Some(timespec(until_ns.saturating_sub(monotonic_ns()))),
+            (_, Some(timer)) => {
+                if self.armed_ns != Some(until_ns) {
+                    let setting = Itimerspec {
+                        it_interval: timespec(0),
+                        it_value: timespec(until_ns.max(1)), // Zero would switch it off.
+                    };
+                    timerfd_settime(timer, TimerfdTimerFlags::ABSTIME, &setting)?;
+                    self.armed_ns = Some(until_ns);
+                }
+                None
+            }
+        };
+        let mut any = [PollFd::new(&self.any, PollFlags::IN)];
+        match poll(&mut any, timeout.as_ref()) {
+            Ok(_) | Err(Errno::INTR) => Ok(()),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::UdpSocket;
+
+    use super::*;
+
+    #[test]
+    fn no_way_of_waiting_ends_before_its_time() {
+        for wait in [Wait::Sleep, Wait::Timerfd] {
+            let mut waiter = Waiter::new(wait).unwrap();
+            let quiet = UdpSocket::bind("127.0.0.1:0").unwrap();
+            for after_ns in [0, 300_000, 2_000_000] {
+                let until = monotonic_ns() + after_ns;
+                waiter.wait(until).unwrap();
+                assert!(monotonic_ns() >= until, "{wait:?}");
+            }
+            waiter.add(quiet.as_fd()).unwrap();
+            let until = monotonic_ns() + 300_000;
+            waiter.wait(until).unwrap();
+            assert!(monotonic_ns() >= until, "{wait:?} with a descriptor");
+        }
+    }
+
+    #[test]
+    fn a_packet_ends_it_at_once() {
+        for wait in [Wait::Spin, Wait::Sleep, Wait::Timerfd] {
+            let mut waiter = Waiter::new(wait).unwrap();
+            let [quiet, other] = [(); 2].map(|()| UdpSocket::bind("127.0.0.1:0").unwrap());
+            waiter.add(quiet.as_fd()).unwrap();
+            waiter.add(other.as_fd()).unwrap();
+            other.send_to(b"x", other.local_addr().unwrap()).unwrap();
+            waiter.wait(u64::MAX >> 2).unwrap(); // Without the packet this would take centuries.
+            other.recv(&mut [0]).unwrap();
+            let until = monotonic_ns() + 1_000;
+            while monotonic_ns() < until {
+                waiter.wait(until).unwrap();
+            }
+        }
+    }
+}

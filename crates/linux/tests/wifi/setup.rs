@@ -1,0 +1,312 @@
+//! Interfaces and attributes: made, set, refused and removed, whatever becomes of the process.
+
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+
+use frame::mac::Kind;
+use linux::wifi::{Error, Monitor, TsfSource};
+use radio::Refusal;
+
+use super::*;
+
+#[test]
+fn interfaces_come_and_go() {
+    let Some((_lab, [first, second])) = lab() else {
+        return;
+    };
+    {
+        let a = open(&first);
+        let b = open(&second);
+        assert_eq!((a.monitor(), b.monitor()), (Monitor::Active, Monitor::Active));
+        let names: Vec<&str> = a.interfaces().chain(b.interfaces()).collect();
+        assert_eq!(names.len(), 4, "each with its cook monitor: {names:?}");
+        let mut there = our_interfaces();
+        there.sort();
+        assert_eq!(there, names);
+        assert!(a.address() != b.address() && !a.address().is_group());
+        assert!(matches!(
+            Adapter::open(AdapterConfig::new(&first, CHANNEL)),
+            Err(Error::InUse { .. })
+        ));
+    }
+    assert!(our_interfaces().is_empty());
+    assert!(matches!(
+        Adapter::open(AdapterConfig::new("phy99", CHANNEL)),
+        Err(Error::NoSuchRadio { have, .. }) if have.contains(&first)
+    ));
+    for mhz in [1_000, 5_955] {
+        let error = Adapter::open(AdapterConfig::new(&first, mhz)).unwrap_err();
+        assert!(matches!(error, Error::Channel { .. }), "{error}");
+    }
+    assert!(our_interfaces().is_empty(), "nor after errors");
+    let address = Some(MacAddr::local(0x77));
+    let other = Adapter::open(AdapterConfig {
+        address,
+        ..AdapterConfig::new(&first, CHANNEL)
+    })
+    .unwrap();
+    assert_eq!(Some(other.address()), address);
+}
+
+#[test]
+fn attributes_are_set_and_read() {
+    let Some((_lab, [first, _])) = lab() else { return };
+    let adapter = open(&first);
+    let me = adapter.address();
+    let set = vec![
+        Attribute::Channel(2437),
+        Attribute::TxPower(10),
+        Attribute::Bssid(MacAddr::local(9)),
+        Attribute::Promiscuous(true),
+        Attribute::Channel(1_000),
+        Attribute::Channel(2484),
+        Attribute::SlotTime(9),
+        Attribute::Tsf(Tsf(5)),
+    ];
+    let mut host = host(adapter, HostConfig::default());
+    let script = run(
+        &mut host,
+        Script {
+            set,
+            ..Script::default()
+        },
+    );
+    let (ok, no) = (Ok(()), |e| Err(e));
+    let expect = [
+        ok,
+        ok,
+        ok,
+        ok,
+        no(SetError::OutOfRange),
+        no(SetError::Forbidden),
+        no(SetError::NotSupported),
+        no(SetError::NotSupported),
+    ];
+    assert_eq!(script.answers, expect);
+    use AttributeName as Name;
+    let get = vec![
+        Name::Channel,
+        Name::TxPower,
+        Name::Bssid,
+        Name::Promiscuous,
+        Name::Address,
+        Name::Tsf,
+    ];
+    let script = Script {
+        get,
+        ..Script::default()
+    };
+    // A second host on the same radio: the first is dropped with its interfaces.
+    drop(host);
+    let config = AdapterConfig {
+        tsf: TsfSource::Computer,
+        tx_power_dbm: Some(10),
+        ..AdapterConfig::new(&first, 2437)
+    };
+    let mut host = self::host(Adapter::open(config).unwrap(), HostConfig::default());
+    let script = run(&mut host, script);
+    assert_eq!(
+        script.got[..5],
+        [
+            Some(Attribute::Channel(2437)),
+            Some(Attribute::TxPower(10)),
+            Some(Attribute::Bssid(MacAddr::ZERO)),
+            Some(Attribute::Promiscuous(false)),
+            Some(Attribute::Address(me)),
+        ]
+    );
+    assert!(matches!(script.got[5], Some(Attribute::Tsf(_))));
+}
+
+#[test]
+fn a_channel_set_at_run_time_is_where_frames_go() {
+    let Some((_lab, [first, second])) = lab() else {
+        return;
+    };
+    let adapter = open(&first);
+    let me = adapter.address();
+    let mut mouth = host(adapter, HostConfig::default());
+    run(
+        &mut mouth,
+        Script {
+            set: vec![Attribute::Channel(2437)],
+            ..Script::default()
+        },
+    );
+    let ear = |mhz| {
+        let config = AdapterConfig::new(&second, mhz);
+        host(Adapter::open(config).unwrap(), HostConfig::default())
+    };
+    for (mhz, heard) in [(2412, 0), (2437, 1)] {
+        let mut ear = ear(mhz);
+        // The script of a host that has started says nothing more, so the frame is sent by hand.
+        let mut again = Resend(data(Kind::DATA, MacAddr::BROADCAST, me, mhz, 0), None);
+        let until = Host::now() + Duration::from_ms(20);
+        mouth
+            .run(&mut again, &mut (), Some(until), &AtomicBool::new(false))
+            .unwrap();
+        assert_eq!(again.1, Some(Outcome::NotAcked));
+        assert_eq!(run(&mut ear, Script::default()).heard.len(), heard, "{mhz} MHz");
+    }
+}
+
+/// Sends its frame at once, though its host has started already.
+struct Resend(Vec<u8>, Option<Outcome>);
+
+impl Protocol for Resend {
+    fn handle(&mut self, _: Instant, event: Event<'_>, radio: &mut dyn Radio) {
+        match event {
+            Event::Timer => {
+                let token = radio.token();
+                radio.request(token, &self.0, &HOW);
+                self.0.clear();
+            }
+            Event::Confirm(c) => self.1 = Some(c.outcome),
+            _ => {}
+        }
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        (!self.0.is_empty()).then_some(Instant::ZERO)
+    }
+}
+
+#[test]
+fn an_interface_that_goes_down_refuses() {
+    let Some((_lab, [first, _])) = lab() else { return };
+    let adapter = open(&first);
+    let me = adapter.address();
+    let name = adapter.interfaces().next().unwrap().to_owned();
+    let mut host = host(adapter, HostConfig::default());
+    let requests = || vec![(data(Kind::DATA, MacAddr::BROADCAST, me, 1, 0), HOW)];
+    std::fs::write(format!("/sys/class/net/{name}/flags"), "0x0").unwrap();
+    let script = run(
+        &mut host,
+        Script {
+            requests: requests(),
+            ..Script::default()
+        },
+    );
+    assert_eq!(script.confirms[0].outcome, Outcome::Refused(Refusal::NoAdapter));
+    assert_eq!(host.counters().sent, 0);
+}
+
+/// On channels where one may only listen, Linux would drop frames without a word.
+#[test]
+fn a_channel_to_listen_on_refuses() {
+    let Some((_lab, [first, _])) = lab() else { return };
+    let radio = Control::open().unwrap().wiphy(&first).unwrap();
+    let passive = radio
+        .bands
+        .iter()
+        .flat_map(|b| &b.channels)
+        .find(|c| !c.is_disabled && !c.may_send());
+    let Some(passive) = passive else {
+        return eprintln!("skipped: under the rules that hold one may send everywhere");
+    };
+    let adapter = Adapter::open(AdapterConfig::new(&first, passive.mhz)).unwrap();
+    let requests = vec![(data(Kind::DATA, ABSENT, adapter.address(), 1, 0), HOW)];
+    let script = run(
+        &mut host(adapter, HostConfig::default()),
+        Script {
+            requests,
+            ..Script::default()
+        },
+    );
+    assert_eq!(
+        script.confirms[0].outcome,
+        Outcome::Refused(Refusal::ChannelForbidden)
+    );
+}
+
+/// Beside an ordinary interface that is up, a plain monitor sends only what bears that interface's address.
+#[test]
+fn a_plain_monitor_refuses_foreign_transmitters() {
+    let Some((_lab, [first, _])) = lab() else { return };
+    let all = Control::open().unwrap().interfaces().unwrap();
+    let radio = Control::open().unwrap().wiphy(&first).unwrap();
+    let wlan = all.iter().find(|i| i.wiphy == radio.index).unwrap();
+    let flags = |value: &str| std::fs::write(format!("/sys/class/net/{}/flags", wlan.name), value).unwrap();
+    let plain = || {
+        let monitor = Some(Monitor::Plain);
+        Adapter::open(AdapterConfig {
+            monitor,
+            ..AdapterConfig::new(&first, CHANNEL)
+        })
+        .unwrap()
+    };
+    let foreign = vec![(
+        data(Kind::DATA, MacAddr::BROADCAST, MacAddr::local(0x55), 1, 0),
+        HOW,
+    )];
+    let outcome = |adapter| {
+        let script = Script {
+            requests: foreign.clone(),
+            ..Script::default()
+        };
+        run(&mut host(adapter, HostConfig::default()), script).confirms[0].outcome
+    };
+    // What another channel has left behind does not matter.
+    drop(Adapter::open(AdapterConfig::new(&first, 5260)));
+    assert_eq!(outcome(plain()), Outcome::NotAcked, "alone it sends everything");
+    let adapter = plain();
+    flags("0x1");
+    let refused = outcome(adapter);
+    flags("0x0");
+    assert_eq!(refused, Outcome::Refused(Refusal::AddressForbidden));
+}
+
+const CHILD: &str = "SDMAC_TEST_RADIO";
+
+/// Not a test of its own: opens a radio, says how that went, and waits to be killed.
+#[test]
+fn child() {
+    let Ok(radio) = std::env::var(CHILD) else { return };
+    match Adapter::open(AdapterConfig::new(&radio, CHANNEL)) {
+        Ok(adapter) => {
+            println!("open {}", adapter.swept());
+            std::thread::sleep(std::time::Duration::from_secs(3_600));
+        }
+        Err(error) => println!("error {error}"),
+    }
+}
+
+fn child_process(radio: &str) -> Command {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command
+        .args(["setup::child", "--exact", "--nocapture"])
+        .env(CHILD, radio)
+        .stdout(Stdio::piped());
+    command
+}
+
+#[test]
+fn a_process_that_is_killed_leaves_nothing() {
+    let Some((_lab, [first, _])) = lab() else { return };
+    let mut child = child_process(&first).spawn().unwrap();
+    while our_interfaces().len() < 2 {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    assert!(matches!(
+        Adapter::open(AdapterConfig::new(&first, CHANNEL)),
+        Err(Error::InUse { .. })
+    ));
+    child.kill().unwrap(); // SIGKILL
+    child.wait().unwrap();
+    let adapter = open(&first);
+    assert_eq!(our_interfaces().len(), 2, "its own alone");
+    drop(adapter);
+    assert!(our_interfaces().is_empty());
+}
+
+#[test]
+fn without_the_right_it_says_which_one() {
+    let Some((_lab, [first, _])) = lab() else { return };
+    let output = child_process(&first).uid(65_534).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        text.contains("error not allowed to") && text.contains("CAP_NET_ADMIN"),
+        "{text}"
+    );
+    assert!(our_interfaces().is_empty());
+}

@@ -1,0 +1,130 @@
+//! After its start a host does not allocate: a thousand requests, their confirms and what is heard of them take none.
+//! Runs in the lab, where SDMAC_LAB is set; elsewhere it says that it is skipped.
+#![allow(unsafe_code)] // A global allocator is an unsafe trait; this one only counts and passes on.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use frame::{MacAddr, Rate};
+use linux::wifi::{Adapter, AdapterConfig, Control, Host, HostConfig};
+use radio::{Confirm, Duration, Event, Instant, Outcome, Protocol, Radio, TxHow};
+
+struct Counting;
+
+static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
+
+// SAFETY: every call goes to the system's allocator with its arguments unchanged.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: the caller keeps to the contract of `alloc`.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn realloc(&self, at: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: the caller keeps to the contract of `realloc`, and `alloc` above is the system's.
+        unsafe { System.realloc(at, layout, size) }
+    }
+
+    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
+        // SAFETY: the caller keeps to the contract of `dealloc`, and `alloc` above is the system's.
+        unsafe { System.dealloc(at, layout) }
+    }
+}
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
+
+/// Sends the next frame when the last one is confirmed; every other one is held back for 100 us.
+struct Chain {
+    frame: [u8; 100],
+    left: u32,
+    acked: u32,
+    heard: u32,
+}
+
+impl Chain {
+    fn send(&mut self, now: Instant, radio: &mut dyn Radio) {
+        let sequence = ((self.left & 0xfff) << 4) as u16;
+        self.frame[22..24].copy_from_slice(&sequence.to_le_bytes());
+        let mut how = TxHow::one_shot(Rate::OFDM_6);
+        if self.left.is_multiple_of(2) {
+            how = how.not_before(now + Duration::from_us(100));
+        }
+        let token = radio.token();
+        radio.request(token, &self.frame, &how);
+    }
+}
+
+impl Protocol for Chain {
+    fn handle(&mut self, now: Instant, event: Event<'_>, radio: &mut dyn Radio) {
+        match event {
+            Event::Start => self.send(now, radio),
+            Event::Confirm(Confirm { outcome, .. }) => {
+                self.acked += u32::from(outcome == Outcome::Acked);
+                self.left = self.left.saturating_sub(1);
+                if self.left > 0 {
+                    self.send(now, radio);
+                }
+            }
+            Event::Indication(_) => self.heard += 1,
+            _ => {}
+        }
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        None
+    }
+}
+
+#[test]
+fn nothing_is_allocated_after_the_start() {
+    if std::env::var_os("SDMAC_LAB").is_none() {
+        return eprintln!("skipped: not in the lab (SDMAC_LAB is not set)");
+    }
+    let radios = Control::open().unwrap().wiphys().unwrap();
+    let is_simulated = |name: &str| {
+        let driver = std::fs::read_link(format!("/sys/class/ieee80211/{name}/device/driver"));
+        driver.is_ok_and(|d| d.ends_with("mac80211_hwsim"))
+    };
+    let names: Vec<&str> = radios
+        .iter()
+        .map(|r| r.name.as_str())
+        .filter(|n| is_simulated(n))
+        .collect();
+    let adapters = names[..2]
+        .iter()
+        .map(|name| Adapter::open(AdapterConfig::new(name, 2412)).unwrap());
+    // Both radios in one host: the first sends, and the second hears it.
+    let adapters: Vec<Adapter> = adapters.collect();
+    let mut frame = [0; 100];
+    frame[0] = 0x08;
+    frame[4..10].copy_from_slice(&adapters[1].address().0);
+    frame[10..16].copy_from_slice(&adapters[0].address().0);
+    frame[16..22].copy_from_slice(&MacAddr::local(9).0);
+    let mut host = Host::new(adapters, HostConfig::default()).unwrap();
+    let mut chain = Chain {
+        frame,
+        left: 1_100,
+        acked: 0,
+        heard: 0,
+    };
+    let stop = AtomicBool::new(false);
+    let mut run = |for_ms| {
+        let before = ALLOCATIONS.load(Ordering::Relaxed);
+        let until = Host::now() + Duration::from_ms(for_ms);
+        host.run(&mut chain, &mut (), Some(until), &stop).unwrap();
+        (
+            ALLOCATIONS.load(Ordering::Relaxed) - before,
+            chain.left,
+            chain.acked,
+            chain.heard,
+        )
+    };
+    let (_, left, ..) = run(1);
+    assert!(left > 1_000, "the start alone: {left}");
+    let (allocations, left, acked, heard) = run(10_000);
+    assert_eq!((left, acked, heard), (0, 1_100, 1_100));
+    assert_eq!(allocations, 0);
+}
