@@ -365,19 +365,19 @@ fn real_long_output_arrives_whole() {
     );
 }
 
-/// A hundred seconds, and the guest says that it were a hundred seconds, without a microsecond for the computing.
+/// A hundred seconds, and starting a program adds some readings of the clock, which cost 256 ns each.
 #[test]
 #[ignore = "needs the lab's kernel: cargo xtask lab"]
 fn real_virtual_time() {
     let output = sdmac(&["run", "--json", "--", "sleep", "100"]).output().unwrap();
     let json: serde_json::Value = serde_json::from_str(&out(&output)).unwrap();
     let took = json["took_ns"].as_u64().unwrap();
-    assert!((100_000_000_000..100_000_001_000).contains(&took), "{took}");
+    assert!((100_000_000_000..100_000_100_000).contains(&took), "{took}");
     let real = sdmac(&["run", "--real", "--json", "--", "sleep", "0.1"])
         .output()
         .unwrap();
     let json: serde_json::Value = serde_json::from_str(&out(&real)).unwrap();
-    assert!(json["took_ns"].as_u64().unwrap() > 100_001_000, "{json}");
+    assert!(json["took_ns"].as_u64().unwrap() > 100_100_000, "{json}");
 }
 
 #[test]

@@ -8,6 +8,9 @@ use std::time::{Duration, Instant};
 
 /// What `cargo xtask lab` asks for.
 const RADIOS: usize = 4;
+/// The clock has steps of 256 ns, each reading costs one, and a timer is at least 500 ns away
+/// (arch/um/include/linux/time-internal.h, TIMER_MULTIPLIER and TIMER_MIN_DELTA): twice each.
+const ROUNDING: Duration = Duration::from_nanos(1_512);
 
 fn read(path: &str) -> String {
     std::fs::read_to_string(path).unwrap_or_else(|e| panic!("{path}: {e}"))
@@ -31,24 +34,22 @@ fn the_radios_are_there_and_each_has_an_interface() {
     }
 }
 
-/// A thousand times a tenth of a second. A computer in real time is late by microseconds at the very least.
+/// A thousand times a tenth of a second. A computer in real time has other threads and other work.
 #[test]
 #[ignore = "runs inside the lab: cargo xtask lab"]
 fn every_sleep_of_a_hundred_seconds_ends_on_time() {
     const PERIOD: Duration = Duration::from_millis(100);
-    // reading the clock costs 1 ns of virtual time, a few times in each round
-    const COST_OF_CLOCKS: Duration = Duration::from_nanos(100);
     let begun = Instant::now();
     let mut late = 0;
     for _ in 0..1_000 {
         let before = Instant::now();
         std::thread::sleep(PERIOD);
-        if before.elapsed() - PERIOD > COST_OF_CLOCKS {
+        if before.elapsed() - PERIOD > ROUNDING {
             late += 1;
         }
     }
     assert_eq!(late, 0);
-    assert!(begun.elapsed() - 1_000 * PERIOD < 1_000 * COST_OF_CLOCKS);
+    assert!(begun.elapsed() - 1_000 * PERIOD < 2_000 * ROUNDING);
 }
 
 #[test]
@@ -57,7 +58,7 @@ fn computing_takes_no_time() {
     let before = Instant::now();
     let sum = (0..10_000_000_u64).fold(0, |sum: u64, n| std::hint::black_box(sum.wrapping_mul(31) + n));
     let took = before.elapsed();
-    assert!(sum > 0 && took < Duration::from_micros(1), "{took:?}");
+    assert!(sum > 0 && took < ROUNDING, "{took:?}");
 }
 
 /// Channel 14 is Japan's alone: without the table of countries in the kernel it would not be disabled.

@@ -24,7 +24,7 @@ pub(super) fn lab(workspace: &Workspace) -> Result<Outcome> {
     )) {
         return skipped(format!("the lab's kernel is for {TARGET}"));
     }
-    run(&mut cargo_at_root(workspace, "build --package sdmac"))?;
+    run(&mut cargo_at_root(workspace, "build --workspace --bins"))?;
     let sdmac = workspace.target.join("debug/sdmac");
     let status: Value = answer(Command::new(&sdmac).args(["lab", "status", "--json"]))
         .and_then(|text| serde_json::from_str(&text).ok())
@@ -40,13 +40,13 @@ pub(super) fn lab(workspace: &Workspace) -> Result<Outcome> {
     }
     let outside = run_and_read(&mut cargo_at_root(
         workspace,
-        "test --package sdmac --test lab -- --ignored",
+        "test --workspace --test lab -- --ignored",
     ))?;
     if outside.code != Some(0) {
         bail!("the lab from outside failed, see above");
     }
     let runner = format!("{} lab run --radios 4 --", sdmac.display());
-    let mut inside = cargo_at_root(workspace, "test --package sdmac-lab --test guest -- --ignored");
+    let mut inside = cargo_at_root(workspace, "test --workspace --test guest -- --ignored");
     match count_tests(inside.env(RUNNER, runner))? {
         Outcome::Done(remark) => done(format!("inside: {remark}")),
         other => Ok(other),
