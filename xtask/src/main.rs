@@ -20,6 +20,8 @@ use workspace::Workspace;
 enum Command {
     /// Run everything CI runs: each step named and timed, a table at the end, exit code 1 if one failed.
     Test(test::Options),
+    /// Run the lab: build its kernel once, and check it from outside and from inside. A step of `test`, too.
+    Lab,
     /// Check the habits that a program can check: layers, sizes, forbidden things, links, licences.
     Tidy(tidy::Options),
     /// Run another simulator and sdmac on the same scenarios and compare them.
@@ -30,6 +32,7 @@ fn main() -> ExitCode {
     let command = Command::parse();
     let done = Workspace::read().and_then(|workspace| match command {
         Command::Test(options) => test::run(&workspace, &options),
+        Command::Lab => test::lab(&workspace),
         Command::Tidy(options) => tidy::run(&workspace, &options),
         Command::Compare(options) => compare::run(&options),
     });

@@ -1,6 +1,7 @@
 //! The `sdmac` command line: one module for each command, and [`ui`] for what they share.
 
 mod completions;
+mod lab_command;
 mod measure;
 mod qualify;
 mod reproduce;
@@ -29,12 +30,23 @@ enum Command {
     Run(run::Args),
     Reproduce(reproduce::Args),
     Schema(schema::Args),
+    Lab(lab_command::Args),
     Completions(completions::Args),
+    #[command(name = lab::testbed::uml::guest::COMMAND, hide = true)]
+    LabInit,
+    #[command(name = lab::testbed::uml::guard::COMMAND, hide = true)]
+    LabGuard(lab_command::GuardArgs),
 }
 
 fn main() -> ExitCode {
     // wrong arguments end here with exit code 2
     let cli = Cli::parse();
+    // these two are processes of the lab: no terminal, and no Ctrl-C to answer
+    match &cli.command {
+        Command::LabInit => return lab_command::init(),
+        Command::LabGuard(args) => return lab_command::guard(args),
+        _ => {}
+    }
     let ui = ui::Ui::new(cli.options);
     let done = match &cli.command {
         Command::Measure(args) => measure::main(args, &ui),
@@ -42,7 +54,9 @@ fn main() -> ExitCode {
         Command::Reproduce(args) => reproduce::main(args, &ui),
         Command::Schema(args) => schema::main(args),
         Command::Qualify(args) => qualify::main(args, &ui),
+        Command::Lab(args) => lab_command::main(args, &ui),
         Command::Completions(args) => completions::main(args),
+        Command::LabInit | Command::LabGuard(_) => unreachable!("done above"),
     };
     done.unwrap_or_else(|failure| failure.report())
 }
@@ -58,7 +72,10 @@ mod tests {
         let mut command = Cli::command();
         command.build();
         command.clone().debug_assert();
-        for sub in command.get_subcommands().filter(|c| c.get_name() != "help") {
+        for sub in command
+            .get_subcommands()
+            .filter(|c| c.get_name() != "help" && !c.is_hide_set())
+        {
             let help = sub.get_after_help().map(ToString::to_string).unwrap_or_default();
             assert!(
                 help.contains("Examples:\n  sdmac "),

@@ -54,6 +54,11 @@ impl Failure {
         }
     }
 
+    /// The same sentence with another exit code.
+    pub fn with_code(self, code: u8) -> Failure {
+        Failure { code, ..self }
+    }
+
     /// Prints the sentence and gives the exit code.
     pub fn report(&self) -> ExitCode {
         warn(&self.sentence);
@@ -81,6 +86,13 @@ impl Ui {
         // without a handler Ctrl-C still ends the process: no reason to give up
         let _ = ctrlc::set_handler(handler);
         Ui { options, stop }
+    }
+
+    /// Prints a sentence on stderr, unless JSON or silence was asked for.
+    pub fn tell(&self, sentence: &str) {
+        if !self.options.json && !self.options.quiet {
+            warn(sentence);
+        }
     }
 
     /// True from the first Ctrl-C on. Long work looks here at least ten times a second.
@@ -150,6 +162,11 @@ impl Progress {
             self.bar.set_draw_target(ProgressDrawTarget::stderr());
         }
         self.bar.set_position(done);
+    }
+
+    /// What is being done now.
+    pub fn rename(&self, what: &'static str) {
+        self.bar.set_message(what);
     }
 
     /// Takes the bar away.

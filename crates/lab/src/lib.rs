@@ -9,3 +9,4 @@ pub mod reproduce;
 pub mod run;
 pub mod scenario;
 pub mod stats;
+pub mod testbed;

@@ -2,6 +2,7 @@
 //!
 //! A step that fails does not stop the others, unless they need what it makes. A step that cannot run here says why.
 
+mod lab;
 mod steps;
 mod tools;
 
@@ -20,6 +21,12 @@ pub(crate) struct Options {
     /// Name the steps and run nothing.
     #[arg(long)]
     list: bool,
+}
+
+/// Runs the step `lab` alone. True when it did not fail.
+pub(crate) fn lab(workspace: &Workspace) -> Result<bool> {
+    let only = vec!["lab".to_owned()];
+    run(workspace, &Options { only, list: false })
 }
 
 /// One thing CI runs.
@@ -70,6 +77,7 @@ const STEPS: &[Step] = &[
     Step::new("thumb", "the no_std crates build for a Cortex-M3", steps::thumb).needs("build"),
     Step::new("golden", "golden trace hashes, debug and release", steps::golden).needs("build"),
     Step::new("readme", "the commands of README.md run", steps::readme).needs("build"),
+    Step::new("lab", "the 802.11 stack of Linux in virtual time, see `cargo xtask lab`", steps::lab).needs("build"),
     Step::new("deny", "licences, sources and bans of the dependencies", steps::deny),
     Step::new("miri", "tests of `frame` and `radio` under miri", steps::miri).needs("build"),
     Step::new("fuzz", "each fuzz target for a few seconds", steps::fuzz).needs("build"),

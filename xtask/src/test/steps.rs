@@ -5,6 +5,7 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 
 use super::Outcome;
+pub(super) use super::lab::lab;
 use super::tools::{
     Counts, Run, answer, cargo_at_root, exists, install, nightly, nightly_at_root, run, run_and_read,
     rust_target, with_tools,
@@ -179,15 +180,15 @@ pub(super) fn book(workspace: &Workspace) -> Result<Outcome> {
     done("")
 }
 
-fn done(remark: impl Into<String>) -> Result<Outcome> {
+pub(super) fn done(remark: impl Into<String>) -> Result<Outcome> {
     Ok(Outcome::Done(remark.into()))
 }
 
-fn skipped(why: impl Into<String>) -> Result<Outcome> {
+pub(super) fn skipped(why: impl Into<String>) -> Result<Outcome> {
     Ok(Outcome::Skipped(why.into()))
 }
 
-fn count_tests(command: &mut Command) -> Result<Outcome> {
+pub(super) fn count_tests(command: &mut Command) -> Result<Outcome> {
     done(count(command)?)
 }
 

@@ -280,7 +280,7 @@ fn beacon_slot(b: &BeaconSlot, node: u32) -> slots::BeaconSlot {
         bssid: MacAddr::local(node),
         interval_tu: 100,
         ssid: b"sdmac",
-        basic_500kbps: &[12],
+        basic: BeaconFrame::basic_for(b.rate.get_ref().0),
         sequence: 0,
     };
     slots::BeaconSlot {

@@ -1,0 +1,96 @@
+//! What the host and the guest tell each other: JSON files in a folder that both see.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+
+/// The first process of the guest: a link to `sdmac`.
+pub const INIT: &str = "init";
+/// The job, from host to guest.
+pub const JOB: &str = "job.json";
+/// The end, from guest to host.
+pub const END: &str = "end.json";
+/// What the program writes to its two streams.
+pub const STREAMS: [&str; 2] = ["stdout", "stderr"];
+/// What the kernel says.
+pub const KERNEL_LOG: &str = "kernel.log";
+/// Environment variable of the guest's first process: the folder.
+pub const FOLDER_VARIABLE: &str = "SDMAC_LAB_FOLDER";
+/// Environment variable of the program: `virtual` or `real`, the guest's kind of time.
+pub const TIME_VARIABLE: &str = "SDMAC_LAB";
+
+/// What to run in the guest.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Job {
+    /// Absolute path.
+    pub program: PathBuf,
+    /// Without the program itself.
+    pub arguments: Vec<String>,
+    /// All of it, nothing else is added.
+    pub environment: BTreeMap<String, String>,
+    /// Where the program starts.
+    pub directory: PathBuf,
+    /// Folders of the host that the program may write to. Elsewhere it writes to memory.
+    pub writable: Vec<PathBuf>,
+    /// Radios that the kernel was asked for.
+    pub radios: u32,
+}
+
+/// How the job ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct End {
+    /// What became of the program.
+    pub how: How,
+    /// Guest time from the start of the program to its end, ns.
+    pub took_ns: u64,
+    /// Guest time since boot when all was over, ns.
+    pub uptime_ns: u64,
+    /// Octets in the two streams, so that nothing gets lost unseen.
+    pub written: [u64; 2],
+}
+
+/// What became of the program.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum How {
+    /// It ended with this code.
+    Exited(i32),
+    /// This signal ended it.
+    Killed(i32),
+    /// It was not started, and why.
+    NotStarted(String),
+}
+
+/// Reads a file of the folder.
+pub fn read<T: DeserializeOwned>(folder: &Path, name: &str) -> io::Result<T> {
+    let octets = std::fs::read(folder.join(name))?;
+    serde_json::from_slice(&octets).map_err(io::Error::other)
+}
+
+/// Writes a file of the folder.
+pub fn write(folder: &Path, name: &str, value: &impl Serialize) -> io::Result<()> {
+    let octets = serde_json::to_vec(value).map_err(io::Error::other)?;
+    std::fs::write(folder.join(name), octets)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let end = End {
+            how: How::Exited(3),
+            took_ns: 100_000_000_000,
+            uptime_ns: 100_100_000_000,
+            written: [4, 0],
+        };
+        write(folder.path(), END, &end).unwrap();
+        assert_eq!(read::<End>(folder.path(), END).unwrap(), end);
+        assert!(read::<Job>(folder.path(), END).is_err());
+        assert!(read::<Job>(folder.path(), JOB).is_err());
+    }
+}

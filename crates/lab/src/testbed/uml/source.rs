@@ -1,0 +1,117 @@
+//! The kernel's source and the table of countries: files at hand, or Debian's packages.
+
+use std::path::{Path, PathBuf};
+
+/// Package of the kernel's source.
+pub const KERNEL_PACKAGE: &str = "linux-source-6.1";
+/// Package of the table of countries and channels.
+pub const REGDB_PACKAGE: &str = "wireless-regdb";
+/// The tarball in the first package.
+pub const KERNEL_TARBALL: &str = "usr/src/linux-source-6.1.tar.xz";
+/// The table in the second package. It has two of them, signed by two people; the table is the same.
+pub const REGDB_FILE: &str = "lib/firmware/regulatory.db-upstream";
+/// First four octets of a table, and its version, both in network order (regulatory.db(5)).
+const REGDB_MAGIC: &[u8] = b"RGDB\0\0\0\x14";
+
+/// What the user has at hand.
+#[derive(Clone, Debug, Default)]
+pub struct Sources {
+    /// Tarball of the kernel's source; else the package is fetched.
+    pub kernel: Option<PathBuf>,
+    /// `regulatory.db`; else the package is fetched.
+    pub regdb: Option<PathBuf>,
+}
+
+impl Sources {
+    /// Whether a package must be fetched.
+    pub fn need_packages(&self) -> bool {
+        self.kernel.is_none() || self.regdb.is_none()
+    }
+}
+
+/// Version from the top of a kernel's Makefile, `6.1.192`.
+pub fn version(makefile: &str) -> Option<String> {
+    let field = |name: &str| {
+        let value = |line: &str| {
+            Some(
+                line.strip_prefix(name)?
+                    .trim()
+                    .strip_prefix('=')?
+                    .trim()
+                    .to_owned(),
+            )
+        };
+        makefile.lines().take(10).find_map(value)
+    };
+    let numbers = ["VERSION", "PATCHLEVEL", "SUBLEVEL"].map(field);
+    let [Some(version), Some(patch), Some(sub)] = numbers else {
+        return None;
+    };
+    let extra = field("EXTRAVERSION").unwrap_or_default();
+    Some(format!("{version}.{patch}.{sub}{extra}"))
+}
+
+/// Whether these octets are a table of countries in the only format that there is.
+pub fn is_regdb(octets: &[u8]) -> bool {
+    octets.starts_with(REGDB_MAGIC)
+}
+
+/// The one folder in `parent`, which is what a tarball of the kernel unpacks to.
+pub fn only_folder(parent: &Path) -> Option<PathBuf> {
+    let entries = std::fs::read_dir(parent).ok()?.flatten();
+    let mut folders = entries.map(|entry| entry.path()).filter(|path| path.is_dir());
+    folders.next().filter(|_| folders.next().is_none())
+}
+
+/// The package file that `apt-get download` has left in `folder`.
+pub fn package_file(folder: &Path, package: &str) -> Option<PathBuf> {
+    let prefix = format!("{package}_");
+    let files = std::fs::read_dir(folder).ok()?.flatten();
+    files
+        .filter(|file| {
+            let name = file.file_name();
+            name.to_str()
+                .is_some_and(|name| name.starts_with(&prefix) && name.ends_with(".deb"))
+        })
+        .map(|file| file.path())
+        .next()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_version_is_read_from_the_makefile() {
+        let makefile = "# SPDX-License-Identifier: GPL-2.0\nVERSION = 6\nPATCHLEVEL = 1\nSUBLEVEL = 192\nEXTRAVERSION =\nNAME = Curry\n";
+        assert_eq!(version(makefile).unwrap(), "6.1.192");
+        assert_eq!(
+            version("VERSION = 6\nPATCHLEVEL = 19\nSUBLEVEL = 0\nEXTRAVERSION = -rc1\n").unwrap(),
+            "6.19.0-rc1"
+        );
+        assert_eq!(version("all:\n\techo VERSION = 6\n"), None);
+    }
+
+    #[test]
+    fn tables_of_countries() {
+        assert!(is_regdb(b"RGDB\0\0\0\x14rest"));
+        assert!(!is_regdb(b"RGDB\0\0\0\x15rest"));
+        assert!(!is_regdb(b""));
+    }
+
+    #[test]
+    fn folders_and_packages() {
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(only_folder(folder.path()), None);
+        std::fs::create_dir(folder.path().join("linux-source-6.1")).unwrap();
+        std::fs::write(folder.path().join("linux-source-6.1_6.1.192-2_all.deb"), "").unwrap();
+        assert_eq!(
+            only_folder(folder.path()),
+            Some(folder.path().join("linux-source-6.1"))
+        );
+        assert!(package_file(folder.path(), KERNEL_PACKAGE).is_some());
+        assert_eq!(package_file(folder.path(), REGDB_PACKAGE), None);
+        std::fs::create_dir(folder.path().join("other")).unwrap();
+        assert_eq!(only_folder(folder.path()), None);
+    }
+}

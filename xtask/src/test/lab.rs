@@ -1,0 +1,89 @@
+//! The step `lab`: the kernel of `sdmac lab` is built once, then checked from outside (`crates/cli/tests/lab.rs`) and from
+//! inside (`crates/lab/tests/guest.rs`, which cargo starts through `sdmac lab run`).
+
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+
+use super::Outcome;
+use super::steps::{count_tests, done, skipped};
+use super::tools::{answer, cargo_at_root, exists, run, run_and_read};
+use crate::workspace::Workspace;
+
+/// Where the kernel is known to build.
+const TARGET: &str = "x86_64-unknown-linux-gnu";
+/// What makes cargo start test binaries in a guest. The tests in there expect four radios.
+const RUNNER: &str = "CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER";
+
+pub(super) fn lab(workspace: &Workspace) -> Result<Outcome> {
+    if !cfg!(all(
+        target_os = "linux",
+        target_arch = "x86_64",
+        target_env = "gnu"
+    )) {
+        return skipped(format!("the lab's kernel is for {TARGET}"));
+    }
+    run(&mut cargo_at_root(workspace, "build --workspace --bins"))?;
+    let sdmac = workspace.target.join("debug/sdmac");
+    let status: Value = answer(Command::new(&sdmac).args(["lab", "status", "--json"]))
+        .and_then(|text| serde_json::from_str(&text).ok())
+        .context("`sdmac lab status --json` gave no answer")?;
+    let has_kernel = status["kernels"]
+        .as_array()
+        .is_some_and(|all| all.iter().any(|kernel| kernel["fits"] == true));
+    if !has_kernel {
+        if let Err(why) = prepare(&status) {
+            return skipped(why);
+        }
+        run(Command::new(&sdmac).args(["lab", "build"]))?;
+    }
+    let outside = run_and_read(&mut cargo_at_root(
+        workspace,
+        "test --workspace --test lab -- --ignored",
+    ))?;
+    if outside.code != Some(0) {
+        bail!("the lab from outside failed, see above");
+    }
+    let runner = format!("{} lab run --radios 4 --", sdmac.display());
+    let mut inside = cargo_at_root(workspace, "test --workspace --test guest -- --ignored");
+    match count_tests(inside.env(RUNNER, runner))? {
+        Outcome::Done(remark) => done(format!("inside: {remark}")),
+        other => Ok(other),
+    }
+}
+
+/// Gets what the build needs, where that is allowed. `Err` says why there will be no kernel.
+fn prepare(status: &Value) -> Result<(), String> {
+    if !exists("apt-get") {
+        return Err(
+            "no kernel, and no `apt-get` to get its source with: `sdmac lab build --help`".to_owned(),
+        );
+    }
+    let packages: Vec<&str> = status["missing_packages"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect();
+    let is_root = answer(Command::new("id").arg("-u")).is_some_and(|id| id.trim() == "0");
+    if !packages.is_empty() {
+        let command = format!("apt-get install -y {}", packages.join(" "));
+        if !is_root {
+            return Err(format!("no kernel, and no tools to build one: sudo {command}"));
+        }
+        run(Command::new("apt-get").args(command.split_whitespace().skip(1)))
+            .map_err(|_| format!("`{command}` failed, see above"))?;
+    }
+    let sources = ["linux-source-6.1", "wireless-regdb"];
+    let offered = |package: &&str| {
+        let policy = answer(Command::new("apt-cache").args(["show", "--no-all-versions", package]));
+        policy.is_some_and(|text| !text.trim().is_empty())
+    };
+    match sources.iter().find(|package| !offered(package)) {
+        Some(package) => Err(format!(
+            "no kernel, and apt offers no {package}: try `apt-get update`"
+        )),
+        None => Ok(()),
+    }
+}
