@@ -119,7 +119,11 @@ impl Folders {
         command.arg(format!("duration={}", duration(case.seconds)));
         let finished = measure::run(&mut command)?;
         let answer = last_line(&finished.stdout).context("bare")?;
-        let number = |key: &str| answer[key].as_f64().with_context(|| format!("bare printed no {key}"));
+        let number = |key: &str| {
+            answer[key]
+                .as_f64()
+                .with_context(|| format!("bare printed no {key}"))
+        };
         Ok(Run {
             simulated_s: number("simulated_s")?,
             cpu_s: number("cpu_s")?,
