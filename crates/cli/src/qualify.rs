@@ -15,21 +15,27 @@ use crate::ui::{self, Failure, Ui};
 #[command(after_help = "Examples:
   sdmac qualify --nodes 8 --cycle 4ms --payload 50 --miss 1e-4
   sdmac qualify --nodes 8 --cycle 4ms --payload 50 --miss 1e-4 --host host.toml --interference load=20%
+  sdmac qualify --nodes 8 --cycle 4ms --payload 50 --miss 1e-4 --offsets even
   sdmac qualify --nodes 20 --cycle 10ms --payload 50 --miss 1e-3 --phy g --rate 24M --out sdmac-out/plant
 
 Exit code: 0 if one of the schemes holds, 1 if none does or none is decided, 2 if the question makes no sense.")]
 pub struct Args {
     /// Nodes besides the controller, 1 to 250
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     nodes: u64,
-    /// Cycle: all messages are handed down at its start and must have arrived at its end
-    #[arg(long, value_name = "TIME", value_parser = question::parse_time)]
+    /// Cycle: every node has a message each way in it, which must arrive within one cycle
+    #[arg(long, value_name = "TIME", value_parser = question::parse_time, allow_hyphen_values = true)]
     cycle: u64,
+    /// When the nodes release their messages: none (all at the start of the cycle, the hardest case for
+    /// EDCA), even (node i of N at (i - 1)/N of the cycle), random (each node at an instant drawn from the seed, the
+    /// same in all cycles)
+    #[arg(long, value_name = "HOW", default_value = "none", value_parser = question::parse_offsets)]
+    offsets: question::Offsets,
     /// Octets of each payload
-    #[arg(long, value_name = "OCTETS")]
+    #[arg(long, value_name = "OCTETS", allow_negative_numbers = true)]
     payload: u64,
     /// Largest acceptable share of messages that come too late
-    #[arg(long, value_name = "PROBABILITY")]
+    #[arg(long, value_name = "PROBABILITY", allow_negative_numbers = true)]
     miss: f64,
     /// Host profile: a file that `sdmac measure --host` has written, or a built-in name
     #[arg(long, value_name = "FILE|NAME", default_value = "table5")]
@@ -168,6 +174,7 @@ impl Args {
         Ok(Question {
             nodes: small(self.nodes),
             cycle_ns: self.cycle,
+            offsets: self.offsets,
             payload_octets: small(self.payload),
             miss: self.miss,
             link: self.per.or(self.snr).unwrap_or(per_split(question::PAPER_PER)),

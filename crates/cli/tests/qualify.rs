@@ -26,7 +26,7 @@ fn bad_input_gets_a_sentence_and_exit_code_2() {
     let dir = tempfile::tempdir().unwrap();
     let old = dir.path().join("old.toml");
     std::fs::write(&old, "format = \"sdmac-host-profile\"\nversion = 7\n").unwrap();
-    let bad: [(&str, &str, &str); 20] = [
+    let bad: [(&str, &str, &str); 23] = [
         ("nodes", "0", "give 1 to 250"),
         ("nodes", "1000000000", "give 1 to 250"),
         ("nodes", "99999999999", "give 1 to 250"),
@@ -41,7 +41,10 @@ fn bad_input_gets_a_sentence_and_exit_code_2() {
         ("miss", "2", "between 0 and 1"),
         ("miss", "nan", "between 0 and 1"),
         ("payload", "0", "1 to 1500"),
-        ("payload", "9000", "1 to 1500"),
+        ("payload", "65535", "1 to 1500"),
+        ("payload", "-5", "invalid value"),
+        ("miss", "-1e-4", "between 0 and 1"),
+        ("offsets", "odd", "none, even or random"),
         ("host", "table6", "table6"),
         ("host", old.to_str().unwrap(), "version 7"),
         ("phy", "ax", "not a PHY"),
@@ -67,6 +70,74 @@ fn a_folder_that_cannot_be_written_is_told_before_the_work() {
         assert_eq!(out.status.code(), Some(2));
         assert_eq!(String::from_utf8(out.stderr).unwrap().lines().count(), 1);
     }
+}
+
+/// The values stand apart from their names, as people write them.
+#[test]
+fn a_negative_value_is_a_value_and_no_option() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_sdmac"));
+    command.args(["qualify", "--nodes", "2", "--payload", "50", "--miss", "1e-2"]);
+    let out = command.args(["--cycle", "-4ms"]).output().unwrap();
+    assert_eq!(out.status.code(), Some(2));
+    let said = String::from_utf8(out.stderr).unwrap();
+    assert!(said.contains("'-4ms' is not a time above zero"), "{said}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_is_told() {
+    let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_sdmac"));
+    command.arg("qualify");
+    for (name, value) in GOOD {
+        command.arg(format!("--{name}={value}"));
+    }
+    command.args(["--json", "--quick", "--scheme=edf"]);
+    let out = command.stdout(full).output().unwrap();
+    assert_eq!(out.status.code(), Some(1));
+    let said = String::from_utf8(out.stderr).unwrap();
+    assert!(said.contains("cannot write to stdout"), "{said}");
+    assert_eq!(said.lines().count(), 1);
+}
+
+/// A question for hours, stopped: what there is can be read.
+#[cfg(unix)]
+#[test]
+fn ctrl_c_leaves_readable_results() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("out");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_sdmac"));
+    command.args([
+        "qualify",
+        "--nodes=8",
+        "--cycle=4ms",
+        "--payload=50",
+        "--miss=1e-9",
+    ]);
+    command.args(["--max-cycles=1000000000", "--json", "--scheme=edf,tdma"]);
+    let child = command
+        .arg("--out")
+        .arg(&path)
+        .stdout(std::process::Stdio::piped());
+    let child = child.spawn().unwrap();
+    // the folder is opened after the signal is ours, and before the work
+    while !path.exists() {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    let kill = Command::new("kill")
+        .args(["-INT", &child.id().to_string()])
+        .status()
+        .unwrap();
+    assert!(kill.success());
+    let out = child.wait_with_output().unwrap();
+    assert_eq!(out.status.code(), Some(130));
+    let answer: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
+    assert_eq!(answer["interrupted"], true);
+    let result = std::fs::read(path.join("result.json")).unwrap();
+    let result: serde_json::Value = serde_json::from_slice(&result).unwrap();
+    assert_eq!(result["status"], "interrupted");
+    let page = std::fs::read_to_string(path.join("report.html")).unwrap();
+    assert!(page.contains("The run was stopped early."));
 }
 
 #[test]

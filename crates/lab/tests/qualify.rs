@@ -1,6 +1,6 @@
 //! Whole questions, small enough for every day.
 
-use lab::qualify::question::{Link, Question, Scheme};
+use lab::qualify::question::{Link, Offsets, Question, Scheme};
 use lab::qualify::{Answer, Setting, qualify, table};
 use lab::stats::Verdict;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -86,6 +86,16 @@ fn sixty_nodes_do_not_fit_two_milliseconds_and_the_answer_says_what_does() {
     let a = ask(&q, 2);
     for r in &a.schemes {
         assert_eq!(r.verdict, Verdict::Fail);
+        if r.scheme == Scheme::Edf {
+            let rest = r
+                .causes
+                .named()
+                .iter()
+                .filter(|(name, _)| *name != "not polled")
+                .map(|(_, n)| n)
+                .sum::<u64>();
+            assert!(r.causes.not_polled > 9 * rest, "{:?}", r.causes);
+        }
         let said = format!("{} {}", r.why, r.advice.join(" "));
         assert!(
             said.contains("60 exchanges") || said.contains("too many nodes"),
@@ -126,6 +136,56 @@ fn repetitions_beat_losses_while_there_is_time() {
     for r in &ask(&lossy(1), 2).schemes {
         assert!(r.verdict == Verdict::Fail, "{:?}", r.why);
     }
+}
+
+/// Six nodes that speak one after the other collide less than six that speak at once, and those that are polled do
+/// not mind. The table says which it was.
+#[test]
+fn offsets_spread_the_load() {
+    let ask_with = |offsets| {
+        let q = Question {
+            offsets,
+            schemes: vec![Scheme::Edca, Scheme::Edf],
+            ..easy(6, 6)
+        };
+        ask(&q, 2)
+    };
+    let [none, even, random] = [Offsets::None, Offsets::Even, Offsets::Random].map(ask_with);
+    let collided = |a: &Answer| a.schemes[0].air.collided_frames;
+    // the two messages of a node still meet
+    for spread in [&even, &random] {
+        assert!(collided(spread) < collided(&none), "{:?}", spread.schemes[0].air);
+    }
+    assert_eq!(even.schemes[0].verdict, Verdict::Pass);
+    for a in [&none, &even, &random] {
+        assert_eq!((a.schemes[1].verdict, a.schemes[1].misses), (Verdict::Pass, 0));
+        assert!(table::table(a, 100).contains(a.question.offsets.words()));
+    }
+}
+
+/// Without losses on the link every try is acknowledged; with 1 % of data frames and 2 % of ACKs lost, the shares
+/// show.
+#[test]
+fn tries_are_split_by_outcome() {
+    let with = |link| {
+        let q = Question {
+            link,
+            schemes: vec![Scheme::Tdma],
+            miss: 0.1,
+            ..easy(4, 20)
+        };
+        ask(&q, 2).schemes[0].tries
+    };
+    let t = with(Link::Per { data: 0.0, ack: 0.0 });
+    assert!(t.acked > 0 && (t.data_lost, t.ack_lost) == (0, 0), "{t:?}");
+    let t = with(Link::Per {
+        data: 0.01,
+        ack: 0.02,
+    });
+    let share = |n: u64| n as f64 / t.count() as f64;
+    // of the frames that arrive 2 % get no ACK; five deviations
+    let near = |n, p: f64| (share(n) - p).abs() < 5.0 * (p / t.count() as f64).sqrt();
+    assert!(near(t.data_lost, 0.01) && near(t.ack_lost, 0.0198), "{t:?}");
 }
 
 #[test]

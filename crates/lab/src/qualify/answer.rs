@@ -3,10 +3,10 @@
 
 use super::bench::Bench;
 use super::engine::{Run, Setting, decide};
-use super::question::{Interference, Link, Question, Scheme};
+use super::question::{Interference, Link, Offsets, Question, Scheme};
 use super::reason;
 use super::shortest::{Shortest, shortest};
-use super::tally::{PLANE_NAMES, Spread, Tally};
+use super::tally::{PLANE_NAMES, Spread, Tally, Tries};
 use super::tdma::Slots;
 use crate::stats::{CcdfPoint, Interval, Verdict};
 use serde::Serialize;
@@ -33,6 +33,8 @@ pub struct Asked {
     pub nodes: u32,
     /// Cycle, ns.
     pub cycle_ns: u64,
+    /// When in the cycle messages are released.
+    pub offsets: Offsets,
     /// Octets of each payload.
     pub payload_octets: u32,
     /// Acceptable miss probability.
@@ -83,6 +85,8 @@ pub struct Result {
     pub down: Latency,
     /// Latency from node to controller.
     pub up: Latency,
+    /// Tries on the air by outcome: A, L_D, L_A.
+    pub tries: Tries,
     /// What was on the air.
     pub air: AirUse,
     /// Where the time of an acknowledged request goes, in order.
@@ -105,6 +109,8 @@ pub struct Result {
 pub struct Causes {
     /// Not on the air before the deadline: the cycle was full.
     pub no_time: u64,
+    /// Not polled by the controller before the deadline; EDF only.
+    pub not_polled: u64,
     /// Met other frames of the loop.
     pub collisions: u64,
     /// Lost on the link.
@@ -255,7 +261,7 @@ fn result(
     let nothing = Tally::default();
     let t = run.as_ref().map_or(&nothing, |r| &r.tally);
     let verdict = run.as_ref().map_or(Verdict::Fail, |r| r.verdict);
-    let [no_time, collisions, losses, interference, host] = t.causes;
+    let [no_time, not_polled, collisions, losses, interference, host] = t.causes;
     let missing = |r: &Run| {
         let more = r.more?;
         let clusters = [more.to_pass, more.at_this_rate].into_iter().flatten().min()?;
@@ -271,6 +277,7 @@ fn result(
         late: t.late,
         causes: Causes {
             no_time,
+            not_polled,
             collisions,
             losses,
             interference,
@@ -284,6 +291,7 @@ fn result(
         },
         down: Latency::of(&t.down),
         up: Latency::of(&t.up),
+        tries: t.tries,
         air: air_use(t),
         waterfall: PLANE_NAMES
             .iter()
@@ -323,11 +331,26 @@ fn air_use(t: &Tally) -> AirUse {
     }
 }
 
+impl Causes {
+    /// Each with the words of reports.
+    pub fn named(&self) -> [(&'static str, u64); 6] {
+        [
+            ("cycle full", self.no_time),
+            ("not polled", self.not_polled),
+            ("collisions", self.collisions),
+            ("losses", self.losses),
+            ("interference", self.interference),
+            ("host", self.host),
+        ]
+    }
+}
+
 impl Asked {
     fn of(q: &Question) -> Asked {
         Asked {
             nodes: q.nodes,
             cycle_ns: q.cycle_ns,
+            offsets: q.offsets,
             payload_octets: q.payload_octets,
             miss: q.miss,
             phy: q.phy.name.to_owned(),

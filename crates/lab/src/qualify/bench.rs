@@ -1,11 +1,10 @@
 //! The worlds in which the schemes are tried: a controller, its nodes, and who disturbs them.
 
+use super::clocks::ClockError;
 use super::facts::Facts;
 use super::question::{Link, Question, Scheme};
 use super::tdma;
-use frame::Wire;
-use frame::mgmt::{MgmtHeader, ProbeRequest};
-use frame::{AccessCategory, MacAddr, Rate, edca_default_ap, ppdu_us};
+use frame::{AccessCategory, edca_default_ap};
 use protocols::mac::data::Identity;
 use protocols::mac::edf::coordinator::{Coordinator, CoordinatorConfig};
 use protocols::mac::edf::responder::{Responder, ResponderConfig};
@@ -16,7 +15,7 @@ use sim::clock::Clock;
 use sim::host::{HostModel, Wait};
 use sim::rng::{Cause, Stream};
 use sim::{AdapterConfig, LinkLoss, LossModel, MediumConfig, NodeConfig, Pattern, Position, Process};
-use sim::{NoiseConfig, Traffic, World};
+use sim::{Traffic, World};
 use std::rc::Rc;
 
 /// How far host clocks are off, parts per billion: uniform up to this. 20 ppm is what 802.11 asks of oscillators
@@ -26,10 +25,6 @@ pub const DRIFT_PPB: u64 = 20_000;
 const RADIUS_M: f64 = 10.0;
 /// Share of the lost ACKs whose beginning was heard (SDMAC, Cena et al. 2018, section V.C.3).
 const HEARD: f64 = 0.013;
-/// Payload of a foreign network's frames.
-const FOREIGN_OCTETS: usize = 1_500;
-/// Length of a noise burst, ns.
-const BURST_NS: u64 = 250_000;
 /// Thermal noise over 20 MHz and a noise figure of 7 dB, in dBm.
 const NOISE_DBM: f64 = -94.0;
 
@@ -50,6 +45,8 @@ pub(super) struct Bench {
     pub question: Question,
     pub host: HostModel,
     pub facts: Facts,
+    /// How well the clocks of TDMA agree; `None` if it is not asked for.
+    pub clock_error: Option<ClockError>,
 }
 
 /// Which part of a run counts.
@@ -82,6 +79,8 @@ pub(super) struct Ready {
     pub world: World<Seat>,
     pub clocks: Vec<Clock>,
     pub span: Span,
+    /// Release of each node's messages after the start of the cycle, ns; the first is the controller's, and 0.
+    pub offsets_ns: Vec<u64>,
 }
 
 impl Bench {
@@ -92,11 +91,16 @@ impl Bench {
     pub(super) fn new(question: &Question) -> Result<Bench, sim::host::ProfileError> {
         let host = HostModel::new(&question.host)?;
         let facts = Facts::new(question, &host);
-        Ok(Bench {
+        let mut bench = Bench {
             question: question.clone(),
             host,
             facts,
-        })
+            clock_error: None,
+        };
+        if question.schemes.contains(&Scheme::Tdma) {
+            bench.clock_error = Some(bench.measure_clocks());
+        }
+        Ok(bench)
     }
 
     /// A world with `scheme`, in which `cycles` cycles of `cycle_ns` count.
@@ -113,23 +117,41 @@ impl Bench {
             warm_up,
             cycles,
         };
+        let (mut world, clocks) = self.nodes(seed, q.nodes, &|node| self.seat(scheme, node, cycle_ns));
+        let offsets_ns: Vec<_> = (0..=q.nodes).map(|n| q.offset_ns(n, cycle_ns)).collect();
+        self.add_messages(&mut world, span, &offsets_ns);
+        self.disturb(&mut world);
+        Ready {
+            world,
+            clocks,
+            span,
+            offsets_ns,
+        }
+    }
+
+    /// A world with the controller and `nodes` nodes, without messages, and the clocks of their hosts.
+    pub(super) fn nodes(
+        &self,
+        seed: u64,
+        nodes: u32,
+        seat: &dyn Fn(u32) -> Seat,
+    ) -> (World<Seat>, Vec<Clock>) {
         let mut world = World::new(&self.medium(), seed);
         let host = Rc::new(self.host.clone());
         let mut clocks = Vec::new();
-        for node in 0..=q.nodes {
+        for node in 0..=nodes {
             let clock = clock(seed, node);
             let config = NodeConfig {
                 host: Some(host.clone()),
                 wait: Wait::Sleep,
                 clock,
-                ..NodeConfig::ideal(place(node, q.nodes), self.adapter(seed, node))
+                ..NodeConfig::ideal(place(node, nodes), self.adapter(seed, node))
             };
             clocks.push(clock);
-            world.add_node(config, self.seat(scheme, node, cycle_ns));
+            world.add_node(config, seat(node));
         }
-        self.add_messages(&mut world, span);
-        if let Link::Per { data, ack } = q.link {
-            for node in 1..=q.nodes {
+        if let Link::Per { data, ack } = self.question.link {
+            for node in 1..=nodes {
                 let loss = || LinkLoss {
                     data: (data > 0.0).then_some(Process::Fixed(data)),
                     response: (ack > 0.0).then_some(Process::Fixed(ack)),
@@ -139,8 +161,7 @@ impl Bench {
                 world.set_link_loss(node, 0, loss());
             }
         }
-        self.disturb(&mut world);
-        Ready { world, clocks, span }
+        (world, clocks)
     }
 
     fn medium(&self) -> MediumConfig {
@@ -155,7 +176,7 @@ impl Bench {
         }
     }
 
-    fn mhz(&self) -> u16 {
+    pub(super) fn mhz(&self) -> u16 {
         match self.question.phy.band {
             frame::Band::Ghz5 => 5_180,
             frame::Band::Ghz2_4 => 2_412,
@@ -206,19 +227,6 @@ impl Bench {
         TxHow::one_shot(self.question.rate).queue(Queue::Voice)
     }
 
-    /// Longer when others send too: a poll or an answer may have to wait for a foreign frame.
-    fn foreign_wait_ns(&self) -> u64 {
-        let i = &self.question.interference;
-        let load = if i.load > 0.0 {
-            self.foreign_exchange_ns()
-        } else {
-            0
-        };
-        let probe = if i.probes_per_s > 0.0 { self.probe_ns() } else { 0 };
-        let noise = if i.noise > 0.0 { BURST_NS } else { 0 };
-        load.max(probe).max(noise)
-    }
-
     fn coordinator(&self, cycle_ns: u64) -> Seat {
         let extra = self.foreign_wait_ns();
         let config = CoordinatorConfig {
@@ -259,133 +267,30 @@ impl Bench {
     }
 
     /// Flow i: controller to node i + 1. Flow N + i: the other way.
-    fn add_messages(&self, world: &mut World<Seat>, span: Span) {
+    fn add_messages(&self, world: &mut World<Seat>, span: Span, offsets_ns: &[u64]) {
         let q = &self.question;
-        let traffic = |to| Traffic {
+        let traffic = |to, node: u32| Traffic {
             to,
             category: AccessCategory::Voice,
             octets: q.simulated_octets(),
             pattern: Pattern::Periodic {
                 period_ns: span.cycle_ns,
-                phase_ns: span.first_ns,
+                phase_ns: span.first_ns + offsets_ns[node as usize],
             },
             lifetime_ns: Some(span.cycle_ns),
             count: Some(span.warm_up + span.cycles + 1),
         };
         for node in 1..=q.nodes {
-            world.add_traffic(0, traffic(Question::address(node)));
+            world.add_traffic(0, traffic(Question::address(node), node));
         }
         for node in 1..=q.nodes {
-            world.add_traffic(node, traffic(Question::address(0)));
+            world.add_traffic(node, traffic(Question::address(0), node));
         }
-    }
-
-    fn foreign_rate(&self) -> Rate {
-        match self.question.phy.name {
-            "b" => Rate::DSSS_11,
-            _ => Rate::OFDM_24,
-        }
-    }
-
-    fn foreign_exchange_ns(&self) -> u64 {
-        let phy = &self.question.phy;
-        let octets = (FOREIGN_OCTETS + protocols::mac::data::QOS_OVERHEAD_OCTETS) as u32;
-        let us = ppdu_us(self.foreign_rate(), octets, phy.band)
-            + phy.sifs_us
-            + phy.ack_us(self.foreign_rate(), phy.basic);
-        u64::from(us) * 1_000
-    }
-
-    fn probe_ns(&self) -> u64 {
-        let phy = &self.question.phy;
-        u64::from(ppdu_us(phy.lowest, PROBE_OCTETS as u32 + 4, phy.band)) * 1_000
-    }
-
-    fn disturb(&self, world: &mut World<Seat>) {
-        let q = &self.question;
-        let i = &q.interference;
-        let first = q.nodes + 1;
-        let add = |world: &mut World<Seat>, n: u32, seat: Seat| {
-            let adapter = AdapterConfig::station(Question::address(n), q.phy, self.mhz(), true);
-            world.add_node(NodeConfig::ideal(place(n, q.nodes), adapter), seat)
-        };
-        let poisson = |to, octets, per_s: f64| Traffic {
-            to,
-            category: AccessCategory::BestEffort,
-            octets,
-            pattern: Pattern::Poisson {
-                mean_ns: (1e9 / per_s) as u64,
-            },
-            lifetime_ns: None,
-            count: None,
-        };
-        if i.load > 0.0 {
-            let bssid = Question::address(first + 1);
-            let from = Identity::station(Question::address(first), bssid);
-            let sender = |identity| {
-                let config = SenderConfig::new(identity, self.foreign_rate());
-                Seat(Box::new(Sender::<1>::new(config)))
-            };
-            let node = add(world, first, sender(from));
-            add(world, first + 1, sender(Identity::access_point(bssid)));
-            let per_s = i.load * 1e9 / self.foreign_exchange_ns() as f64;
-            world.add_traffic(node, poisson(bssid, FOREIGN_OCTETS, per_s));
-        }
-        if i.probes_per_s > 0.0 {
-            let n = world.nodes();
-            let prober = Prober {
-                me: Question::address(n),
-                rate: q.phy.lowest,
-            };
-            let node = add(world, n, Seat(Box::new(prober)));
-            world.add_traffic(node, poisson(MacAddr::BROADCAST, 16, i.probes_per_s));
-        }
-        if i.noise > 0.0 {
-            let burst = BURST_NS as f64;
-            world.add_noise(&NoiseConfig {
-                position: Position::default(),
-                mhz: self.mhz(),
-                tx_dbm: 16.0,
-                on_ns: BURST_NS,
-                off_ns: (burst / i.noise - burst) as u64,
-                random: true,
-                start_ns: 0,
-            });
-        }
-    }
-}
-
-/// Octets of a probe request without FCS: header, SSID, rates, and what phones add.
-const PROBE_OCTETS: usize = 24 + 2 + 10 + 74;
-
-/// Sends a probe request for every MSDU, as a passing telephone does.
-struct Prober {
-    me: MacAddr,
-    rate: Rate,
-}
-
-impl Protocol for Prober {
-    fn handle(&mut self, _: Instant, event: Event<'_>, radio: &mut dyn Radio) {
-        let Event::Submit(_) = event else { return };
-        let mut elements = [0; PROBE_OCTETS - 24];
-        elements[2..12].copy_from_slice(&[1, 8, 0x82, 0x84, 0x8b, 0x96, 12, 18, 24, 36]);
-        elements[12..14].copy_from_slice(&[221, 72]);
-        let probe = ProbeRequest {
-            header: MgmtHeader::new(MacAddr::BROADCAST, self.me, MacAddr::BROADCAST),
-            elements: frame::element::Elements::new(&elements),
-        };
-        let mut out = [0; PROBE_OCTETS];
-        let octets = probe.emit(&mut out).expect("it fits");
-        let token = radio.token();
-        radio.request(token, &out[..octets], &TxHow::one_shot(self.rate));
-    }
-    fn deadline(&self) -> Option<Instant> {
-        None
     }
 }
 
 /// On a circle around the controller.
-fn place(node: u32, nodes: u32) -> Position {
+pub(super) fn place(node: u32, nodes: u32) -> Position {
     if node == 0 {
         return Position::default();
     }
@@ -412,23 +317,5 @@ mod tests {
         assert!(clocks.iter().all(|c| c.drift_ppb.unsigned_abs() <= DRIFT_PPB));
         assert!(clocks.iter().any(|c| c.drift_ppb > 15_000) && clocks.iter().any(|c| c.drift_ppb < -15_000));
         assert_eq!(clocks[3], clock(7, 3));
-    }
-
-    #[test]
-    fn interferers_take_the_air_they_ask_for() {
-        let q = Question {
-            interference: super::super::question::parse_interference("load=30%,probes=100/s").unwrap(),
-            nodes: 1,
-            cycle_ns: 1_000_000_000,
-            ..Question::example()
-        };
-        let bench = Bench::new(&q).unwrap();
-        let mut ready = bench.world(Scheme::Edca, 3, q.cycle_ns, 20);
-        ready.world.run_until(20_000_000_000);
-        let air_us = |node| ready.world.counters(node, 0).tx_time_us as f64;
-        let load = (air_us(2) + air_us(3)) / 20e6;
-        assert!((0.27..0.32).contains(&load), "{load}");
-        let probes = air_us(4) / (bench.probe_ns() as f64 / 1e3) / 20.0;
-        assert!((80.0..120.0).contains(&probes), "{probes}");
     }
 }

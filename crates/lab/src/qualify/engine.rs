@@ -5,9 +5,9 @@
 //! neither the number of workers nor their speed shows in the result.
 
 use super::bench::Bench;
-use super::question::Scheme;
+use super::question::{Offsets, Question, Scheme};
 use super::tally::Tally;
-use super::watch::{Shared, Watch};
+use super::watch::{About, Shared, Watch};
 use crate::stats::{CONFIDENCE, Interval, More, Sequential, Verdict};
 use rayon::prelude::*;
 use sim::rng::mix3;
@@ -97,14 +97,20 @@ pub(super) fn replicate(
     cluster: u32,
 ) -> Tally {
     let mut ready = bench.world(scheme, seed, cycle_ns, cycles);
-    let watch = Rc::new(RefCell::new(Watch::new(
-        bench.question.nodes,
-        ready.span,
-        ready.clocks,
-    )));
+    let last_offset_ns = ready.offsets_ns.iter().max().copied().unwrap_or(0);
+    let watch = Rc::new(RefCell::new(Watch::new(About {
+        nodes: bench.question.nodes,
+        span: ready.span,
+        clocks: ready.clocks,
+        offsets_ns: ready.offsets_ns,
+        polled: scheme == Scheme::Edf,
+        ack_ns: bench.facts.ack_ns,
+    })));
     ready.world.set_observer(Box::new(Shared(watch.clone())));
     // one more cycle, so that late deliveries are told from lost ones
-    ready.world.run_until(ready.span.end_ns() + cycle_ns);
+    ready
+        .world
+        .run_until(ready.span.end_ns() + last_offset_ns + cycle_ns);
     drop(ready.world);
     let watch = Rc::into_inner(watch).expect("the world is gone");
     watch.into_inner().finish(cluster)
@@ -136,17 +142,22 @@ pub(super) fn replications(
     all.into_iter().flatten().collect()
 }
 
+/// Cycles in a row that are taken to suffer together. With offsets a message may meet those of the next cycle.
+fn cluster(q: &Question) -> u32 {
+    let overlap = if q.offsets == Offsets::None { 1 } else { 2 };
+    match q.interference.is_some() {
+        true => overlap.max(INTERFERENCE_CLUSTER_NS.div_ceil(q.cycle_ns) as u32),
+        false => overlap,
+    }
+}
+
 /// Runs `scheme` until the interval lies on one side of the target, or the budget is spent.
 pub(super) fn decide(bench: &Bench, pool: &rayon::ThreadPool, setting: &Setting<'_>, scheme: Scheme) -> Run {
     let q = &bench.question;
     let budget = q.budget();
     let per = u64::from(cycles_per_replication(q.nodes)).min(budget);
     let most = budget.div_ceil(per);
-    let cluster = if q.interference.is_some() {
-        INTERFERENCE_CLUSTER_NS.div_ceil(q.cycle_ns).max(1) as u32
-    } else {
-        1
-    };
+    let cluster = cluster(q);
     let mut sequential = Sequential::new(q.miss, CONFIDENCE);
     let mut run = Run {
         tally: Tally::default(),
@@ -217,7 +228,7 @@ fn next_look(done: u64, more: More, clusters_per_replication: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::qualify::question::{Link, Question};
+    use crate::qualify::question::Link;
 
     fn pool(jobs: usize) -> rayon::ThreadPool {
         rayon::ThreadPoolBuilder::new().num_threads(jobs).build().unwrap()

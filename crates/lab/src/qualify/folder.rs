@@ -70,6 +70,7 @@ fn record(folder: &Folder, bench: &Bench, scheme: super::Scheme) -> Result<(), W
         mut world,
         clocks,
         span,
+        ..
     } = bench.world(scheme, seed_of(q.seed, 0), q.cycle_ns, RECORDED_CYCLES);
     let about = |node: u32| NodeAbout {
         name: match node {

@@ -8,6 +8,8 @@
 //! | [`question`] | what is asked, read from text and checked |
 //! | `facts` | what one exchange costs, before anything is simulated |
 //! | `bench` | the worlds in which the schemes are tried |
+//! | `others` | who else is on the channel |
+//! | `clocks` | how well the clocks of TDMA agree, measured |
 //! | [`tdma`] | the schedule, its guard and its clock |
 //! | `watch` | watches a run: which messages missed, and why |
 //! | `tally` | sums over runs |
@@ -21,9 +23,11 @@
 
 pub mod answer;
 mod bench;
+mod clocks;
 pub mod engine;
 mod facts;
 pub mod folder;
+mod others;
 pub mod page;
 pub mod question;
 mod reason;
@@ -37,7 +41,7 @@ mod watch;
 pub use answer::{Answer, Result, qualify};
 pub use bench::DRIFT_PPB;
 pub use engine::{Progress, Setting, Stage};
-pub use question::{Interference, Link, Question, QuestionError, Scheme};
+pub use question::{Interference, Link, Offsets, Question, QuestionError, Scheme};
 pub use tally::Cause;
 
 /// The built-in host profile of that name; failing that, the one in the file of that name.

@@ -1,11 +1,15 @@
 //! The answer as a page: banner, tail of the latencies, waterfall, air use, what everything rests on.
 
 use super::answer::{Answer, Latency, Result};
+use super::tally::PLANE_NAMES;
 use super::text::{count, percent, probability, time};
 use crate::report::Axis;
 use crate::report::html::{Align, Banner, Cell, Report, Section, Table};
 use crate::report::plot::{Chart, Figure, Mark, Series, Stack, Xy};
-use crate::stats::Verdict;
+use crate::stats::{CcdfPoint, Verdict};
+
+/// The latencies are shown in ms.
+const NS_PER_MS: f64 = 1e6;
 
 /// The page. `command` is how to get it again.
 pub fn page(a: &Answer, command: &str) -> Report {
@@ -22,10 +26,11 @@ pub fn page(a: &Answer, command: &str) -> Report {
             probability(q.miss)
         ),
         subtitle: format!(
-            "802.11{} at {}, host {}, seed {}, sdmac {}",
+            "802.11{} at {}, host {}, {}, seed {}, sdmac {}",
             q.phy,
             q.rate,
             q.host,
+            q.offsets.words(),
             q.seed,
             env!("CARGO_PKG_VERSION")
         ),
@@ -82,7 +87,15 @@ fn verdicts(a: &Answer) -> Section {
                 ("guard", time(s.guard_ns as f64)),
                 ("release, smallest", time(s.release_min_ns as f64)),
                 ("release, p99.99", time(s.release_high_ns as f64)),
-                ("error of the clocks", time(s.sync_error_ns as f64)),
+                (
+                    "error of the clocks",
+                    format!(
+                        "{}, measured over {} beacons at p{}",
+                        time(s.sync_error_ns as f64),
+                        count(s.sync_beacons),
+                        s.quantile * 100.0
+                    ),
+                ),
                 ("slots per message", s.rounds.to_string()),
                 ("shared slots", s.shared.to_string()),
             ]);
@@ -92,17 +105,11 @@ fn verdicts(a: &Answer) -> Section {
 }
 
 fn causes(a: &Answer) -> Table {
-    let mut table = Table::new([
-        ("misses because", Align::Left),
-        ("cycle full", Align::Right),
-        ("collisions", Align::Right),
-        ("losses", Align::Right),
-        ("interference", Align::Right),
-        ("host", Align::Right),
-    ]);
+    let names = a.schemes.first().map(|r| r.causes.named().map(|(name, _)| name));
+    let head = names.into_iter().flatten().map(|name| (name, Align::Right));
+    let mut table = Table::new(std::iter::once(("misses because", Align::Left)).chain(head));
     for r in &a.schemes {
-        let c = &r.causes;
-        let numbers = [c.no_time, c.collisions, c.losses, c.interference, c.host].map(count);
+        let numbers = r.causes.named().map(|(_, n)| count(n));
         table = table.row([r.scheme.word().to_owned()].into_iter().chain(numbers));
     }
     table
@@ -114,9 +121,13 @@ fn latencies(a: &Answer) -> Section {
         Axis::log("share of messages that take longer"),
     );
     for r in a.schemes.iter().filter(|r| !r.ccdf.is_empty()) {
-        plot = plot.series(Series::ccdf(r.scheme.word(), &thin(r), 1e-6));
+        plot = plot.series(Series::ccdf(
+            r.scheme.word(),
+            &points(r, a.question.cycle_ns as f64),
+            NS_PER_MS,
+        ));
     }
-    plot = plot.mark(Mark::x(a.question.cycle_ns as f64 * 1e-6, "deadline"));
+    plot = plot.mark(Mark::x(a.question.cycle_ns as f64 / NS_PER_MS, "deadline"));
     plot = plot.mark(Mark::y(a.question.miss, "target"));
     let figure = Figure::new("Latency of all messages, both ways", Chart::Xy(plot)).how_to_read(
         "A curve must be below the target where it crosses the deadline. Messages that never arrive keep a curve up.",
@@ -132,15 +143,20 @@ fn latencies(a: &Answer) -> Section {
     Section::new("Latency").figure(figure).table(table)
 }
 
-/// At most about 200 points, the tail in full.
-fn thin(r: &Result) -> Vec<crate::stats::CcdfPoint> {
-    let points = &r.ccdf;
-    let mut kept: Vec<crate::stats::CcdfPoint> = Vec::new();
-    for (i, c) in points.iter().enumerate() {
+/// At most about 200 points, the tail in full. What never arrived keeps the curve up at least to the deadline.
+fn points(r: &Result, deadline_ns: f64) -> Vec<CcdfPoint> {
+    let mut kept: Vec<CcdfPoint> = Vec::new();
+    for (i, c) in r.ccdf.iter().enumerate() {
         let far = kept.last().is_none_or(|k| c.p < k.p * 0.94);
-        if far || i + 1 == points.len() {
+        if far || i + 1 == r.ccdf.len() {
             kept.push(*c);
         }
+    }
+    if let Some(last) = kept.last().copied().filter(|c| c.p > 0.0 && c.x < deadline_ns) {
+        kept.push(CcdfPoint {
+            x: deadline_ns,
+            ..last
+        });
     }
     kept
 }
@@ -159,23 +175,37 @@ fn row(name: &str, l: &Latency) -> Vec<String> {
     ]
 }
 
+/// Bars of the waterfall, each with the stretches that it sums up: the host before the air, the adapter, the host
+/// after it.
+const BARS: [(&str, std::ops::Range<usize>); 5] = [
+    ("t1-t4", 0..3),
+    ("t4-air", 3..4),
+    ("air", 4..5),
+    ("air-t5", 5..6),
+    ("t5-t9", 6..10),
+];
+
 fn waterfall(a: &Answer) -> Section {
-    let names: Vec<_> = a.schemes.first().map_or(Vec::new(), |r| {
-        r.waterfall.iter().map(|s| s.name.clone()).collect()
-    });
-    let mut stack = Stack::new(Axis::linear("mean time (µs)"), names.clone());
-    let mut table = Table::new(
-        std::iter::once((String::from("mean / p99.9"), Align::Left))
-            .chain(names.into_iter().map(|n| (n, Align::Right))),
-    );
-    for r in a.schemes.iter().filter(|r| r.messages > 0) {
-        let means = r.waterfall.iter().map(|s| s.mean_ns.unwrap_or(0.0) / 1e3);
-        stack = stack.row(r.scheme.word(), means);
-        let cells = r.waterfall.iter().map(|s| match (s.mean_ns, s.p99_9_ns) {
-            (Some(mean), Some(high)) => format!("{} / {}", time(mean), time(high as f64)),
-            _ => "-".into(),
-        });
-        table = table.row(std::iter::once(r.scheme.word().to_owned()).chain(cells));
+    let ran: Vec<_> = a.schemes.iter().filter(|r| r.messages > 0).collect();
+    let mut stack = Stack::new(Axis::linear("mean time (µs)"), BARS.map(|(name, _)| name));
+    for r in &ran {
+        let us = |range: std::ops::Range<usize>| -> f64 {
+            r.waterfall[range].iter().filter_map(|s| s.mean_ns).sum::<f64>() / 1e3
+        };
+        stack = stack.row(r.scheme.word(), BARS.map(|(_, range)| us(range)));
+    }
+    let head = ran
+        .iter()
+        .map(|r| (format!("{}, mean / p99.9", r.scheme.word()), Align::Right));
+    let mut table = Table::new(std::iter::once((String::from("planes"), Align::Left)).chain(head));
+    for (i, name) in PLANE_NAMES.into_iter().enumerate() {
+        let cells = ran
+            .iter()
+            .map(|r| match (r.waterfall[i].mean_ns, r.waterfall[i].p99_9_ns) {
+                (Some(mean), Some(high)) => format!("{} / {}", time(mean), time(high as f64)),
+                _ => "-".into(),
+            });
+        table = table.row(std::iter::once(name.to_owned()).chain(cells));
     }
     let figure = Figure::new("Where the time of an acknowledged request goes", Chart::Stack(stack)).how_to_read(
         "t1 to t4: from the call to the ring; t4-air: adapter and waiting for the channel, earlier tries included; air: \
@@ -221,7 +251,38 @@ fn air(a: &Answer) -> Section {
     }
     let figure = Figure::new("What is on the air", Chart::Stack(stack))
         .how_to_read("Overhead is what carries no message: polls, empty answers, beacons. The rest is idle, backoff included.");
-    Section::new("Air use").figure(figure).table(table)
+    Section::new("Air use")
+        .figure(figure)
+        .table(table)
+        .table(tries(a))
+}
+
+fn tries(a: &Answer) -> Table {
+    let mut table = Table::new([
+        ("tries on the air", Align::Left),
+        ("all", Align::Right),
+        ("acked (A)", Align::Right),
+        ("data lost (L_D)", Align::Right),
+        ("ACK lost (L_A)", Align::Right),
+    ]);
+    for r in a.schemes.iter().filter(|r| r.messages > 0) {
+        let t = &r.tries;
+        let cell = |n: u64| {
+            format!(
+                "{} ({})",
+                count(n),
+                probability(n as f64 / t.count().max(1) as f64)
+            )
+        };
+        table = table.row([
+            r.scheme.word().into(),
+            count(t.count()),
+            cell(t.acked),
+            cell(t.data_lost),
+            cell(t.ack_lost),
+        ]);
+    }
+    table
 }
 
 fn assumptions(a: &Answer, command: &str) -> Section {
@@ -229,4 +290,36 @@ fn assumptions(a: &Answer, command: &str) -> Section {
         .zip(&a.assumptions)
         .map(|(i, text)| (i.to_string(), text.clone()));
     Section::new("Assumptions").values(numbered).verbatim(command)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Question, Setting, qualify};
+    use super::*;
+    use std::sync::atomic::AtomicBool;
+
+    /// The axis is in ms: a cycle of 4 ms ends where its ticks say, not twelve powers of ten away.
+    #[test]
+    fn the_deadline_stands_on_the_axis_of_the_latencies() {
+        let stop = AtomicBool::new(false);
+        let setting = Setting {
+            jobs: 1,
+            stop: &stop,
+            progress: &|_| {},
+        };
+        let q = Question {
+            nodes: 2,
+            miss: 0.1,
+            max_cycles: Some(200),
+            quick: true,
+            ..Question::example()
+        };
+        let answer = qualify(&q, &setting).unwrap();
+        let page = page(&answer, "").html();
+        assert!(page.contains(">latency (ms)<"), "no power of ten beside the unit");
+        let mut r = answer.schemes[1].clone();
+        r.ccdf = vec![CcdfPoint { x: 1e6, p: 0.25 }];
+        let points = points(&r, 4e6);
+        assert_eq!(points.last().map(|c| (c.x, c.p)), Some((4e6, 0.25)));
+    }
 }

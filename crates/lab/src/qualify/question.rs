@@ -1,9 +1,16 @@
-//! The question: what the user asks, read from text and checked.
+//! The question: what the user asks, checked. [`parse`] reads its parts from text.
+
+mod parse;
+mod rates;
 
 use frame::{MacAddr, ppdu_us};
 pub use frame::{Phy, Rate};
+pub use parse::{parse_interference, parse_offsets, parse_per, parse_phy, parse_rate, parse_snr, parse_time};
 use protocols::mac::data::QOS_OVERHEAD_OCTETS;
+pub use rates::default_rate;
+use rates::{phy_letter, rates_of};
 use sim::host::Profile;
+use sim::rng::{Cause, Stream};
 
 /// Nodes at most, besides the controller.
 pub const MAX_NODES: u32 = 250;
@@ -41,6 +48,32 @@ impl Scheme {
             Scheme::Edca => "EDCA",
             Scheme::Edf => "EDF",
             Scheme::Tdma => "TDMA",
+        }
+    }
+}
+
+/// When in the cycle the messages of a node are released: both its own and the controller's to it. The deadline of a
+/// message is one cycle after its release.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Offsets {
+    /// All nodes at the start of the cycle: the critical instant (Liu and Layland 1973), the hardest case for EDCA.
+    #[default]
+    None,
+    /// Node i of N at (i - 1) / N of the cycle.
+    Even,
+    /// Each node at an instant of its own, drawn once from the seed and kept: one plant whose nodes were switched on
+    /// at any time.
+    Random,
+}
+
+impl Offsets {
+    /// What is assumed, as the end of a sentence.
+    pub fn words(self) -> &'static str {
+        match self {
+            Offsets::None => "all nodes release at once",
+            Offsets::Even => "releases spread evenly over the cycle",
+            Offsets::Random => "each node releases at a random instant of the cycle, the same in all cycles",
         }
     }
 }
@@ -85,6 +118,8 @@ pub struct Question {
     pub nodes: u32,
     /// Cycle, ns, to [`MAX_CYCLE_NS`].
     pub cycle_ns: u64,
+    /// When in the cycle messages are released.
+    pub offsets: Offsets,
     /// Octets of each payload, 1 to [`MAX_PAYLOAD_OCTETS`].
     pub payload_octets: u32,
     /// Largest acceptable share of messages that miss their deadline, between 0 and 1.
@@ -166,6 +201,7 @@ impl Question {
         Question {
             nodes: 8,
             cycle_ns: 4_000_000,
+            offsets: Offsets::None,
             payload_octets: 50,
             miss: 1e-4,
             link: per_split(PAPER_PER),
@@ -244,6 +280,20 @@ impl Question {
         self.data_ns(0) + self.ack_ns()
     }
 
+    /// Release of the messages of `node` after the start of a cycle of `cycle_ns`, ns; less than the cycle.
+    pub(super) fn offset_ns(&self, node: u32, cycle_ns: u64) -> u64 {
+        match self.offsets {
+            Offsets::None => 0,
+            Offsets::Even => cycle_ns * u64::from(node.saturating_sub(1)) / u64::from(self.nodes),
+            Offsets::Random => {
+                // a share of the cycle, so that the search for a shorter one keeps the pattern
+                const PARTS: u64 = 1 << 20;
+                let share = Stream::new(self.seed, u64::from(node), Cause::Traffic).below(PARTS);
+                cycle_ns * share / PARTS
+            }
+        }
+    }
+
     /// Cycles per scheme at most: as given, or as many as make 8 million messages, 400,000 at most.
     pub fn budget(&self) -> u64 {
         let messages = if self.quick { 800_000 } else { 8_000_000 };
@@ -266,222 +316,28 @@ pub fn per_split(per: f64) -> Link {
     }
 }
 
-/// The rate of data frames if nothing else is said: the highest of a and g, 11 Mb/s of b, MCS 7 of n.
-pub fn default_rate(phy: &Phy) -> Rate {
-    let text = match phy.name {
-        "b" => "11M",
-        "n2.4" | "n5" => "mcs7/20",
-        _ => "54M",
-    };
-    Rate::parse(text).expect("a rate")
-}
-
-fn phy_letter(phy: &Phy) -> &'static str {
-    match phy.name {
-        "n5" | "n2.4" => "n",
-        name => name,
-    }
-}
-
-type Fits = fn(Rate) -> bool;
-
-fn rates_of(phy: &Phy) -> (Fits, &'static str) {
-    match phy.name {
-        "b" => (
-            |r| matches!(r, Rate::Dsss(..)),
-            "1M, 2M, 5.5M, 11M, and 2Ms, 5.5Ms, 11Ms with short preamble",
-        ),
-        "n5" | "n2.4" => (
-            |r| matches!(r, Rate::Ht(..) | Rate::Ofdm(_)),
-            "mcs0/20 to mcs31/40s, and 6M to 54M",
-        ),
-        _ => (
-            |r| matches!(r, Rate::Ofdm(_)),
-            "6M, 9M, 12M, 18M, 24M, 36M, 48M, 54M",
-        ),
-    }
-}
-
-/// Reads `4ms`, `500us`, `1.5s`, `2000000ns` as ns.
-///
-/// # Errors
-/// One sentence.
-pub fn parse_time(text: &str) -> Result<u64, String> {
-    let wrong = || format!("'{text}' is not a time: write for example 4ms, 500us or 1s");
-    let text = text.trim();
-    let digits = text
-        .find(|c: char| c.is_ascii_alphabetic() && c != 'e' && c != 'E')
-        .ok_or_else(wrong)?;
-    let unit = match &text[digits..] {
-        "s" => 1e9,
-        "ms" => 1e6,
-        "us" => 1e3,
-        "ns" => 1.0,
-        _ => return Err(wrong()),
-    };
-    let value: f64 = text[..digits].trim().parse().map_err(|_| wrong())?;
-    let ns = value * unit;
-    if !(1.0..=1e18).contains(&ns) {
-        return Err(format!(
-            "'{text}' is not a time above zero: write for example 4ms"
-        ));
-    }
-    Ok(ns.round() as u64)
-}
-
-/// Reads `a`, `b`, `g`, `n` (5 GHz) or `n2.4`.
-///
-/// # Errors
-/// One sentence.
-pub fn parse_phy(text: &str) -> Result<Phy, String> {
-    match text {
-        "a" => Ok(Phy::A),
-        "b" => Ok(Phy::B),
-        "g" => Ok(Phy::G),
-        "n" | "n5" => Ok(Phy::N5),
-        "n2.4" => Ok(Phy::N2_4),
-        _ => Err(format!(
-            "'{text}' is not a PHY: choose a, b, g, n (5 GHz) or n2.4"
-        )),
-    }
-}
-
-/// Reads a rate as reports write it.
-///
-/// # Errors
-/// One sentence.
-pub fn parse_rate(text: &str) -> Result<Rate, String> {
-    Rate::parse(text).ok_or_else(|| format!("'{text}' is not a rate: write for example 54M, 11M or mcs7/20"))
-}
-
-/// Reads `2e-4` (split as in the paper) or `1e-3,1e-4` (data, ACK).
-///
-/// # Errors
-/// One sentence.
-pub fn parse_per(text: &str) -> Result<Link, String> {
-    let wrong = || {
-        format!("'{text}' is not a loss probability: write for example 2e-4, or 1e-3,1e-4 for data and ACK")
-    };
-    let number = |t: &str| {
-        let x = t.trim().parse::<f64>().ok();
-        x.filter(|x| (0.0..1.0).contains(x)).ok_or_else(wrong)
-    };
-    match text.split_once(',') {
-        None => Ok(per_split(number(text)?)),
-        Some((data, ack)) => Ok(Link::Per {
-            data: number(data)?,
-            ack: number(ack)?,
-        }),
-    }
-}
-
-/// Reads a ratio in dB, 0 to 60.
-///
-/// # Errors
-/// One sentence.
-pub fn parse_snr(text: &str) -> Result<Link, String> {
-    let db = text.trim_end_matches("dB").trim().parse::<f64>().ok();
-    match db.filter(|x| (0.0..=60.0).contains(x)) {
-        Some(db) => Ok(Link::SnrDb(db)),
-        None => Err(format!(
-            "'{text}' is not a signal-to-noise ratio: write 0 to 60, in dB"
-        )),
-    }
-}
-
-/// Reads `none`, or one or more of `load=20%`, `probes=50/s`, `noise=5%`, separated by commas.
-///
-/// # Errors
-/// One sentence.
-pub fn parse_interference(text: &str) -> Result<Interference, String> {
-    let mut all = Interference::default();
-    if text == "none" {
-        return Ok(all);
-    }
-    for part in text.split(',') {
-        let wrong = || {
-            format!(
-                "'{part}' is not an interference: write none, load=20%, probes=50/s or noise=5%, several with commas"
-            )
-        };
-        let (name, value) = part.split_once('=').ok_or_else(wrong)?;
-        let number = |t: &str| {
-            t.trim()
-                .parse::<f64>()
-                .ok()
-                .filter(|x| x.is_finite() && *x >= 0.0)
-        };
-        let percent = || -> Result<f64, String> {
-            let share = number(value.trim_end_matches('%')).ok_or_else(wrong)? / 100.0;
-            if share > 0.95 {
-                return Err(format!("'{part}': at most 95% can be taken by others"));
-            }
-            Ok(share)
-        };
-        match name.trim() {
-            "load" => all.load = percent()?,
-            "noise" => all.noise = percent()?,
-            "probes" => {
-                let rate = number(value.trim_end_matches("/s")).ok_or_else(wrong)?;
-                if rate > 10_000.0 {
-                    return Err(format!("'{part}': at most 10000 probe requests per second"));
-                }
-                all.probes_per_s = rate;
-            }
-            _ => return Err(wrong()),
-        }
-    }
-    Ok(all)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
 
     #[test]
-    fn times() {
-        for (text, ns) in [
-            ("4ms", 4_000_000),
-            ("500us", 500_000),
-            ("1.5s", 1_500_000_000),
-            ("7 ns", 7),
-            ("1e3us", 1_000_000),
-        ] {
-            assert_eq!(parse_time(text), Ok(ns));
-        }
-        for bad in ["", "4", "ms", "-4ms", "0ms", "4 min", "1e30s", "nanms", "infs"] {
-            assert!(parse_time(bad).is_err(), "{bad}");
-        }
-    }
-
-    #[test]
-    fn links_and_interference() {
-        let Link::Per { data, ack } = parse_per("2.04e-4").unwrap() else {
-            panic!("a PER")
+    fn offsets_lie_in_the_cycle() {
+        let of = |offsets, seed| {
+            let q = Question {
+                offsets,
+                seed,
+                ..Question::example()
+            };
+            (1..=q.nodes)
+                .map(|n| q.offset_ns(n, 4_000_000))
+                .collect::<Vec<_>>()
         };
-        // Table V: 4.37e-5 and 1.60e-4
-        assert!((data - 4.37e-5).abs() < 1e-7 && (ack - 1.60e-4).abs() < 1e-6);
-        assert_eq!(parse_per("0.1,0"), Ok(Link::Per { data: 0.1, ack: 0.0 }));
-        assert_eq!(parse_snr("20dB"), Ok(Link::SnrDb(20.0)));
-        for bad in ["1", "-1", "x", "0.1,2", ""] {
-            assert!(parse_per(bad).is_err(), "{bad}");
-        }
-        assert!(parse_snr("61").is_err() && parse_snr("nan").is_err());
-        let i = parse_interference("load=20%,probes=50/s,noise=5%").unwrap();
-        assert_eq!((i.load, i.probes_per_s, i.noise), (0.2, 50.0, 0.05));
-        assert!(!parse_interference("none").unwrap().is_some());
-        for bad in [
-            "",
-            "load",
-            "load=x%",
-            "load=99%",
-            "probes=1e9/s",
-            "rain=3",
-            "noise=-1%",
-        ] {
-            assert!(parse_interference(bad).is_err(), "{bad}");
-        }
+        assert_eq!(of(Offsets::None, 1), [0; 8]);
+        let even: Vec<_> = (0..8).map(|i| i * 500_000).collect();
+        assert_eq!(of(Offsets::Even, 1), even);
+        let random = of(Offsets::Random, 1);
+        assert!(random.iter().all(|ns| *ns < 4_000_000) && random.iter().any(|ns| *ns > 1_000_000));
+        assert_ne!(random, of(Offsets::Random, 2), "they follow from the seed");
     }
 
     #[test]
@@ -512,14 +368,6 @@ mod tests {
         for (change, expected) in bad {
             let message = ask(&change).unwrap_err();
             assert!(message.contains(expected), "{message}");
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn any_text(text in "\\PC{0,12}") {
-            let _ = (parse_time(&text), parse_per(&text), parse_snr(&text), parse_interference(&text));
-            let _ = (parse_rate(&text), parse_phy(&text));
         }
     }
 }

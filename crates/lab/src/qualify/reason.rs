@@ -2,7 +2,7 @@
 
 use super::answer::Result;
 use super::bench::Bench;
-use super::question::{Link, Question, Scheme};
+use super::question::{Link, Offsets, Question, Scheme};
 use super::shortest::FoundBy;
 use super::tally::Cause;
 use super::text::{count, percent, probability, time};
@@ -53,6 +53,9 @@ pub(super) fn explain(bench: &Bench, r: &Result, interrupted: bool) -> (String, 
             if !interrupted {
                 advice.push(match r.cycles_missing {
                     Some(n) => format!("Give --max-cycles {} for a verdict.", r.cycles + n),
+                    None if r.misses == 0 => {
+                        "No run is long enough to show so small a probability: give a larger --miss.".into()
+                    }
                     None => "The miss probability is too close to the target for a verdict.".into(),
                 });
             }
@@ -72,11 +75,21 @@ pub(super) fn explain(bench: &Bench, r: &Result, interrupted: bool) -> (String, 
                 advice.push("No longer cycle was found that helps, up to many times this one.".into());
             }
             match (cause, r.shortest) {
-                (Cause::NoTime, Some(s)) if s.cycle_ns > q.cycle_ns => {
+                (Cause::Host | Cause::NoTime, _)
+                    if r.scheme == Scheme::Tdma && q.offsets != Offsets::None =>
+                {
+                    advice.push("The slots do not follow the offsets: release all messages at the start of the cycle (--offsets none).".into());
+                }
+                (Cause::NoTime | Cause::NotPolled, Some(s)) if s.cycle_ns > q.cycle_ns => {
                     advice.push(fewer_nodes(q, s.cycle_ns))
                 }
                 (Cause::Collisions, _) => {
                     advice.push("Let one node decide who sends: EDF and TDMA do not collide.".into());
+                    if q.offsets == Offsets::None {
+                        advice.push(
+                            "If the nodes need not release at once, ask again with --offsets even.".into(),
+                        );
+                    }
                 }
                 (Cause::Losses, _) => {
                     advice.push("A better link or a lower rate (--rate) helps more than time.".into())
@@ -101,25 +114,20 @@ fn misses(r: &Result) -> String {
 
 fn main_cause(r: &Result) -> (Cause, f64) {
     let c = &r.causes;
-    let of = [c.no_time, c.collisions, c.losses, c.interference, c.host];
-    let (i, n) = (0..5)
-        .map(|i| (i, of[i]))
-        .max_by_key(|(i, n)| (*n, 5 - i))
-        .unwrap_or((0, 0));
-    (Cause::ALL[i], n as f64 / r.misses.max(1) as f64)
+    let of = c.named().map(|(_, n)| n);
+    let first_most = |best: (Cause, u64), (cause, n)| if n > best.1 { (cause, n) } else { best };
+    let (cause, n) = Cause::ALL
+        .into_iter()
+        .zip(of)
+        .fold((Cause::NoTime, 0), first_most);
+    (cause, n as f64 / r.misses.max(1) as f64)
 }
 
 fn because(bench: &Bench, r: &Result, cause: Cause) -> String {
     let q = &bench.question;
-    let full = q.nodes as f64;
     match cause {
         Cause::NoTime => match r.scheme {
-            Scheme::Edf => format!(
-                "the cycle was full: {} exchanges of {} take {} on average, without a retry",
-                q.nodes,
-                time(bench.facts.exchange.mean_ns),
-                time(full * bench.facts.exchange.mean_ns)
-            ),
+            Scheme::Edf => "their node was polled, but did not answer before the deadline".into(),
             Scheme::Edca => format!(
                 "the cycle was full: the channel was taken for {} of the time, backoff not counted, and {} frames waited in one queue",
                 percent(r.air.data + r.air.ack + r.air.overhead + r.air.foreign),
@@ -129,8 +137,15 @@ fn because(bench: &Bench, r: &Result, cause: Cause) -> String {
                 "their slots had passed: the release came too late, or the retries found no slot".into()
             }
         },
+        Cause::NotPolled => format!(
+            "the controller had not polled their node before the deadline: {} exchanges of {} take {} on average, without a retry",
+            q.nodes,
+            time(bench.facts.exchange.mean_ns),
+            time(f64::from(q.nodes) * bench.facts.exchange.mean_ns)
+        ),
         Cause::Collisions => format!(
-            "frames collided: all nodes want to send when the cycle starts, and {} of the frames met another one",
+            "frames collided ({}), and {} of the frames met another one",
+            q.offsets.words(),
             percent(r.air.collided_frames)
         ),
         Cause::Losses => "frames were lost on the link, and there was no time left to repeat them".into(),
@@ -213,8 +228,15 @@ pub(super) fn assumptions(bench: &Bench) -> Vec<String> {
         }
     };
     let mut all = vec![
-        "A message misses when the application at the other end does not have it at the end of the cycle in which it was handed down.".into(),
-        "All applications hand down their messages at the start of the cycle; the controller has one for each node.".into(),
+        "A message misses when the application at the other end does not have it one cycle after it was handed down.".into(),
+        match q.offsets {
+            Offsets::None => "All applications hand down their messages at the start of the cycle, the controller one for each node: the hardest case for EDCA.".into(),
+            Offsets::Even => format!(
+                "The messages of a node, its own and the controller's to it, are handed down together, those of the next node {} later. TDMA does not arrange its slots by that.",
+                time(q.cycle_ns as f64 / f64::from(q.nodes))
+            ),
+            Offsets::Random => "The messages of a node, its own and the controller's to it, are handed down together at an instant of the cycle that was drawn from the seed and is the same in all cycles: other seeds are other plants. TDMA does not arrange its slots by that.".into(),
+        },
         format!("All hosts have the latencies of the profile '{}', drawn anew for each frame: a host that is slow for a while is not modelled.", q.host.name),
         "Reception takes as long as the confirm of an acknowledged frame; no profile measures it.".into(),
         format!("Host clocks are off by up to {} ppm. The cycle is counted on the controller's adapter clock.", super::DRIFT_PPB / 1_000),
@@ -224,6 +246,17 @@ pub(super) fn assumptions(bench: &Bench) -> Vec<String> {
         "EDCA: default parameters of the voice category, those of access points at the controller; 7 tries.".into(),
         "EDF and TDMA: one-shots in the voice queue without backoff, carrier sense on.".into(),
     ];
+    if let Some(e) = bench.clock_error {
+        all.push(match e.comparisons {
+            0 => "TDMA: no clock heard a beacon; the guard reckons with the resolution of adapter time.".into(),
+            _ => format!(
+                "TDMA: the guard covers {} between the slowest and the fastest clock, measured over {} beacons at probability {}. Reading the adapter's time takes no time.",
+                time(e.spread_ns as f64),
+                count(e.beacons),
+                super::facts::COST_QUANTILE
+            ),
+        });
+    }
     if q.simulated_octets() != q.payload_octets as usize {
         all.push(format!(
             "Payloads are simulated with {} octets, the fewest that the simulator tells apart.",

@@ -26,19 +26,22 @@ pub fn table(a: &Answer, width: usize) -> String {
             i.probes_per_s
         );
     }
-    out.push('\n');
+    out += &format!("{}, deadline one cycle later\n\n", q.offsets.words());
     out += &rows(a);
+    out.push('\n');
+    out += &tries(a);
     out.push('\n');
     for r in &a.schemes {
         let mut text = format!("{:<5} {}", r.scheme.word(), r.why);
         if let Some(s) = &r.slots {
             text += &format!(
-                " Slots of {} with a guard of {} ({} release jitter to p{}, {} clocks).",
+                " Slots of {} with a guard of {}: {} for the jitter of the release and {} for the clocks, measured over {} beacons, both at p{}.",
                 time(s.slot_ns as f64),
                 time(s.guard_ns as f64),
                 time((s.release_high_ns - s.release_min_ns) as f64),
+                time(s.sync_error_ns as f64),
+                count(s.sync_beacons),
                 s.quantile * 100.0,
-                time(s.sync_error_ns as f64)
             );
         }
         for advice in &r.advice {
@@ -91,12 +94,36 @@ fn rows(a: &Answer) -> String {
             r.shortest.map_or("-".into(), |s| time(s.cycle_ns as f64)),
         ]);
     }
-    let widths: Vec<usize> = (0..header.len())
-        .map(|c| rows.iter().map(|r| r[c].chars().count()).max().unwrap_or(0))
-        .collect();
+    columns(&rows)
+}
+
+/// What became of the tries on the air.
+fn tries(a: &Answer) -> String {
+    let header = ["", "tries", "acked (A)", "data lost (L_D)", "ACK lost (L_A)"];
+    let mut rows = vec![header.map(String::from)];
+    for r in a.schemes.iter().filter(|r| r.messages > 0) {
+        let share = |n: u64| match r.tries.count() {
+            0 => "-".into(),
+            all => probability(n as f64 / all as f64),
+        };
+        rows.push([
+            r.scheme.word().into(),
+            count(r.tries.count()),
+            share(r.tries.acked),
+            share(r.tries.data_lost),
+            share(r.tries.ack_lost),
+        ]);
+    }
+    columns(&rows)
+}
+
+/// Cells side by side, each column as wide as it must be.
+fn columns<const N: usize>(rows: &[[String; N]]) -> String {
+    let width = |c: usize| rows.iter().map(|r| r[c].chars().count()).max().unwrap_or(0);
+    let widths: [usize; N] = std::array::from_fn(width);
     let mut out = String::new();
-    for row in &rows {
-        let cells: Vec<_> = row.iter().zip(&widths).map(|(c, w)| format!("{c:<w$}")).collect();
+    for row in rows {
+        let cells: Vec<_> = row.iter().zip(widths).map(|(c, w)| format!("{c:<w$}")).collect();
         out += cells.join("  ").trim_end();
         out.push('\n');
     }

@@ -11,12 +11,17 @@ pub(super) const PLANE_NAMES: [&str; PLANES] = [
 /// Longest latency that is told apart, ns.
 const LONGEST_NS: u64 = 20_000_000_000;
 
+/// Number of [`Cause`]s.
+pub(super) const CAUSES: usize = 6;
+
 /// Why a message missed its deadline.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, serde::Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Cause {
     /// Its frame was not on the air before the deadline: the cycle was full.
     NoTime,
+    /// The controller had not polled its node before the deadline: so many others were polled first, or again.
+    NotPolled,
     /// Its frames met other frames of the loop.
     Collisions,
     /// Its frames were lost on the link.
@@ -29,8 +34,9 @@ pub enum Cause {
 
 impl Cause {
     /// All, in the order of `Tally::causes`.
-    pub const ALL: [Cause; 5] = [
+    pub const ALL: [Cause; CAUSES] = [
         Cause::NoTime,
+        Cause::NotPolled,
         Cause::Collisions,
         Cause::Losses,
         Cause::Interference,
@@ -45,6 +51,24 @@ pub(super) struct Air {
     pub ack_ns: u64,
     pub overhead_ns: u64,
     pub foreign_ns: u64,
+}
+
+/// Tries on the air by what became of them. Each frame to one receiver is a try, polls and repetitions included.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize, schemars::JsonSchema)]
+pub struct Tries {
+    /// A: acknowledged.
+    pub acked: u64,
+    /// L_D: the data frame did not arrive, for whatever reason.
+    pub data_lost: u64,
+    /// L_A: it arrived, and its ACK did not.
+    pub ack_lost: u64,
+}
+
+impl Tries {
+    /// All of them.
+    pub fn count(&self) -> u64 {
+        self.acked + self.data_lost + self.ack_lost
+    }
 }
 
 /// A distribution in constant memory. Values that never came are kept as such: a quantile that falls among them
@@ -144,7 +168,7 @@ pub(super) struct Tally {
     /// Misses of messages that were delivered after all.
     pub late: u64,
     /// Misses by [`Cause`].
-    pub causes: [u64; 5],
+    pub causes: [u64; CAUSES],
     /// From controller to node.
     pub down: Spread,
     /// From node to controller.
@@ -157,6 +181,8 @@ pub(super) struct Tally {
     pub collided: u64,
     /// Of these, started while somebody else was on the air.
     pub disturbed: u64,
+    /// All tries by outcome.
+    pub tries: Tries,
     /// Requests that were acknowledged.
     pub acked: u64,
     /// Where the time of an acknowledged request goes.
@@ -189,6 +215,9 @@ impl Tally {
         self.attempts += other.attempts;
         self.collided += other.collided;
         self.disturbed += other.disturbed;
+        self.tries.acked += other.tries.acked;
+        self.tries.data_lost += other.tries.data_lost;
+        self.tries.ack_lost += other.tries.ack_lost;
         self.acked += other.acked;
         self.planes
             .iter_mut()

@@ -10,15 +10,14 @@ use protocols::mac::tdma::schedule::{BeaconSlot, Flow, PlanError, Release, SlotC
 use protocols::mac::tdma::{Tdma, TdmaConfig};
 use radio::{Duration, Queue};
 
-/// Error that clocks are given in the guard, ns: adapters tell time in steps of 1 us, at both ends of a beacon. The
-/// rates of the clocks are tracked.
-const SYNC_ERROR_NS: u64 = 2_000;
 /// Time between two beacons, about, ns.
-const BEACON_NS: u64 = 50_000_000;
-/// Until all clocks are trusted, ns: three beacons, and one that may get lost.
-pub(super) const SETTLING_NS: u64 = 5 * BEACON_NS;
+pub(super) const BEACON_NS: u64 = 50_000_000;
+/// Beacons until all clocks are trusted: three, and one that may get lost.
+pub(super) const SETTLING_BEACONS: u64 = 5;
+/// The same in ns.
+pub(super) const SETTLING_NS: u64 = SETTLING_BEACONS * BEACON_NS;
 /// A clock is trusted for this long after its last beacon, ns.
-const HOLDOVER_NS: u64 = 1_000_000_000;
+pub(super) const HOLDOVER_NS: u64 = 1_000_000_000;
 
 /// How the schedule was computed.
 #[derive(Clone, Copy, PartialEq, Debug, serde::Serialize, schemars::JsonSchema)]
@@ -33,8 +32,11 @@ pub struct Slots {
     pub release_high_ns: u64,
     /// 0.9999.
     pub quantile: f64,
-    /// Error of the clocks in the guard, ns.
+    /// Error of the clocks in the guard, ns: from the slowest to the fastest, as far apart as they were with
+    /// probability `quantile` at either end in a run of its own with the same hosts, clocks and links.
     pub sync_error_ns: u64,
+    /// Beacons of that run; 0 if no clock heard one, and the resolution of adapter time stands in.
+    pub sync_beacons: u64,
     /// Slots of a message in a cycle, second chances included; 0 if the schedule does not fit.
     pub rounds: u32,
     /// Slots that are shared by those who failed.
@@ -44,14 +46,19 @@ pub struct Slots {
 }
 
 impl Bench {
-    fn costs(&self) -> SlotCosts {
+    pub(super) fn costs(&self, sync_error_ns: u64) -> SlotCosts {
         let wake = &self.facts.wake;
         let release = Release {
             min: Duration::from_ns(wake.min_ns),
             high: Duration::from_ns(wake.p99_99_ns),
         };
         let q = &self.question;
-        SlotCosts::new(q.phy, q.rate, release, Duration::from_ns(SYNC_ERROR_NS))
+        SlotCosts::new(q.phy, q.rate, release, Duration::from_ns(sync_error_ns))
+    }
+
+    /// With the error of the clocks that was measured.
+    fn measured_costs(&self) -> SlotCosts {
+        self.costs(self.clock_error.map_or(0, |e| e.spread_ns))
     }
 
     /// Down and up of a node follow each other.
@@ -69,7 +76,7 @@ impl Bench {
         (1..=self.question.nodes).flat_map(both).collect()
     }
 
-    fn beacon(&self, cycle_ns: u64) -> BeaconSlot {
+    pub(super) fn beacon(&self, cycle_ns: u64) -> BeaconSlot {
         let frame = BeaconFrame {
             bssid: Question::address(0),
             interval_tu: 100,
@@ -87,12 +94,17 @@ impl Bench {
 
     fn plan<const S: usize>(&self, cycle_ns: u64) -> Result<TdmaPlan<S>, PlanError> {
         let cycle = Duration::from_ns(cycle_ns);
-        TdmaPlan::new(&self.flows(), cycle, Some(self.beacon(cycle_ns)), &self.costs())
+        TdmaPlan::new(
+            &self.flows(),
+            cycle,
+            Some(self.beacon(cycle_ns)),
+            &self.measured_costs(),
+        )
     }
 
     /// What the schedule for a cycle looks like.
     pub(super) fn slots(&self, cycle_ns: u64) -> Slots {
-        let costs = self.costs();
+        let costs = self.measured_costs();
         let plan = match self.question.nodes {
             ..=30 => self.plan::<128>(cycle_ns).map(|p| (p.rounds(), p.shared())),
             31..=120 => self.plan::<512>(cycle_ns).map(|p| (p.rounds(), p.shared())),
@@ -105,7 +117,11 @@ impl Bench {
             release_min_ns: costs.release.min.as_ns(),
             release_high_ns: costs.release.high.as_ns(),
             quantile: COST_QUANTILE,
-            sync_error_ns: SYNC_ERROR_NS,
+            sync_error_ns: costs.sync_error.as_ns(),
+            sync_beacons: self
+                .clock_error
+                .filter(|e| e.comparisons > 0)
+                .map_or(0, |e| e.beacons),
             rounds,
             shared: shared as u32,
             one_round_ns: self.one_round_ns(cycle_ns),
@@ -114,12 +130,12 @@ impl Bench {
 
     fn slot_ns(&self) -> u64 {
         let flows = self.flows();
-        TdmaPlan::<1>::shortest_cycle(&flows[..1], None, &self.costs(), 0).as_ns()
+        TdmaPlan::<1>::shortest_cycle(&flows[..1], None, &self.measured_costs(), 0).as_ns()
     }
 
     fn one_round_ns(&self, cycle_ns: u64) -> u64 {
         let beacon = Some(self.beacon(cycle_ns));
-        TdmaPlan::<1>::shortest_cycle(&self.flows(), beacon, &self.costs(), 0).as_ns()
+        TdmaPlan::<1>::shortest_cycle(&self.flows(), beacon, &self.measured_costs(), 0).as_ns()
     }
 
     /// Shortest cycle that TDMA needs, ns: one slot for all, shared slots for what fails, and time for the last
@@ -182,12 +198,16 @@ mod tests {
         Bench::new(&q).unwrap()
     }
 
-    /// 36 us data, 16 SIFS, 28 ACK, 34 DIFS, 2 for the clocks.
+    /// 36 us data, 16 SIFS, 28 ACK, 34 DIFS, and the clocks.
     #[test]
     fn slots_of_an_ideal_host() {
         let s = bench("ideal", 8).slots(4_000_000);
-        assert_eq!((s.guard_ns, s.slot_ns), (2_000, 116_000));
-        assert_eq!(s.rounds, 2, "16 slots of 116 us fit twice");
+        assert_eq!(
+            (s.guard_ns, s.slot_ns),
+            (s.sync_error_ns, 114_000 + s.sync_error_ns)
+        );
+        assert!((500..4_000).contains(&s.sync_error_ns), "{s:?}");
+        assert_eq!(s.rounds, 2, "16 slots of about 116 us fit twice");
         // beside a beacon of about 60 octets at 6 Mb/s
         let beacon = s.one_round_ns - 16 * s.slot_ns;
         assert!((100_000..200_000).contains(&beacon), "{beacon}");

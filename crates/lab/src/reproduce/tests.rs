@@ -74,6 +74,40 @@ fn no_claim_is_forgotten() {
     assert_eq!(expected.len(), 65);
 }
 
+/// Numbered in a row; each says something, is not judged where it must not be, and is satisfied by what the paper says.
+#[test]
+fn every_claim_is_well_formed() {
+    let claims = sdmac_claims();
+    let numbers: Vec<u32> = claims
+        .iter()
+        .map(|claim| claim.id.strip_prefix("0-").unwrap().parse().unwrap())
+        .collect();
+    assert_eq!(numbers, (1..=75).collect::<Vec<_>>());
+    for claim in &claims {
+        let id = &claim.id;
+        assert!(
+            !claim.values.is_empty() || !claim.note.is_empty(),
+            "{id} says nothing"
+        );
+        let has = |name: &String| claim.values.iter().any(|v| v.name == *name);
+        assert!(
+            claim.explained.keys().all(has),
+            "{id} explains what it does not state"
+        );
+        for v in &claim.values {
+            assert!(v.unit.as_ref().is_none_or(|unit| !unit.is_empty()), "{id}");
+            assert!(
+                claim.kind.has_row() || v.accepted().is_none(),
+                "{id} has a tolerance and is not judged"
+            );
+            let itself = v
+                .paper
+                .and_then(|paper| v.accepts(&estimate::Estimate::exact(paper)));
+            assert_ne!(itself, Some(false), "{id} {}", v.name);
+        }
+    }
+}
+
 #[test]
 fn kinds_and_verdicts() {
     let mut text = String::new();

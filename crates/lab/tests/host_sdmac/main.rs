@@ -3,112 +3,13 @@
 //! Nothing here is fitted: the profiles hold the published statistics of the parts, and what the sums of the parts
 //! do is compared with the published statistics of the sums. Run with `--nocapture` for the values.
 
-use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::SeedableRng;
-use serde::Deserialize;
-use sim::host::{Distribution, HostModel, Means, Outcome, Part, Profile, Random};
-use std::collections::BTreeMap;
+mod draws;
+
+use draws::{ALL, CONFIRM, Campaign, HARDWARE, REQUEST, Row, exact, judge, row};
+use lab::reproduce::sdmac_claims;
+use sim::host::{HostModel, Means, Outcome, Part, Profile};
+use sim::rng::{Cause, Stream};
 use std::ops::Range;
-
-#[derive(Deserialize)]
-struct Claims {
-    claim: Vec<Claim>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Claim {
-    id: String,
-    #[serde(rename = "where")]
-    place: String,
-    kind: String,
-    what: String,
-    #[serde(default)]
-    values: Vec<Value>,
-    #[serde(default)]
-    note: String,
-    #[serde(default)]
-    explained: BTreeMap<String, String>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Value {
-    name: String,
-    paper: Option<f64>,
-    unit: Option<String>,
-    within: Option<f64>,
-    within_percent: Option<f64>,
-    at_least: Option<f64>,
-    at_most: Option<f64>,
-    kind: Option<String>,
-}
-
-impl Value {
-    /// `None` if the value is not judged.
-    fn accepts(&self, ours: f64) -> Option<bool> {
-        let paper = self.paper.unwrap_or(f64::NAN);
-        // The paper's decimals have no exact binary form.
-        let rounding = 1e-9 * paper.abs();
-        let judgements = [
-            self.within
-                .map(|within| (ours - paper).abs() <= within + rounding),
-            self.within_percent
-                .map(|percent| (ours / paper - 1.0).abs() <= percent / 100.0),
-            self.at_least.map(|least| ours >= least),
-            self.at_most.map(|most| ours <= most),
-        ];
-        judgements.into_iter().flatten().reduce(|a, b| a && b)
-    }
-}
-
-fn claims() -> Vec<Claim> {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../papers/sdmac/claims.toml");
-    let text = std::fs::read_to_string(path).unwrap();
-    toml::from_str::<Claims>(&text).unwrap().claim
-}
-
-/// Our value for each name of one row.
-type Row = BTreeMap<String, f64>;
-
-fn row<const N: usize>(values: [(&str, f64); N]) -> Row {
-    values.map(|(name, value)| (name.to_string(), value)).into()
-}
-
-/// Judges one row: every judged value must have an answer and lie in its tolerance, but for those explained, which
-/// must not.
-fn judge(claims: &[Claim], id: &str, ours: &Row) {
-    let claim = claims
-        .iter()
-        .find(|claim| claim.id == id)
-        .unwrap_or_else(|| panic!("no claim {id}"));
-    let mut wrong = Vec::new();
-    println!("{id} {} ({}), {}", claim.what, claim.place, claim.kind);
-    for value in &claim.values {
-        let our = ours.get(&value.name).copied();
-        let verdict = our.and_then(|our| value.accepts(our));
-        let explained = claim.explained.contains_key(&value.name);
-        let word = match verdict {
-            Some(true) => "ok",
-            Some(false) if explained => "outside, explained",
-            Some(false) => "WRONG",
-            None => "not judged",
-        };
-        let (paper, shown) = (value.paper.unwrap_or(f64::NAN), our.unwrap_or(f64::NAN));
-        println!(
-            "    {:12} paper {paper:>11.3} ours {shown:>11.4} {word}",
-            value.name
-        );
-        let judged = value.accepts(f64::NAN).is_some();
-        if verdict == Some(false) && !explained || judged && our.is_none() {
-            wrong.push(value.name.clone());
-        }
-    }
-    assert!(
-        wrong.is_empty(),
-        "claim {id}: {wrong:?} out of tolerance or without a value"
-    );
-}
 
 fn model(name: &str) -> HostModel {
     let model = HostModel::new(&Profile::built_in(name).unwrap()).unwrap();
@@ -116,180 +17,10 @@ fn model(name: &str) -> HostModel {
     model
 }
 
-/// Draws of one quantity, in us, sorted.
-struct Draws(Vec<f64>);
-
-impl Draws {
-    fn mean(&self) -> f64 {
-        self.0.iter().sum::<f64>() / self.0.len() as f64
-    }
-
-    fn sd(&self) -> f64 {
-        let mean = self.mean();
-        (self.0.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / self.0.len() as f64).sqrt()
-    }
-
-    fn quantile(&self, p: f64) -> f64 {
-        self.0[(p * self.0.len() as f64) as usize]
-    }
-
-    /// Mean, sd, min, p99, p99.9, p99.99 and max, each with `prefix`, and later by `plus`.
-    fn describe(&self, prefix: &str, plus: f64) -> Row {
-        let values = [
-            ("mean", self.mean() + plus),
-            ("sd", self.sd()),
-            ("min", self.0[0] + plus),
-            ("p99", self.quantile(0.99) + plus),
-            ("p99.9", self.quantile(0.999) + plus),
-            ("p99.99", self.quantile(0.9999) + plus),
-            ("max", self.0[self.0.len() - 1] + plus),
-        ];
-        values
-            .map(|(name, value)| (format!("{prefix}{name}"), value))
-            .into()
-    }
-}
-
-/// The exact statistics of a distribution, in us, once the draws are found to follow it.
-fn exact(distribution: &Distribution, draws: &Draws, prefix: &str) -> Row {
-    let count = draws.0.len() as f64;
-    for p in [0.001, 0.01, 0.1, 0.5, 0.9, 0.99, 0.999, 0.9999] {
-        let us = distribution.quantile_ns(p) / 1e3;
-        // Whole nanoseconds: what is within half of one of the quantile may fall on either side.
-        let share = |us: f64| draws.0.partition_point(|&draw| draw <= us) as f64 / count;
-        let noise = 4.5 * (p * (1.0 - p) / count).sqrt();
-        assert!(
-            share(us - 0.0021) - noise < p && p < share(us + 0.0021) + noise,
-            "{p}: {} {}",
-            share(us),
-            us
-        );
-    }
-    let values = [
-        ("mean", distribution.mean_ns()),
-        ("sd", distribution.sd_ns()),
-        ("min", distribution.min_ns()),
-        ("p99", distribution.quantile_ns(0.99)),
-        ("p99.9", distribution.quantile_ns(0.999)),
-        ("p99.99", distribution.quantile_ns(0.9999)),
-        ("max", distribution.max_ns()),
-    ];
-    values
-        .map(|(name, ns)| (format!("{prefix}{name}"), ns / 1e3))
-        .into()
-}
-
-/// Draws of whole transmissions: parts 0..=2 of the request, 3 hardware, 4..=7 of the confirm, in ns.
-struct Campaign(Vec<[f32; 8]>);
-
-const REQUEST: Range<usize> = 0..3;
-const HARDWARE: Range<usize> = 3..4;
-const CONFIRM: Range<usize> = 4..8;
-const ALL: Range<usize> = 0..8;
-
-impl Campaign {
-    fn new(
-        model: &HostModel,
-        seed: u64,
-        octets: usize,
-        count: usize,
-        outcome: impl Fn(u64) -> Outcome,
-    ) -> Self {
-        let mut rng = ChaCha8Rng::seed_from_u64(seed);
-        let one = |_| {
-            let request = model.sample_request(&mut rng, octets);
-            let outcome = outcome(Random::next_u64(&mut rng));
-            let confirm = model.sample_confirm(&mut rng, request.load, outcome);
-            // A corrupt ACK ends the exchange 35 us after the timeout would; the paper counts that as hardware.
-            let late = if outcome == Outcome::AckCorrupt { 35_000 } else { 0 };
-            [
-                request.t1_t2_ns,
-                request.t2_t3_ns,
-                request.t3_t4_ns,
-                request.hardware_ns + confirm.hardware_ns + late,
-                confirm.t5_t6_ns,
-                confirm.t6_t7_ns,
-                confirm.t7_t8_ns,
-                confirm.t8_t9_ns,
-            ]
-            .map(|ns| ns as f32)
-        };
-        Campaign((0..count).map(one).collect())
-    }
-
-    fn sum(&self, parts: Range<usize>) -> Draws {
-        let sum = |all: &[f32; 8]| all[parts.clone()].iter().map(|&ns| f64::from(ns)).sum::<f64>() / 1e3;
-        let mut draws: Vec<f64> = self.0.iter().map(sum).collect();
-        draws.sort_unstable_by(f64::total_cmp);
-        Draws(draws)
-    }
-}
-
-#[test]
-fn every_claim_is_well_formed() {
-    let claims = claims();
-    let numbers: Vec<u32> = claims
-        .iter()
-        .map(|claim| claim.id.strip_prefix("0-").unwrap().parse().unwrap())
-        .collect();
-    assert_eq!(numbers, (1..=75).collect::<Vec<_>>());
-    let kinds = [
-        "exact",
-        "calibrated",
-        "emergent",
-        "qualitative",
-        "setup",
-        "hardware",
-    ];
-    for claim in &claims {
-        assert!(kinds.contains(&claim.kind.as_str()), "{}", claim.id);
-        assert!(
-            !claim.values.is_empty() || !claim.note.is_empty(),
-            "{} says nothing",
-            claim.id
-        );
-        let judged = !matches!(claim.kind.as_str(), "setup" | "hardware");
-        for value in &claim.values {
-            assert!(
-                value
-                    .kind
-                    .as_ref()
-                    .is_none_or(|kind| kinds.contains(&kind.as_str())),
-                "{}",
-                claim.id
-            );
-            assert!(
-                value.unit.as_ref().is_none_or(|unit| !unit.is_empty()),
-                "{}",
-                claim.id
-            );
-            assert!(
-                claim
-                    .explained
-                    .keys()
-                    .all(|name| claim.values.iter().any(|value| value.name == *name))
-            );
-            assert!(
-                judged || value.accepts(0.0).is_none(),
-                "{} has a tolerance and is not judged",
-                claim.id
-            );
-            // What the paper says satisfies its own claim.
-            assert_ne!(
-                value.paper.and_then(|paper| value.accepts(paper)),
-                Some(false),
-                "{} {}",
-                claim.id,
-                value.name
-            );
-        }
-    }
-}
-
 /// Rows 0-21 to 0-39, 0-70 and 0-75.
 #[test]
 fn table_iv() {
-    let claims = claims();
+    let claims = sdmac_claims();
     let conditions = [
         ("table4-baseline-idle", 21),
         ("table4-baseline-io", 25),
@@ -314,7 +45,7 @@ fn table_iv() {
                 &exact(&distribution, &draws.sum(range), ""),
             );
         }
-        let mut total = draws.sum(ALL).describe("", 0.0);
+        let mut total = draws.sum(ALL).describe("", 0.0, usize::MAX);
         total.insert("mean".to_string(), means.total_ns() / 1e3);
         judge(&claims, &format!("0-{}", first + 3), &total);
         totals.push(total);
@@ -364,10 +95,13 @@ fn lost_ack(word: u64) -> Outcome {
     }
 }
 
+/// Samples of the paper in the sets A, L_D and L_A (Table V): a maximum depends on their number.
+const LIKE: [usize; 3] = [12_091_189, 529, 1_938];
+
 /// Rows 0-41 to 0-53, 0-57 to 0-63, 0-69 and 0-71.
 #[test]
 fn table_v() {
-    let claims = claims();
+    let claims = sdmac_claims();
     let model = model("table5");
     let sets = [
         ("a.", Campaign::new(&model, 41, 50, 3_000_000, |_| Outcome::Acked)),
@@ -381,8 +115,8 @@ fn table_v() {
     // The means of A and L_D are exact, everything else is from the draws.
     let judge_sum = |id: &str, parts: Range<usize>, plus: [f64; 3], of: fn(&Means) -> f64| {
         let mut all = Row::new();
-        for ((prefix, campaign), plus) in sets.iter().zip(plus) {
-            all.extend(campaign.sum(parts.clone()).describe(prefix, plus));
+        for (((prefix, campaign), plus), like) in sets.iter().zip(plus).zip(LIKE) {
+            all.extend(campaign.sum(parts.clone()).describe(prefix, plus, like));
         }
         all.insert("a.mean".to_string(), of(&acked) / 1e3 + plus[0]);
         all.insert("ld.mean".to_string(), of(&timeout) / 1e3 + plus[1]);
@@ -400,7 +134,7 @@ fn table_v() {
         ("0-50", Part::ConfirmApi, 7),
     ];
     for (id, part, index) in parts {
-        let mut all = sets[2].1.sum(index..index + 1).describe("la.", 0.0);
+        let mut all = sets[2].1.sum(index..index + 1).describe("la.", 0.0, LIKE[2]);
         for ((prefix, campaign), outcome) in sets.iter().zip([Outcome::Acked, Outcome::Timeout]) {
             let distribution = model.distribution(part, outcome).unwrap();
             all.extend(exact(&distribution, &campaign.sum(index..index + 1), prefix));
@@ -415,7 +149,7 @@ fn table_v() {
     let path = judge_sum("0-53", ALL, air, |means| means.total_ns());
 
     // The smallest of a sample depends on its size: as many draws as the paper has acked frames.
-    let mut rng = ChaCha8Rng::seed_from_u64(57);
+    let mut rng = Stream::new(57, 0, Cause::Host);
     let smallest = (0..12_091_189).map(|_| {
         let request = model.sample_request(&mut rng, 50);
         request.total_ns()
@@ -488,13 +222,13 @@ fn independent_parts_explain_all_but_the_request_path() {
 /// Rows 0-54 and 0-55: one hour per payload, one transmission every 50 ms.
 #[test]
 fn figure_5() {
-    let claims = claims();
+    let claims = sdmac_claims();
     let model = model("table4-optimised-idle");
     let payloads: Vec<usize> = (1..=30).map(|step| step * 50).collect();
     let one_hour = |octets: usize| Campaign::new(&model, octets as u64, octets, 72_000, |_| Outcome::Acked);
     let rows: Vec<Row> = payloads
         .iter()
-        .map(|&octets| one_hour(octets).sum(ALL).describe("", 0.0))
+        .map(|&octets| one_hour(octets).sum(ALL).describe("", 0.0, usize::MAX))
         .collect();
     let mean = |octets: usize| rows[octets / 50 - 1]["mean"];
     // Slope by least squares well below the knee; the knee is where that line meets the level well above it.
@@ -537,7 +271,7 @@ fn figure_5() {
 /// Rows 0-65, 0-67 and 0-68: the margin as the paper adds it up, and what it is worth.
 #[test]
 fn guard_time() {
-    let claims = claims();
+    let claims = sdmac_claims();
     let paper = |id: &str, name: &str| {
         let claim = claims.iter().find(|claim| claim.id == id).unwrap();
         claim
@@ -558,7 +292,7 @@ fn guard_time() {
     // A frame is out of its slot if T_rel - min(T_rel) + e exceeds the margin. T_rel is drawn. For e we assume a
     // normal law with |e| <= 7.110 us in 99.9 % (3.2905 deviations); for every draw its tail is integrated exactly.
     let model = model("table5");
-    let mut rng = ChaCha8Rng::seed_from_u64(68);
+    let mut rng = Stream::new(68, 0, Cause::Host);
     let draw = |_| model.sample_request(&mut rng, 50).total_ns() as f64 / 1e3;
     let release: Vec<f64> = (0..2_000_000).map(draw).collect();
     let min = release.iter().copied().fold(f64::MAX, f64::min);
@@ -579,7 +313,7 @@ fn guard_time() {
 #[test]
 fn the_outcome_changes_only_the_confirm() {
     let model = model("table5");
-    let (mut one, mut other) = (ChaCha8Rng::seed_from_u64(1), ChaCha8Rng::seed_from_u64(1));
+    let (mut one, mut other) = (Stream::new(1, 0, Cause::Host), Stream::new(1, 0, Cause::Host));
     for _ in 0..1000 {
         let (first, second) = (
             model.sample_request(&mut one, 50),

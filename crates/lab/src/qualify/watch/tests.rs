@@ -1,0 +1,195 @@
+//! Hand-made events and what the watch makes of them.
+
+use super::*;
+use frame::{MacAddr, Rate};
+use protocols::mac::data::{ETHERTYPE_PAYLOAD, Framer, Identity};
+
+/// Two nodes, cycles of 1 ms, one cycle of warm-up, two that count: those that start at 2 ms and 3 ms.
+fn watch() -> Watch {
+    Watch::new(about())
+}
+
+fn about() -> About {
+    let span = Span {
+        cycle_ns: 1_000_000,
+        first_ns: 1_000_000,
+        warm_up: 1,
+        cycles: 2,
+    };
+    About {
+        nodes: 2,
+        span,
+        clocks: vec![Clock::default(); 3],
+        offsets_ns: vec![0; 3],
+        polled: false,
+        ack_ns: 44_000,
+    }
+}
+
+fn payload(flow: u32, cycle: u32) -> Vec<u8> {
+    let mut p = flow.to_le_bytes().to_vec();
+    p.extend(cycle.to_le_bytes());
+    p.extend([0; 12]);
+    p
+}
+
+fn deliver(w: &mut Watch, at_ns: u64, node: u32, flow: u32, cycle: u32) {
+    w.delivered(at_ns, node, &Msdu::new(MacAddr::local(9), &payload(flow, cycle)));
+}
+
+fn send(w: &mut Watch, start_ns: u64, node: u32, flow: u32, cycle: u32) {
+    let identity = Identity::station(MacAddr::local(node + 1), MacAddr::local(1));
+    let mut f = Framer::new(identity, true, ETHERTYPE_PAYLOAD);
+    let mut out = [0; 128];
+    let frame = f
+        .frame(
+            MacAddr::local(1),
+            Default::default(),
+            false,
+            &[],
+            &payload(flow, cycle),
+            &mut out,
+        )
+        .unwrap();
+    w.transmission(&Transmission {
+        start_ns,
+        end_ns: start_ns + 36_000,
+        adapter: node,
+        node,
+        what: OnAir::Frame,
+        rate: Rate::OFDM_54,
+        mhz: 5180,
+        frame,
+        attempt: 1,
+        octets: frame.len() as u32 + 4,
+    });
+}
+
+fn receive(w: &mut Watch, at_ns: u64, from: u32, at: u32) {
+    w.reception(&ReceptionEnd {
+        at_ns,
+        adapter: at,
+        from,
+        what: OnAir::Frame,
+        ok: true,
+        signal_dbm: -50,
+    });
+}
+
+#[test]
+fn a_message_is_met_until_the_end_of_its_cycle() {
+    let mut w = watch();
+    // cycle 1 of the application is the first that counts; it ends at 3 ms
+    deliver(&mut w, 2_500_000, 1, 0, 1);
+    deliver(&mut w, 3_000_000, 2, 1, 1);
+    deliver(&mut w, 3_000_001, 0, 2, 1);
+    // flow 3 of cycle 1 never arrives; cycle 2 arrives but for one that another node got
+    deliver(&mut w, 3_100_000, 1, 0, 2);
+    deliver(&mut w, 3_100_000, 1, 1, 2);
+    deliver(&mut w, 3_200_000, 0, 2, 2);
+    deliver(&mut w, 3_900_000, 0, 3, 2);
+    // a copy changes nothing, cycles of the warm-up and after the end neither
+    deliver(&mut w, 3_950_000, 0, 3, 2);
+    deliver(&mut w, 1_100_000, 1, 0, 0);
+    deliver(&mut w, 4_100_000, 1, 0, 3);
+    let t = w.finish(1);
+    assert_eq!(
+        (t.batches.batches(), t.batches.trials(), t.batches.misses()),
+        (2, 8, 3)
+    );
+    assert_eq!((t.late, t.down.lost(), t.up.lost()), (1, 1, 1));
+    // within the 0.1 % of the histogram
+    assert!(t.down.quantile_ns(0.5).unwrap().abs_diff(500_000) <= 500);
+    assert_eq!(t.up.max_ns(), None, "one never came");
+    assert_eq!(t.causes[Cause::NoTime as usize], 3);
+}
+
+#[test]
+fn cycles_in_a_row_can_count_as_one() {
+    let mut w = watch();
+    deliver(&mut w, 2_500_000, 1, 0, 1);
+    let t = w.finish(2);
+    assert_eq!((t.batches.batches(), t.batches.misses()), (1, 7));
+}
+
+#[test]
+fn causes_of_misses() {
+    let mut w = watch();
+    // two frames overlap
+    send(&mut w, 2_000_000, 1, 2, 1);
+    send(&mut w, 2_000_001, 2, 3, 1);
+    // one is lost alone on the air
+    send(&mut w, 2_100_000, 0, 0, 1);
+    // one is received and its application sleeps
+    send(&mut w, 2_200_000, 0, 1, 1);
+    receive(&mut w, 2_236_000, 0, 2);
+    deliver(&mut w, 3_500_000, 2, 1, 1);
+    // one meets noise
+    send(&mut w, 3_200_000, 0, 0, 2);
+    w.transmission(&Transmission {
+        start_ns: 3_210_000,
+        end_ns: 3_220_000,
+        adapter: 9,
+        node: u32::MAX,
+        what: OnAir::Noise,
+        rate: Rate::OFDM_6,
+        mhz: 5180,
+        frame: &[],
+        attempt: 0,
+        octets: 0,
+    });
+    deliver(&mut w, 3_100_000, 2, 1, 2);
+    deliver(&mut w, 3_100_000, 0, 3, 2);
+    let t = w.finish(1);
+    let of = |c: Cause| t.causes[c as usize];
+    assert_eq!(of(Cause::Collisions), 2);
+    assert_eq!(of(Cause::Losses), 1);
+    assert_eq!(of(Cause::Host), 1);
+    // the poll was disturbed, so its answer could not come either
+    assert_eq!(of(Cause::Interference), 2);
+    assert_eq!(of(Cause::NoTime), 0);
+    assert_eq!(
+        (t.attempts, t.collided, t.disturbed),
+        (5, 1, 0),
+        "the later of the two meets the earlier"
+    );
+    assert_eq!((t.air.data_ns, t.air.foreign_ns), (5 * 36_000, 10_000));
+}
+
+/// Node 2 releases 0.6 ms after node 1: its messages have until 3.6 ms and 4.6 ms.
+#[test]
+fn a_deadline_is_one_cycle_after_the_release() {
+    let mut w = Watch::new(About {
+        offsets_ns: vec![0, 0, 600_000],
+        ..about()
+    });
+    deliver(&mut w, 3_000_001, 1, 0, 1);
+    deliver(&mut w, 3_600_000, 2, 1, 1);
+    deliver(&mut w, 3_000_000, 0, 2, 1);
+    deliver(&mut w, 3_600_001, 0, 3, 1);
+    let t = w.finish(1);
+    assert_eq!(t.late, 2);
+    assert_eq!(t.down.max_ns(), None);
+    // of the four of the first cycle, two came at the last moment; those of the second never
+    assert_eq!(t.batches.misses(), 2 + 4);
+    assert!(t.up.quantile_ns(0.25).unwrap().abs_diff(1_000_000) <= 1_000);
+}
+
+#[test]
+fn a_node_that_was_never_polled_is_told_from_one_that_did_not_answer() {
+    let mut w = Watch::new(About {
+        polled: true,
+        ..about()
+    });
+    // cycle 1: node 1 was polled, heard it and did not answer; node 2 was not polled
+    send(&mut w, 2_100_000, 0, 0, 1);
+    receive(&mut w, 2_136_000, 0, 1);
+    deliver(&mut w, 2_200_000, 1, 0, 1);
+    for flow in 0..4 {
+        deliver(&mut w, 3_500_000, [1, 2, 0, 0][flow as usize], flow, 2);
+    }
+    let t = w.finish(1);
+    let of = |c: Cause| t.causes[c as usize];
+    assert_eq!((of(Cause::NoTime), of(Cause::NotPolled)), (1, 2));
+    assert_eq!(t.batches.misses(), 3);
+}

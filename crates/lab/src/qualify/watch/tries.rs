@@ -1,0 +1,107 @@
+//! What became of every single try on the air: acknowledged (A), data lost (L_D), ACK lost (L_A).
+
+use super::super::tally::Tries as Counts;
+
+/// A frame that its receiver was to acknowledge.
+#[derive(Clone, Copy)]
+struct Try {
+    to: u32,
+    /// End of its reception, ns of true time.
+    arrived_ns: Option<u64>,
+    acked: bool,
+}
+
+/// See the [module](self). A node has one try at a time.
+pub(super) struct Tries {
+    open: Vec<Option<Try>>,
+    ack_ns: u64,
+    counts: Counts,
+}
+
+impl Tries {
+    /// For a controller and `nodes` nodes; SIFS and ACK take `ack_ns`.
+    pub(super) fn new(nodes: u32, ack_ns: u64) -> Tries {
+        Tries {
+            open: vec![None; nodes as usize + 1],
+            ack_ns,
+            counts: Counts::default(),
+        }
+    }
+
+    /// `from` starts to send to `to`: its last try is over.
+    pub(super) fn sent(&mut self, from: u32, to: u32, counts: bool) {
+        self.settle(from as usize);
+        let new = Try {
+            to,
+            arrived_ns: None,
+            acked: false,
+        };
+        self.open[from as usize] = counts.then_some(new);
+    }
+
+    /// `to` has received a frame of `from` without error.
+    pub(super) fn arrived(&mut self, from: u32, to: u32, at_ns: u64) {
+        if let Some(t) = self.open[from as usize].as_mut().filter(|t| t.to == to) {
+            t.arrived_ns.get_or_insert(at_ns);
+        }
+    }
+
+    /// `to` has received an ACK of `from` without error; it may be meant for somebody else.
+    pub(super) fn acked(&mut self, from: u32, to: u32, at_ns: u64) {
+        // on its way there and back a frame loses less than this
+        const PROPAGATION_NS: u64 = 1_000;
+        let latest = self.ack_ns + PROPAGATION_NS;
+        let mine = |t: &&mut Try| t.to == from && t.arrived_ns.is_some_and(|a| at_ns - a <= latest);
+        if let Some(t) = self.open[to as usize].as_mut().filter(mine) {
+            t.acked = true;
+        }
+    }
+
+    /// All tries are over.
+    pub(super) fn finish(&mut self) -> Counts {
+        (0..self.open.len()).for_each(|node| self.settle(node));
+        self.counts
+    }
+
+    fn settle(&mut self, node: usize) {
+        match self.open[node].take() {
+            Some(t) if t.acked => self.counts.acked += 1,
+            Some(t) if t.arrived_ns.is_some() => self.counts.ack_lost += 1,
+            Some(_) => self.counts.data_lost += 1,
+            None => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_try_falls_into_one_set() {
+        let mut tries = Tries::new(2, 44_000);
+        // A: heard by all, acknowledged
+        tries.sent(1, 0, true);
+        tries.arrived(1, 2, 36_000);
+        tries.arrived(1, 0, 36_033);
+        tries.acked(0, 1, 80_066);
+        // L_D: only a bystander heard it, and the ACK of somebody else's frame is not its own
+        tries.sent(1, 0, true);
+        tries.arrived(1, 2, 136_000);
+        tries.acked(0, 1, 180_066);
+        // L_A: the ACK that comes is too late to be its own
+        tries.sent(2, 0, true);
+        tries.arrived(2, 0, 236_033);
+        tries.acked(0, 2, 360_000);
+        // does not count, but ends the one before
+        tries.sent(1, 0, false);
+        tries.acked(0, 1, 500_000);
+        let all = Counts {
+            acked: 1,
+            data_lost: 1,
+            ack_lost: 1,
+        };
+        assert_eq!(tries.finish(), all);
+        assert_eq!(tries.finish(), all, "nothing is counted twice");
+    }
+}
