@@ -11,7 +11,7 @@ use lab::plan::{execute, grid};
 /// One-shots of a measured host after beacons, 2 s: seeds 1 and 2.
 const ONESHOT: [&str; 2] = ["3c78d2dd5f3cf2c6", "bcdf51b696d47758"];
 /// EDCA queues of two categories against each other, 300 ms: seeds 1 and 2.
-const PRIORITIES: [&str; 2] = ["5f888b06c1d1bcf4", "6c84b34eeb1631a1"];
+const PRIORITIES: [&str; 2] = ["5e8c8660258f538b", "59011f3aae981509"];
 
 fn hashes(scenario: &str, duration: &str, jobs: usize) -> Vec<String> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../scenarios/{scenario}.toml"));

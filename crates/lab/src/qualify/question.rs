@@ -1,4 +1,4 @@
-//! The question: what the user asks, checked. [`parse`] reads its parts from text.
+//! The question: what the user asks, checked. `parse` reads its parts from text.
 
 mod parse;
 mod rates;

@@ -26,7 +26,7 @@ pub struct Stretch {
     pub spread_ns: Online,
 }
 
-/// See the [module](self).
+/// The planes of a run: how long requests and confirms took between them, by group.
 pub struct Planes {
     /// For each group the stretches of its acknowledged requests, in the order of [`STRETCHES`].
     pub ways: BTreeMap<usize, Vec<Stretch>>,

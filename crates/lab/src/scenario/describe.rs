@@ -17,7 +17,7 @@ pub struct Parameter {
     pub changed: bool,
 }
 
-/// See the [module](self).
+/// A scenario as a reader of its results wants to see it.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Description {
     /// The file as it stands.

@@ -5,7 +5,7 @@
 //! the slots that have passed are taken off; while it is busy both times follow from `idle_from`, the time from
 //! which on the medium counts as idle by all that is known. The adapter has one timer; it may fire too early, never
 //! too late, because busy periods only ever push an expiry back. `Core::armed` says when it fires. It is an event of
-//! its own, or, after a signal whose end has set the timers of many, one entry of a [`herd`](super::herd).
+//! its own, or, after a signal whose end has set the timers of many, one entry of a herd.
 
 use super::herd::Gathered;
 use super::{Immediate, NEVER, WindowOnDrop};
