@@ -52,16 +52,32 @@ impl Folders {
 
     /// Compiles `sdmac` in release, and the program with nothing but its simulator.
     pub(super) fn build_sdmac(&self) -> Result<()> {
+        let whole = ["build", "--package", "sdmac"];
+        // linked as a small program is shipped, so that its memory is its own and not that of libraries
+        let bare = [
+            "rustc",
+            "--package",
+            "sdmac-lab",
+            "--example",
+            "bare",
+            "--",
+            "-Ctarget-feature=+crt-static",
+            "-Clto=fat",
+            "-Ccodegen-units=1",
+        ];
+        self.build(&whole)?;
+        self.build(&bare)
+    }
+
+    fn build(&self, args: &[&str]) -> Result<()> {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        for what in ["--package sdmac", "--package sdmac-lab --example bare"] {
-            let status = Command::new(&cargo)
-                .args(["build", "--quiet", "--release"])
-                .args(what.split(' '))
-                .current_dir(&self.root)
-                .status()
-                .context("cannot run cargo")?;
-            ensure!(status.success(), "`cargo build --release {what}` failed");
-        }
+        let status = Command::new(cargo)
+            .args([args[0], "--quiet", "--release"])
+            .args(&args[1..])
+            .current_dir(&self.root)
+            .status()
+            .context("cannot run cargo")?;
+        ensure!(status.success(), "`cargo {} --release` failed", args.join(" "));
         Ok(())
     }
 
