@@ -64,7 +64,25 @@ pub struct Claim {
     pub note: String,
     /// Why a value of ours lies outside, by name of the value.
     #[serde(default)]
-    pub explained: BTreeMap<String, String>,
+    pub explained: BTreeMap<String, Explanation>,
+}
+
+/// Why a value of ours lies outside.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Explanation {
+    /// Between what it must lie for the reason to hold, both included, in the unit of the value.
+    pub between: [f64; 2],
+    /// The reason.
+    pub why: String,
+}
+
+impl Explanation {
+    /// Whether it explains `ours`.
+    pub fn covers(&self, ours: f64) -> bool {
+        let [least, most] = self.between;
+        (least..=most).contains(&ours)
+    }
 }
 
 /// One number of a statement.

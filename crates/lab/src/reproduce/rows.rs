@@ -78,9 +78,14 @@ impl Row {
         let number = |v: &super::claims::Value| {
             let ours = values.get(&claim.id, &v.name);
             let judged = v.accepted().is_some();
+            let explained = claim
+                .explained
+                .get(&v.name)
+                .zip(ours)
+                .is_some_and(|(e, o)| e.covers(o.value));
             let verdict = match ours.and_then(|o| v.accepts(&o)) {
                 Some(true) => Verdict::Ok,
-                Some(false) if claim.explained.contains_key(&v.name) => Verdict::Explained,
+                Some(false) if explained => Verdict::Explained,
                 Some(false) => Verdict::Wrong,
                 None if judged && ours.is_some() => Verdict::TooFew,
                 None if judged => Verdict::Missing,
@@ -114,7 +119,7 @@ impl Row {
     /// Why values lie outside, by name, for those that do.
     pub fn explanations(&self) -> impl Iterator<Item = (&str, &str)> {
         let outside = self.numbers.iter().filter(|n| n.verdict == Verdict::Explained);
-        outside.map(|n| (n.name.as_str(), self.claim.explained[&n.name].as_str()))
+        outside.map(|n| (n.name.as_str(), self.claim.explained[&n.name].why.as_str()))
     }
 
     /// The note of the claim, and the explanations.

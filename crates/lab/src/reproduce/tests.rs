@@ -108,6 +108,30 @@ fn every_claim_is_well_formed() {
     }
 }
 
+/// A reason does not excuse everything: every value that is explained can still be wrong.
+#[test]
+fn explanations_have_bounds() {
+    let mut explained = 0;
+    for claim in sdmac_claims() {
+        for (name, why) in &claim.explained {
+            explained += 1;
+            let [least, most] = why.between;
+            assert!(least < most && most - least < 2.0, "{} {name}", claim.id);
+            let v = claim.values.iter().find(|v| v.name == *name).unwrap();
+            for (ours, covered) in [
+                (least, true),
+                (most, true),
+                (least - 0.01, false),
+                (most + 0.01, false),
+            ] {
+                assert_eq!(why.covers(ours), covered, "{} {name} {ours}", claim.id);
+            }
+            assert!(v.accepted().is_some(), "{} {name} is not judged", claim.id);
+        }
+    }
+    assert_eq!(explained, 4);
+}
+
 #[test]
 fn kinds_and_verdicts() {
     let mut text = String::new();
