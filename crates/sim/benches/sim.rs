@@ -62,7 +62,7 @@ fn step<P: radio::Protocol>(b: Bencher<'_, '_>, mut w: World<P>, step_ms: u64) {
     });
 }
 
-/// Two nodes; one one-shot a millisecond. An item is a frame; an exchange is two.
+/// Two nodes; one one-shot a millisecond. An iteration is ten exchanges: frame, ACK, confirm and indication.
 #[divan::bench]
 fn one_shot_exchange(b: Bencher<'_, '_>) {
     step(b, neighbourhood(2, 0), 10);
@@ -108,7 +108,7 @@ fn neighbourhood(near: u32, far: u32) -> World<Plain> {
     w
 }
 
-/// The cost of a frame does not grow with the nodes out of its reach.
+/// The cost of an exchange (an iteration is ten, heard by ten nodes) does not grow with the nodes out of its reach.
 #[divan::bench(args = [0, 20, 200, 2_000])]
 fn ten_near_and_far(b: Bencher<'_, '_>, far: u32) {
     step(b, neighbourhood(10, far), 10);

@@ -2,8 +2,9 @@
 //!
 //! Nine levels of 64 slots with a tick of 1024 ns cover 2^63 ns. Entries of the current tick are kept sorted, so
 //! events come out ordered by (time, rank, sequence) to the nanosecond; the wheel only decides when an entry is
-//! looked at. Push, pop and cancel cost a few tens of nanoseconds, whatever the number of entries, and nothing
-//! is allocated once the slab has grown to its working size.
+//! looked at. Push, pop and cancel take a bounded number of steps, whatever the number of entries (what grows
+//! is the share of them that is not in the cache), and nothing is allocated once the slab has grown to its working
+//! size.
 
 /// Bits of a nanosecond time below the tick.
 const TICK_BITS: u32 = 10;
