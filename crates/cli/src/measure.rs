@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use lab::measure::host::{Condition, SAMPLES_FOR_P999, computer, profile, rows};
 use linux::host::{Load, Measurement, Plan, measure};
 use serde_json::json;
-use sim::host::Profile;
+use sim::host::{HostModel, Profile};
 
 use crate::ui::{Failure, Ui};
 
@@ -62,6 +62,7 @@ fn load(text: &str) -> Result<Load, String> {
 /// Runs the command.
 pub fn main(args: &Args, ui: &Ui) -> Result<ExitCode, Failure> {
     let base = Profile::open(&args.base).map_err(Failure::input)?;
+    HostModel::new(&base).map_err(Failure::input)?;
     writable(&args.out)?;
     let mut loads = args.loads.clone();
     if !loads.contains(&args.profile_of) {
@@ -83,27 +84,42 @@ pub fn main(args: &Args, ui: &Ui) -> Result<ExitCode, Failure> {
     let measurement = measure(&plan, &step, ui.stop()).map_err(Failure::input)?;
     bar.finish();
     let condition = condition(args, &measurement);
-    let written = match condition.and_then(|c| profile(&measurement, c, &base)) {
-        Some(p) => {
+    let described = match condition {
+        Some(c) => profile(&measurement, c, &base).map_err(|e| {
+            Failure::on_the_way(format!(
+                "the measured profile has no model, which is a mistake of sdmac: {e}"
+            ))
+        })?,
+        None => None,
+    };
+    let written = match described {
+        Some(d) => {
+            let p = &d.profile;
             let name = args.out.display();
             std::fs::write(&args.out, p.to_toml())
                 .map_err(|e| Failure::on_the_way(format!("{name}: the profile cannot be written ({e})")))?;
-            Some(p)
+            Some(d)
         }
         None => None,
     };
     ui.say(table(&measurement))?;
     match (&written, condition) {
-        (Some(p), Some(c)) => ui.say(format!(
-            "{}: profile {} ({})",
-            args.out.display(),
-            p.name,
-            c.name()
-        ))?,
+        (Some(d), Some(c)) => {
+            ui.say(format!(
+                "{}: profile {} ({})",
+                args.out.display(),
+                d.profile.name,
+                c.name()
+            ))?;
+            if let Some(note) = &d.note {
+                ui.say(note)?;
+            }
+        }
         _ => ui.say("No profile was written: nothing was measured that it could hold.")?,
     }
     ui.answer(&json!({
         "computer": computer(&measurement.environment),
+        "note": written.as_ref().and_then(|d| d.note.as_deref()),
         "profile": written.as_ref().map(|_| args.out.display().to_string()),
         "rows": rows(&measurement),
         "left_out": measurement.left_out.iter().map(|l| json!({

@@ -6,7 +6,7 @@
 
 use crate::stats::Sorted;
 use linux::host::{Environment, Load, Measurement, Mechanism, Series, SeriesKind};
-use sim::host::{Basis, Component, Profile, Source};
+use sim::host::{Basis, Component, ConfirmPath, Dependence, HostModel, Profile, ProfileError, Source};
 use std::fmt::Write as _;
 
 /// Which of the measured conditions a profile describes.
@@ -53,9 +53,25 @@ impl Condition {
     }
 }
 
+/// A profile of a measured computer. It was read back from its text, and it has a model.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Described {
+    /// The profile.
+    pub profile: Profile,
+    /// One sentence if it holds less dependence between the two ways of a frame than there is.
+    pub note: Option<String>,
+}
+
 /// The profile of this computer in one condition: what was measured replaces `base`, the rest of `base` is kept as
 /// assumed. `None` if nothing was measured in that condition.
-pub fn profile(m: &Measurement, condition: Condition, base: &Profile) -> Option<Profile> {
+///
+/// # Errors
+/// What is wrong with `base`; with a base that has a model, a mistake in here.
+pub fn profile(
+    m: &Measurement,
+    condition: Condition,
+    base: &Profile,
+) -> Result<Option<Described>, ProfileError> {
     let measured = |what| {
         let mut samples = condition.series(m, what)?.samples_ns.clone();
         Component::measured(&mut samples)
@@ -65,7 +81,7 @@ pub fn profile(m: &Measurement, condition: Condition, base: &Profile) -> Option<
     let timer = |mechanism| measured(SeriesKind::Timer(mechanism));
     let timers = [Mechanism::Sleep, Mechanism::Timerfd, Mechanism::Spin].map(timer);
     if send.is_none() && receive.is_none() && timers.iter().all(Option::is_none) {
-        return None;
+        return Ok(None);
     }
     let mut p = base.clone();
     assume_all(&mut p);
@@ -75,22 +91,33 @@ pub fn profile(m: &Measurement, condition: Condition, base: &Profile) -> Option<
         if condition.realtime { "-fifo" } else { "" }
     );
     p.provenance = provenance(m, condition, base);
+    let carried = base.correlation.request_confirm;
+    let mut dependence = Dependence::Paths(carried);
+    let mut spread = 0.0;
     if let Some(total) = send {
         share_out(&mut p, base);
         p.request.total = Some(total);
         p.request.total_sd_us = None;
+        p.correlation.request_confirm = 0.0;
+        dependence = Dependence::Paths(0.0);
         // the two ways of one frame were measured together
-        p.correlation.request_confirm = correlation(m, condition).unwrap_or(0.0);
+        if let Some((r, n)) = correlation(m, condition) {
+            dependence = Dependence::RequestApi(r);
+            spread = 2.0 / (n as f64).sqrt();
+        }
     }
+    let mut note = None;
     if let Some(api) = receive {
+        one_by_one(&mut p);
         for path in [
             &mut p.confirm.acked,
             &mut p.confirm.timeout,
             &mut p.confirm.ack_corrupt,
         ] {
             path.api = api.clone();
-            path.total_sd_us = None;
         }
+        let reached = p.depend(base, dependence)?;
+        note = shortfall(dependence, reached, spread);
     }
     let [sleep, timerfd, spin] = timers;
     for (place, found) in [
@@ -102,7 +129,58 @@ pub fn profile(m: &Measurement, condition: Condition, base: &Profile) -> Option<
             *place = found;
         }
     }
-    Some(p)
+    if let Some(note) = &note {
+        p.provenance.push_str(note);
+        p.provenance.push('\n');
+    }
+    let name = p.name.clone();
+    let profile = Profile::parse(&p.to_toml(), &name)?;
+    HostModel::new(&profile)?;
+    Ok(Some(Described { profile, note }))
+}
+
+/// Gives each part of the confirm paths numbers of its own, where they are shares of a whole.
+fn one_by_one(p: &mut Profile) {
+    let acked = p.confirm.acked.total.clone();
+    let confirm = &mut p.confirm;
+    for path in [&mut confirm.acked, &mut confirm.timeout, &mut confirm.ack_corrupt] {
+        let Some(total) = path.total.take() else { continue };
+        let (whole, longer_us) = match (&total.source, &acked) {
+            (Source::AckedPlus(us), Some(acked)) => (acked, *us),
+            _ => (&total, 0.0),
+        };
+        let ConfirmPath {
+            isr,
+            driver_dependent,
+            driver_independent,
+            api,
+            ..
+        } = path;
+        for part in [isr, driver_dependent, driver_independent, api] {
+            if let Source::Share(share) = part.source {
+                *part = whole.portion(longer_us, share);
+            }
+        }
+    }
+}
+
+/// What to say if the profile holds another correlation than is known; `spread` is what chance makes of none.
+fn shortfall(known: Dependence, reached: f64, spread: f64) -> Option<String> {
+    let (r, whose) = match known {
+        Dependence::RequestApi(r) => (r, "of sending and receiving the same frame, as measured,"),
+        Dependence::Paths(r) => (r, "of request and confirm in the base profile"),
+    };
+    let why = if r < -spread {
+        "and a profile holds none below 0"
+    } else if reached < r - 0.001 {
+        "and the model cannot reach more with these latencies"
+    } else {
+        return None;
+    };
+    Some(format!(
+        "The correlation {whose} is {r:.3}, the profile has {:.3}, {why}.",
+        reached.max(0.0)
+    ))
 }
 
 /// Marks everything as assumed: it was measured on another computer, if at all.
@@ -180,8 +258,8 @@ fn share_out(p: &mut Profile, base: &Profile) {
     }
 }
 
-/// Pearson correlation of the way in and the way out of the same frames, within what a profile can hold.
-fn correlation(m: &Measurement, condition: Condition) -> Option<f64> {
+/// Pearson correlation of the way in and the way out of the same frames, and their number.
+fn correlation(m: &Measurement, condition: Condition) -> Option<(f64, usize)> {
     let a = &condition.series(m, SeriesKind::PacketSend)?.samples_ns;
     let b = &condition.series(m, SeriesKind::PacketReceive)?.samples_ns;
     let n = a.len().min(b.len());
@@ -198,7 +276,7 @@ fn correlation(m: &Measurement, condition: Condition) -> Option<f64> {
         bb += dy * dy;
     }
     let r = ab / (aa * bb).sqrt();
-    r.is_finite().then_some((r * 1e3).round().clamp(0.0, 900.0) / 1e3)
+    r.is_finite().then_some((r, n))
 }
 
 fn provenance(m: &Measurement, condition: Condition, base: &Profile) -> String {
@@ -214,7 +292,8 @@ fn provenance(m: &Measurement, condition: Condition, base: &Profile) -> String {
         let path = format!("{path:?}").to_lowercase();
         let _ = writeln!(
             text,
-            "Frames over {path}: request.total is the send call, confirm.*.api the way from the kernel to the reader."
+            "Frames over {path}: request.total is the send call, confirm.*.api the way from the kernel to the reader. \
+             Their correlation was measured; one load acts on all parts of the confirm path."
         );
     }
     for report in &m.load_reports {
@@ -300,4 +379,149 @@ pub fn rows(m: &Measurement) -> Vec<Row> {
         .filter(|s| !s.samples_ns.is_empty())
         .map(row)
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use linux::host::Cpus;
+
+    const BASES: [&str; 6] = [
+        "ideal",
+        "table4-baseline-idle",
+        "table4-baseline-io",
+        "table4-optimised-idle",
+        "table4-optimised-io",
+        "table5",
+    ];
+    const IDLE: Condition = Condition {
+        load: Load::Idle,
+        realtime: false,
+    };
+
+    fn measurement(series: Vec<(SeriesKind, Vec<u64>)>) -> Measurement {
+        let series = series.into_iter().map(|(what, samples_ns)| Series {
+            what,
+            load: IDLE.load,
+            realtime: IDLE.realtime,
+            samples_ns,
+            interrupted: false,
+        });
+        Measurement {
+            environment: Environment::default(),
+            cpus: Cpus {
+                measured: 0,
+                helper: 0,
+            },
+            packet_path: None,
+            results: series.collect(),
+            load_reports: Vec::new(),
+            left_out: Vec::new(),
+        }
+    }
+
+    /// Numbers from 0 to 4095 that look random.
+    fn noise(salt: u64) -> impl Iterator<Item = u64> {
+        (0..2000u64).map(move |i| sim::rng::mix3(7, i, salt) % 4096)
+    }
+
+    /// Both ways of 2000 frames, `shared` parts of 8 of which are the same.
+    fn frames(shared: u64) -> Vec<(SeriesKind, Vec<u64>)> {
+        let way = |at: u64, salt| {
+            let both = noise(1).zip(noise(salt));
+            both.map(move |(common, own)| at + shared * common + (8 - shared) * own)
+        };
+        vec![
+            (SeriesKind::PacketSend, way(9_000, 2).collect()),
+            (SeriesKind::PacketReceive, way(20_000, 3).collect()),
+        ]
+    }
+
+    fn described(series: Vec<(SeriesKind, Vec<u64>)>, base: &str) -> Described {
+        let base = Profile::built_in(base).unwrap();
+        let found = profile(&measurement(series), IDLE, &base);
+        found.unwrap_or_else(|e| panic!("{}: {e}", base.name)).unwrap()
+    }
+
+    #[test]
+    fn every_base_gives_a_profile_with_a_model() {
+        for base in BASES {
+            for series in [
+                frames(8),
+                frames(6),
+                frames(0),
+                vec![
+                    (SeriesKind::PacketSend, vec![5_000; 40]),
+                    (SeriesKind::PacketReceive, vec![7_000; 40]),
+                ],
+                vec![(SeriesKind::PacketSend, vec![5_000])],
+                vec![(SeriesKind::WakeEventfd, noise(4).collect())],
+                vec![(SeriesKind::PacketReceive, vec![0; 3])],
+                vec![(SeriesKind::Timer(Mechanism::Sleep), vec![1, 9])],
+            ] {
+                let d = described(series, base);
+                HostModel::new(&Profile::parse(&d.profile.to_toml(), "again").unwrap()).unwrap();
+            }
+        }
+    }
+
+    /// The model draws sending and receiving with the correlation that was measured.
+    #[test]
+    fn the_measured_correlation_comes_out_of_the_model() {
+        use sim::host::Outcome;
+        for base in BASES {
+            for shared in [0, 4, 6] {
+                let series = frames(shared);
+                let (measured, _) = correlation(&measurement(series.clone()), IDLE).unwrap();
+                let d = described(series, base);
+                assert_eq!(d.note, None, "{base} {shared}");
+                let model = HostModel::new(&d.profile).unwrap();
+                let mut random = sim::rng::Stream::new(1, 1, sim::rng::Cause::Host);
+                let draws = (0..100_000).map(|_| {
+                    let request = model.sample_request(&mut random, 50);
+                    let confirm = model.sample_confirm(&mut random, request.load, Outcome::Acked);
+                    (request.software_ns(), confirm.t8_t9_ns)
+                });
+                let (send, receive) = draws.unzip();
+                let drawn = vec![
+                    (SeriesKind::PacketSend, send),
+                    (SeriesKind::PacketReceive, receive),
+                ];
+                let (drawn, _) = correlation(&measurement(drawn), IDLE).unwrap();
+                assert!(
+                    (drawn - measured.max(0.0)).abs() < 0.02,
+                    "{base}: {drawn} {measured}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_correlation_that_no_profile_holds_is_said() {
+        // the rare late frames of one way are those that are early on the other, or the usual ones
+        let late = |on: u64| {
+            (0..2000)
+                .map(|i| if i % 100 < on { 900_000 } else { 1_000 + i % 7 })
+                .collect()
+        };
+        let against = (0..2000)
+            .map(|i| if i % 100 < 50 { 1_000 } else { 9_000 })
+            .collect();
+        let send = |samples| (SeriesKind::PacketSend, samples);
+        let receive = |samples| (SeriesKind::PacketReceive, samples);
+        let opposite = described(vec![send(late(50)), receive(against)], "table5");
+        let note = opposite.note.unwrap();
+        assert!(
+            note.contains("is -1.000, the profile has 0.000") && note.contains("below 0"),
+            "{note}"
+        );
+        assert_eq!(opposite.profile.correlation.request_confirm, 0.0);
+        assert!(opposite.profile.provenance.contains(&note));
+        let same = described(vec![send(late(2)), receive(late(2))], "table5");
+        let note = same.note.unwrap();
+        assert!(
+            note.contains("is 1.000, the profile has 0.9") && note.contains("cannot reach"),
+            "{note}"
+        );
+    }
 }

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use frame::{AccessCategory, MacAddr};
 use protocols::mac::sender::{Sender, SenderConfig};
 use sim::fault::{HostFaults, Incident};
-use sim::host::{HostModel, Wait};
+use sim::host::Wait;
 use sim::rng::{Cause, Stream, mix3};
 use sim::{AdapterConfig, Capture, LossModel, MediumConfig, NodeConfig, NoiseConfig};
 use sim::{Pattern, Position, Traffic, World};
@@ -121,8 +121,7 @@ fn adapter_pairs(s: &Scenario) -> Vec<(u32, u32, f64)> {
 /// All nodes in the order of their numbers: those of the groups, then those of others.
 pub(super) fn all_nodes(s: &Scenario, seed: u64) -> impl Iterator<Item = (NodeConfig, Program)> + '_ {
     let groups = s.file.group.iter().enumerate().flat_map(move |(g, group)| {
-        let profile = s.profiles[g].as_ref();
-        let host = profile.map(|p| Rc::new(HostModel::new(p).expect("a profile that was read has a model")));
+        let host = s.hosts[g].as_deref().map(|model| Rc::new(model.clone()));
         let first = s.groups[g].start;
         (0..group.count.0).map(move |i| {
             let node = first + i;

@@ -1,5 +1,7 @@
 //! Whether the parts of a file fit together: names, channels, rates, times, files.
 
+use std::collections::BTreeMap;
+
 use frame::{Phy, Rate, ppdu_us};
 use sim::LinkLoss;
 use toml::Spanned;
@@ -35,10 +37,11 @@ pub(super) fn scenario(source: &Source) -> Result<Scenario, ScenarioError> {
         check.group(group)?;
     }
     check.times()?;
-    let mut profiles = Vec::new();
+    let mut hosts = Vec::new();
+    let mut models = BTreeMap::new();
     let mut peers = Vec::new();
     for group in &file.group {
-        profiles.push(check.profile(group)?);
+        hosts.push(check.host(group, &mut models)?);
         let peer = match &group.protocol {
             Protocol::Oneshot(p) => Some(names.node(&p.to)?),
             Protocol::Responder(p) => Some(names.node(&p.coordinator)?),
@@ -82,7 +85,7 @@ pub(super) fn scenario(source: &Source) -> Result<Scenario, ScenarioError> {
     Ok(Scenario {
         schedules,
         groups,
-        profiles,
+        hosts,
         error,
         pairs,
         flows,

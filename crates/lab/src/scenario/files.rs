@@ -1,6 +1,9 @@
 //! What a scenario reads from other files: host profiles, error rates, traces of losses.
 
-use sim::host::Profile;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use sim::host::{HostModel, Profile};
 use sim::medium::PerTable;
 use sim::{ErrorModel, Process};
 use toml::Spanned;
@@ -11,13 +14,32 @@ use super::{file, world};
 
 /// Largest file that a scenario names, octets.
 const MAX_CSV_OCTETS: u64 = 64 << 20;
+
+/// Models by the name in the scenario: groups with the same host share one.
+pub(super) type Models = BTreeMap<String, Arc<HostModel>>;
+
 impl Check<'_> {
-    pub(super) fn profile(&self, group: &file::Group) -> Result<Option<Profile>, ScenarioError> {
+    /// The model of a group's host; built once for each name.
+    pub(super) fn host(
+        &self,
+        group: &file::Group,
+        models: &mut Models,
+    ) -> Result<Option<Arc<HostModel>>, ScenarioError> {
         let Some(name) = &group.host else {
             return Ok(None);
         };
+        if let Some(known) = models.get(name.get_ref()) {
+            return Ok(Some(known.clone()));
+        }
+        let model = HostModel::new(&self.profile(name)?).map_err(|e| self.source.at(name.span(), e))?;
+        let model = Arc::new(model);
+        models.insert(name.get_ref().clone(), model.clone());
+        Ok(Some(model))
+    }
+
+    fn profile(&self, name: &Spanned<String>) -> Result<Profile, ScenarioError> {
         if let Some(known) = Profile::built_in(name.get_ref()) {
-            return Ok(Some(known));
+            return Ok(known);
         }
         let path = self.source.folder().join(name.get_ref());
         if !path.exists() {
@@ -28,8 +50,7 @@ impl Check<'_> {
             );
             return Err(self.source.at(name.span(), what));
         }
-        let profile = Profile::load(&path);
-        profile.map(Some).map_err(|e| self.source.at(name.span(), e))
+        Profile::load(&path).map_err(|e| self.source.at(name.span(), e))
     }
 
     pub(super) fn process(&self, process: &world::Process) -> Result<Process, ScenarioError> {

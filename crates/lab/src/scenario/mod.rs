@@ -24,8 +24,9 @@ pub use source::{Change, MAX_CHANGES, MAX_OCTETS, ScenarioError};
 
 use std::ops::Range;
 use std::path::Path;
+use std::sync::Arc;
 
-use sim::host::Profile;
+use sim::host::HostModel;
 use sim::{ErrorModel, LinkLoss};
 
 use crate::record::{Limits, NodeAbout};
@@ -42,7 +43,8 @@ pub struct Scenario {
     file: file::File,
     /// Numbers of the nodes of each group.
     groups: Vec<Range<u32>>,
-    profiles: Vec<Option<Profile>>,
+    /// For each group the model of its host.
+    hosts: Vec<Option<Arc<HostModel>>>,
     error: Option<ErrorModel>,
     /// Losses in dB of ordered pairs, if the medium lists them.
     pairs: Vec<(u32, u32, f64)>,

@@ -350,3 +350,53 @@ fn names_that_are_near() {
     assert_eq!(near("sed"), Some("seed"));
     assert_eq!(near("colour"), None);
 }
+
+/// A profile can be well-formed and still describe no host: the scenario says so, before it is run.
+#[test]
+fn host_profiles_without_a_model_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let good = sim::host::Profile::built_in("table5").unwrap().to_toml();
+    let own = |component| {
+        let mut profile = sim::host::Profile::built_in("table5").unwrap();
+        profile.timer.sleep = component;
+        profile.to_toml()
+    };
+    use sim::host::{Basis, Component, Knots, Source};
+    let knots = |points| Component {
+        basis: Basis::Assumed,
+        source: Source::Knots(Knots {
+            points,
+            mean_ns: None,
+        }),
+    };
+    let open = |profile: &str| {
+        std::fs::write(dir.path().join("mine.toml"), profile).unwrap();
+        let text = GOOD.replace("channel = 36", "channel = 36\nhost = \"mine.toml\"");
+        Scenario::parse(&dir.path().join("test.toml"), &text, &[])
+    };
+    let line = 2 + GOOD[..GOOD.find("channel = 36").unwrap()].matches('\n').count();
+    let mut share = sim::host::Profile::built_in("table4-baseline-io").unwrap();
+    share.request.api.source = Source::Share(7.0);
+    let huge = good.replacen("mean_us = 0.886", "mean_us = 1e30", 1);
+    assert_ne!(huge, good);
+    for (profile, says) in [
+        (
+            own(knots(vec![(0.0, -5.0), (1.0, 9.0)])),
+            "timer.sleep: knot 1 is out of range",
+        ),
+        (
+            own(knots(vec![(0.0, 9.0), (1.0, 5.0)])),
+            "timer.sleep: knot 2 is below",
+        ),
+        (huge, "request.api: mean_us must be"),
+        (share.to_toml(), "request: 7 is outside 0 to 1"),
+    ] {
+        let said = open(&profile).unwrap_err().to_string();
+        assert!(said.contains(&format!("test.toml:{line}:8")), "{said}");
+        assert!(said.contains("mine.toml: ") && said.contains(says), "{said}");
+    }
+    let measured = own(Component::measured(&mut vec![900, 1_000, 5_000]).unwrap());
+    let scenario = open(&measured).unwrap();
+    assert_eq!(scenario.hosts.iter().flatten().count(), 1);
+    scenario.build(1);
+}

@@ -10,6 +10,9 @@ use super::normal::Normal;
 use super::profile::{ConfirmPath, Profile};
 use super::{HostModel, Residual, SoftwarePath};
 
+/// Limits of a profile that was computed and written are missed by less than this part of them.
+const ROUNDING: f64 = 1e-6;
+
 /// Builds one model; collects what could not be met on the way.
 pub(super) struct Builder<'a> {
     profile: &'a Profile,
@@ -26,20 +29,8 @@ impl<'a> Builder<'a> {
 
     pub(super) fn model(mut self) -> Result<HostModel, ProfileError> {
         let profile = self.profile;
-        let request = self.path(
-            "request",
-            profile.request.total.as_ref(),
-            [
-                ("api", &profile.request.api),
-                ("driver_independent", &profile.request.driver_independent),
-                ("driver_dependent", &profile.request.driver_dependent),
-            ],
-            profile.request.total_sd_us,
-            None,
-        )?;
-        let acked = self.confirm("confirm.acked", &profile.confirm.acked, None)?;
-        let timeout = self.confirm("confirm.timeout", &profile.confirm.timeout, Some(&acked))?;
-        let corrupt = self.confirm("confirm.ack_corrupt", &profile.confirm.ack_corrupt, Some(&acked))?;
+        let request = self.request()?;
+        let [acked, timeout, corrupt] = self.confirms()?;
         let coupling = self.coupling(&request, &acked)?;
         let [hardware_request, hardware_acked, hardware_timeout] = self.hardware()?;
         if let Some(dma) = profile.dma {
@@ -64,6 +55,32 @@ impl<'a> Builder<'a> {
             timers: [sleep?, timerfd?, spin?],
             residuals: self.residuals,
         })
+    }
+
+    /// The request path.
+    pub(super) fn request(&mut self) -> Result<Solved<3>, ProfileError> {
+        let request = &self.profile.request;
+        let parts = [
+            ("api", &request.api),
+            ("driver_independent", &request.driver_independent),
+            ("driver_dependent", &request.driver_dependent),
+        ];
+        self.path(
+            "request",
+            request.total.as_ref(),
+            parts,
+            request.total_sd_us,
+            None,
+        )
+    }
+
+    /// The confirm path by outcome: acked, timeout, corrupt ACK.
+    pub(super) fn confirms(&mut self) -> Result<[Solved<4>; 3], ProfileError> {
+        let from = &self.profile.confirm;
+        let acked = self.confirm("confirm.acked", &from.acked, None)?;
+        let timeout = self.confirm("confirm.timeout", &from.timeout, Some(&acked))?;
+        let corrupt = self.confirm("confirm.ack_corrupt", &from.ack_corrupt, Some(&acked))?;
+        Ok([acked, timeout, corrupt])
     }
 
     fn confirm(
@@ -129,13 +146,15 @@ impl<'a> Builder<'a> {
         total_sd_us: Option<f64>,
     ) -> Result<Solved<N>, ProfileError> {
         let Some(stated_us) = total_sd_us else {
-            return Ok(Solved::new(parts, 0.0, None));
+            // Where only one part varies there is nothing to depend on, and that part sees the whole load.
+            let varying = parts.iter().filter(|part| part.sd_ns() > 0.0).count();
+            return Ok(Solved::new(parts, if varying == 1 { 1.0 } else { 0.0 }, None));
         };
-        let pairs = Covariance::between(&parts.each_ref().map(|part| Hermite::of(part.curve())));
-        let alone: f64 = parts.iter().map(|part| part.sd_ns() * part.sd_ns()).sum();
+        let (alone, pairs) = variance(&parts);
         let sd_us = |covariance: f64| (alone + covariance).sqrt() / 1e3;
         let (least_us, most_us) = (sd_us(0.0), sd_us(pairs.at(1.0)));
-        if !(least_us..=most_us).contains(&stated_us) {
+        let inside = least_us * (1.0 - ROUNDING)..=most_us * (1.0 + ROUNDING);
+        if !inside.contains(&stated_us) {
             return Err(self.error(
                 key,
                 Problem::TotalSd {
@@ -165,7 +184,7 @@ impl<'a> Builder<'a> {
         } else {
             0.0
         };
-        if stated > most {
+        if stated > most * (1.0 + ROUNDING) {
             return Err(self.error(key, Problem::Correlation { stated, most }));
         }
         Ok(covariance.solve(stated * scale, strongest) / strongest)
@@ -245,10 +264,17 @@ impl<'a> Builder<'a> {
     }
 }
 
+/// The variance of the sum of independent parts in ns^2, and what dependence adds to it.
+pub(super) fn variance(parts: &[Distribution]) -> (f64, Covariance) {
+    let curves: Vec<Hermite> = parts.iter().map(|part| Hermite::of(part.curve())).collect();
+    let alone = parts.iter().map(|part| part.sd_ns() * part.sd_ns()).sum();
+    (alone, Covariance::between(&curves))
+}
+
 /// A path with its tables and correlation.
-struct Solved<const N: usize> {
-    path: SoftwarePath<N>,
-    parts: [Distribution; N],
+pub(super) struct Solved<const N: usize> {
+    pub(super) path: SoftwarePath<N>,
+    pub(super) parts: [Distribution; N],
     /// The distribution of the sum, where the profile has it.
     whole: Option<Distribution>,
     /// Correlation of the normal numbers of any two parts.
@@ -270,16 +296,15 @@ impl<const N: usize> Solved<N> {
         }
     }
 
-    fn hermite(&self) -> Hermite {
+    pub(super) fn hermite(&self) -> Hermite {
         Hermite::sum(self.parts.each_ref().map(|part| Hermite::of(part.curve())).iter())
     }
 
-    fn sd_ns(&self) -> f64 {
+    pub(super) fn sd_ns(&self) -> f64 {
         if let Some(whole) = &self.whole {
             return whole.sd_ns();
         }
-        let pairs = Covariance::between(&self.parts.each_ref().map(|part| Hermite::of(part.curve())));
-        let alone: f64 = self.parts.iter().map(|part| part.sd_ns() * part.sd_ns()).sum();
+        let (alone, pairs) = variance(&self.parts);
         (alone + pairs.at(self.correlation)).sqrt()
     }
 }

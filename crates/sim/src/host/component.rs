@@ -191,6 +191,39 @@ impl Component {
         }
     }
 
+    /// A share of this duration, after making it longer by `us`, as numbers of its own; a share of a share stays one.
+    pub fn portion(&self, us: f64, share: f64) -> Self {
+        let scale = |value: f64| (value + us).max(0.0) * share;
+        let source = match &self.source {
+            Source::Constant(value) => Source::Constant(scale(*value)),
+            Source::Statistics(s) => Source::Statistics(Statistics {
+                mean_us: scale(s.mean_us),
+                sd_us: s.sd_us * share,
+                min_us: scale(s.min_us),
+                p99_us: s.p99_us.map(scale),
+                p999_us: s.p999_us.map(scale),
+                p9999_us: s.p9999_us.map(scale),
+                max_us: s.max_us.map(scale),
+                samples: s.samples,
+            }),
+            Source::Knots(knots) => {
+                let scale = |ns: f64| (ns + us * 1e3).max(0.0) * share;
+                let first = knots.points.first().map_or(0.0, |&(_, ns)| ns);
+                Source::Knots(Knots {
+                    points: knots.points.iter().map(|&(p, ns)| (p, scale(ns))).collect(),
+                    // cut off at 0, the samples would have another mean
+                    mean_ns: knots.mean_ns.filter(|_| first + us * 1e3 >= 0.0).map(scale),
+                })
+            }
+            Source::Share(of) => Source::Share(of * share),
+            Source::AckedPlus(more) => Source::AckedPlus((more + us) * share),
+        };
+        Component {
+            basis: self.basis,
+            source,
+        }
+    }
+
     /// Measured samples; `None` if there are none. Sorts them.
     pub fn measured(samples_ns: &mut [u64]) -> Option<Self> {
         let knots = Knots::from_samples(samples_ns)?;

@@ -26,6 +26,7 @@ mod build;
 mod component;
 mod copula;
 mod curve;
+mod depend;
 mod distribution;
 mod error;
 mod knots;
@@ -36,6 +37,7 @@ mod shape;
 mod statistics;
 
 pub use component::{Basis, Component, Source};
+pub use depend::Dependence;
 pub use distribution::Distribution;
 pub use error::{Problem, ProfileError};
 pub use knots::{Knots, KnotsError};

@@ -1,0 +1,44 @@
+//! `sdmac measure --host` writes what `sdmac qualify --host` reads, whoever runs it.
+
+use std::process::{Command, Output};
+
+fn sdmac(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_sdmac"))
+        .args(args)
+        .output()
+        .unwrap()
+}
+
+#[test]
+fn a_measured_profile_can_be_qualified() {
+    let dir = tempfile::tempdir().unwrap();
+    for base in ["table5", "table4-optimised-io"] {
+        let profile = dir.path().join(format!("{base}.toml"));
+        let profile = profile.to_str().unwrap();
+        let measured = sdmac(&[
+            "measure",
+            "--host",
+            "--quick",
+            "--loads=idle",
+            "--base",
+            base,
+            "--out",
+            profile,
+        ]);
+        let said = String::from_utf8_lossy(&measured.stderr);
+        assert_eq!(measured.status.code(), Some(0), "{said}");
+        let question = [
+            "--nodes=2",
+            "--cycle=20ms",
+            "--payload=50",
+            "--miss=1e-2",
+            "--runs=1",
+        ];
+        let qualified = sdmac(&[&["qualify", "--host", profile][..], &question].concat());
+        let said = String::from_utf8_lossy(&qualified.stderr);
+        assert!(
+            matches!(qualified.status.code(), Some(0 | 1 | 3)),
+            "{base}: {said}"
+        );
+    }
+}
