@@ -32,7 +32,7 @@ fn a_measured_profile_can_be_qualified() {
             "--cycle=20ms",
             "--payload=50",
             "--miss=1e-2",
-            "--runs=1",
+            "--quick",
         ];
         let qualified = sdmac(&[&["qualify", "--host", profile][..], &question].concat());
         let said = String::from_utf8_lossy(&qualified.stderr);
