@@ -1,4 +1,5 @@
-//! The world of the slotted ALOHA example: many stations, one receiver, and no carrier sense in between.
+//! The world of the slotted ALOHA example: many stations, one receiver, and slots in which carrier sense has nothing to
+//! wait for.
 
 use crate::slotted_aloha::Aloha;
 use frame::{AccessCategory, Band, MacAddr, Phy, Rate, ppdu_us};
@@ -12,8 +13,9 @@ const PAYLOAD_OCTETS: usize = 100;
 
 /// Runs `slots` slots with `offered` new frames per slot (G) and tells how many frames per slot arrived (S).
 ///
-/// All pairs hear each other equally well, so frames that overlap are lost, and a slot is as long as a frame and a
-/// DIFS, so nobody waits for anybody.
+/// All pairs hear each other equally well, so frames that overlap are lost. Carrier sense stays on: a slot is as long
+/// as a frame and two DIFS, so at a boundary the channel has been idle for longer than a DIFS and nobody waits for
+/// anybody.
 ///
 /// # Panics
 /// If the protocol or the simulator breaks a law of the contract.
