@@ -7,8 +7,8 @@ use anyhow::{Context, Result, ensure};
 use super::Outcome;
 pub(super) use super::lab::lab;
 use super::tools::{
-    Counts, Run, answer, cargo_at_root, exists, install, nightly, nightly_at_root, run, run_and_read,
-    rust_target, with_tools,
+    Counts, Run, cargo_at_root, exists, install, nightly, nightly_at_root, run, run_and_read, rust_target,
+    with_tools,
 };
 use crate::tidy;
 use crate::workspace::Workspace;
@@ -99,23 +99,24 @@ pub(super) fn golden(workspace: &Workspace) -> Result<Outcome> {
     done(format!("debug: {debug}; release: {release}"))
 }
 
-/// Every `cargo run --release -- ...` of README.md ends well or with a verdict.
+/// Every `cargo run --release -- ...` of README.md ends well, and `qualify` answers for all schemes.
 pub(super) fn readme(workspace: &Workspace) -> Result<Outcome> {
     let text = std::fs::read_to_string(workspace.root.join("README.md")).context("cannot read README.md")?;
     let commands = commands_of(&text);
-    ensure!(!commands.is_empty(), "README.md shows no `{RUN}...`");
+    let qualifies = |c: &&str| c.split_whitespace().next() == Some("qualify");
+    ensure!(
+        commands.iter().any(qualifies),
+        "README.md shows no `{RUN}qualify ...`"
+    );
     run(&mut cargo_at_root(workspace, "build --release"))?;
-    let help = answer(&mut cargo_at_root(
-        workspace,
-        "run --release --quiet -- qualify --help",
-    ));
-    if !help.is_some_and(|text| text.contains("--nodes")) {
-        return skipped("there is no `sdmac qualify` yet");
-    }
-    for arguments in &commands {
+    for arguments in commands.iter().copied() {
         let mut command = cargo_at_root(workspace, "run --release --");
         let run = run_and_read(command.args(arguments.split_whitespace()))?;
-        ensure!(ended_well(&run), "`{RUN}{arguments}` failed without a verdict");
+        if qualifies(&arguments) {
+            qualified(&run).with_context(|| format!("`{RUN}{arguments}`"))?;
+        } else {
+            ensure!(run.code == Some(0), "`{RUN}{arguments}` failed, see above");
+        }
     }
     done(format!("commands: {}", commands.len()))
 }
@@ -214,17 +215,34 @@ fn commands_of(markdown: &str) -> Vec<&str> {
         .collect()
 }
 
-/// A FAIL is an answer, so a command may end with a code of its own if it gives its verdict. A panic (101) is none.
-fn ended_well(run: &Run) -> bool {
-    let has_verdict = || {
-        let mut words = run.stdout.split(|c: char| !c.is_ascii_alphabetic());
-        words.any(|word| matches!(word, "PASS" | "FAIL" | "UNDECIDED"))
+/// The schemes that `sdmac qualify` tries, as its table names them.
+const SCHEMES: [&str; 3] = ["EDCA", "EDF", "TDMA"];
+
+/// `sdmac qualify` ends with 0 if a scheme passes and with 1 if none does, and its table has a row with a verdict for
+/// each scheme.
+fn qualified(run: &Run) -> Result<()> {
+    let verdict = |scheme: &str| {
+        run.stdout.lines().find_map(|line| {
+            let mut words = line.split(|c: char| !c.is_ascii_alphabetic());
+            words
+                .by_ref()
+                .find(|word| !word.is_empty())
+                .filter(|word| *word == scheme)?;
+            words.find(|word| ["PASS", "FAIL", "UNDECIDED"].contains(word))
+        })
     };
-    match run.code {
-        Some(0) => true,
-        Some(1..=100) => has_verdict(),
-        _ => false,
+    let mut passed = false;
+    for scheme in SCHEMES {
+        let verdict = verdict(scheme).with_context(|| format!("shows no verdict for {scheme}"))?;
+        passed |= verdict == "PASS";
     }
+    let documented = if passed { 0 } else { 1 };
+    ensure!(
+        run.code == Some(documented),
+        "ended with {:?} where its verdicts ask for {documented}",
+        run.code
+    );
+    Ok(())
 }
 
 fn fuzz_targets(manifest: &str) -> Result<Vec<String>> {
@@ -250,19 +268,22 @@ mod tests {
     }
 
     #[test]
-    fn a_verdict_excuses_an_exit_code_but_no_panic() {
-        let run = |stdout: &str, code| {
-            ended_well(&Run {
-                stdout: stdout.to_owned(),
-                code,
-            })
+    fn qualify_answers_for_every_scheme_with_the_code_that_is_documented() {
+        let ends = |stdout: &str, code| {
+            let stdout = stdout.to_owned();
+            qualified(&Run { stdout, code }).is_ok()
         };
-        assert!(run("", Some(0)));
-        assert!(run("EDF   FAIL  p=1e-2", Some(1)));
-        assert!(run("verdict:UNDECIDED", Some(2)));
-        assert!(!run("error: FAILURE to open", Some(1)));
-        assert!(!run("EDF   PASS", Some(101)));
-        assert!(!run("EDF   PASS", None));
+        let one_passes = "scheme verdict\n EDCA   FAIL 1e-2\n EDF  PASS  0\n TDMA UNDECIDED\n\nEDCA: why\n";
+        assert!(ends(one_passes, Some(0)));
+        for code in [Some(1), Some(2), Some(101), None] {
+            assert!(!ends(one_passes, code), "{code:?}");
+        }
+        let none = one_passes.replace("PASS", "FAIL");
+        assert!(ends(&none, Some(1)) && !ends(&none, Some(0)));
+        // an empty answer, a scheme without a row, a row without a verdict
+        assert!(!ends("", Some(0)));
+        assert!(!ends(&one_passes.replace("TDMA", "CSMA"), Some(0)));
+        assert!(!ends(&one_passes.replace("UNDECIDED", "FAILURE"), Some(0)));
     }
 
     #[test]
