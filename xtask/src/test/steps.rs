@@ -109,10 +109,10 @@ pub(super) fn readme(workspace: &Workspace) -> Result<Outcome> {
         "README.md shows no `{RUN}qualify ...`"
     );
     run(&mut cargo_at_root(workspace, "build --release"))?;
-    for arguments in commands.iter().copied() {
+    for arguments in &commands {
         let mut command = cargo_at_root(workspace, "run --release --");
         let run = run_and_read(command.args(arguments.split_whitespace()))?;
-        if qualifies(&arguments) {
+        if qualifies(arguments) {
             qualified(&run).with_context(|| format!("`{RUN}{arguments}`"))?;
         } else {
             ensure!(run.code == Some(0), "`{RUN}{arguments}` failed, see above");

@@ -395,7 +395,7 @@ fn host_profiles_without_a_model_are_refused() {
         assert!(said.contains(&format!("test.toml:{line}:8")), "{said}");
         assert!(said.contains("mine.toml: ") && said.contains(says), "{said}");
     }
-    let measured = own(Component::measured(&mut vec![900, 1_000, 5_000]).unwrap());
+    let measured = own(Component::measured(&mut [900, 1_000, 5_000]).unwrap());
     let scenario = open(&measured).unwrap();
     assert_eq!(scenario.hosts.iter().flatten().count(), 1);
     scenario.build(1);
