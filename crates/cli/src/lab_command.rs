@@ -23,7 +23,7 @@ const LAB_FAILED: u8 = 125;
 /// Run a program on the real Linux 802.11 stack in virtual time, with radios of mac80211_hwsim
 ///
 /// The kernel is a User-Mode-Linux kernel: an ordinary program that is built once from Debian's source package (about
-/// ten minutes of CPU time) and kept in the cache. It needs no root and no hardware.
+/// seven minutes of CPU time) and kept in the cache. It needs no root and no hardware.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   sdmac lab run -- ls /sys/class/net
@@ -207,7 +207,7 @@ fn answer(kernel: &Kernel, ui: &Ui) -> Result<ExitCode, Failure> {
 /// Builds a kernel; `None` when the user has stopped it.
 fn made(args: &BuildArgs, cache: &Cache, ui: &Ui) -> Result<Option<Kernel>, Failure> {
     ui.tell(&format!(
-        "building the lab's kernel, about ten minutes of CPU time (log: {})",
+        "building the lab's kernel, about seven minutes of CPU time (log: {})",
         cache.build_log().display()
     ));
     let jobs = match args.jobs {
