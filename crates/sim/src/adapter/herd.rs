@@ -5,8 +5,6 @@
 //! An entry holds as long as the adapter's timer (`Core::armed`) has its time; anything else is left over from
 //! before.
 
-use super::NEVER;
-
 /// A timer: its time in ns, and the adapter.
 type Entry = (u64, u32);
 
@@ -64,7 +62,8 @@ impl Herds {
             self.herds.len() as u32 - 1
         });
         std::mem::swap(&mut self.herds[id as usize], &mut self.gathering);
-        Gathered::Herd(first(&self.herds[id as usize]), id)
+        let next = first(&self.herds[id as usize]).expect("a herd has members");
+        Gathered::Herd(next, id)
     }
 
     /// The entries of herd `id`, to be put back.
@@ -77,23 +76,23 @@ impl Herds {
     pub fn put_back(&mut self, id: u32, mut entries: Vec<Entry>, now: u64, armed: &[u64]) -> Option<u64> {
         entries.retain(|&(at, adapter)| at > now && armed[adapter as usize] == at);
         let next = first(&entries);
-        let dissolved = entries.is_empty();
         self.herds[id as usize] = entries;
-        if dissolved {
+        if next.is_none() {
             self.free.push(id);
-            return None;
         }
-        Some(next)
+        next
     }
 }
 
-fn first(entries: &[Entry]) -> u64 {
-    entries.iter().map(|e| e.0).min().unwrap_or(NEVER)
+/// When the first of them is due.
+fn first(entries: &[Entry]) -> Option<u64> {
+    entries.iter().map(|e| e.0).min()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::adapter::NEVER;
 
     #[test]
     fn nothing_and_one_need_no_herd() {
