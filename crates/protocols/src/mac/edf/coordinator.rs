@@ -3,9 +3,10 @@
 //!
 //! Every MSDU that is submitted for a node opens an exchange with it: the MSDU goes down in a confirmed one-shot
 //! that is also a poll, and the node answers at once with an MSDU of its own. An empty MSDU is a poll and nothing
-//! else. What fails is repeated until the deadline, earliest deadline first: data and poll if the ACK did not
-//! come, the poll alone if only the answer is missing. An answer that repeats the number of the exchange
-//! proves that the data arrived, whatever became of the ACK.
+//! else. What fails is repeated until the deadline, earliest deadline first: data and poll if neither ACK nor answer
+//! came, the poll alone if only the answer is missing. An answer that repeats the number of the exchange
+//! proves that the data arrived, whatever became of the ACK; so the controller waits for the answer also when there
+//! was no ACK, since whoever sends meanwhile meets it.
 //!
 //! A new MSDU for a node ends the exchange that is still open with it: this is for cyclic data, where the newer
 //! value counts.
@@ -28,7 +29,7 @@ pub struct CoordinatorConfig {
     pub qos: bool,
     /// What an acknowledged attempt costs, from request to confirm. Data are given up when less than this is left.
     pub attempt: Duration,
-    /// From the confirm of a poll to the indication of the answer, at most: this is how long it waits. An uplink
+    /// From the confirm of a poll, acknowledged or not, to the indication of the answer, at most: so long it waits. An uplink
     /// is given up when less than `attempt + answer` is left.
     pub answer: Duration,
     /// Relative deadline of MSDUs without one.
@@ -274,7 +275,9 @@ impl<const N: usize, const L: usize> Coordinator<N, L> {
                 self.counters.down_done += u64::from(arrived);
             }
             // it may have been heard: the answer tells
-            Outcome::Unknown if sent.poll => self.channel = Channel::Awaiting(sent, until),
+            Outcome::Unknown | Outcome::NotAcked if sent.poll => {
+                self.channel = Channel::Awaiting(sent, until)
+            }
             Outcome::Refused(_) => self.give_up(sent.node),
             // nothing was on the air: not again in the same instant
             Outcome::Aborted | Outcome::Expired => self.failed(now, sent, self.config.attempt),

@@ -142,6 +142,12 @@ fn only_what_is_missing_is_repeated() {
     assert_eq!(frames, [DATA_POLL, ANSWER]);
     assert_eq!(in_time(&room), (2, 0));
 
+    // so it does if only the ACK is lost: a repetition would meet it
+    let (frames, room) = repeats(&[AckLost]);
+    assert_eq!(frames, [DATA_POLL, ANSWER]);
+    assert_eq!(in_time(&room), (2, 0));
+    assert_eq!(room.collisions().count(), 0);
+
     // the node does not know that its answer arrived, and sends it again in the next cycle if nothing newer comes
     let (frames, room) = repeats(&[Arrives, AckLost]);
     assert_eq!(frames, [DATA_POLL, ANSWER]);
@@ -217,18 +223,22 @@ fn the_number_of_attempts_is_limited() {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
-    /// Losses of data at random: with retries nearly all still arrive in time, exactly once each; and no two
+    /// Losses of data and ACKs at random: with retries nearly all still arrive in time, exactly once each; and no two
     /// frames are on the air at a time.
     #[test]
     fn losses(seed: u64, nodes in 1u32..=6, gap_us in prop_oneof![Just(0u64), 100u64..800]) {
         let config = CoordinatorConfig { gap: US(gap_us), ..coordinator() };
         let mut room = cell(seed, config, nodes, 10);
         let mut dice = Dice::new(seed);
-        room.script(move |_| if dice.chance(100) { Fate::DataLost } else { Fate::Arrives });
+        room.script(move |_| match dice.within(0..=19) {
+            0..=1 => Fate::DataLost,
+            2 => Fate::AckLost,
+            _ => Fate::Arrives,
+        });
         room.run_until(10 * CYCLE_NS);
         let (good, twice) = in_time(&room);
         prop_assert_eq!(twice, 0);
-        prop_assert_eq!(good, nodes as usize * 20);
+        prop_assert!(good + 4 >= nodes as usize * 20, "{good} of {}", nodes * 20);
         prop_assert_eq!(room.collisions().count(), 0);
         room.close();
     }
