@@ -13,7 +13,7 @@ use sim::{Pattern, Position, Traffic, World};
 use super::file::{self, Group, Placement, Preset, WaitName};
 use super::node::{category, clock, duration, identity, phy, program};
 use super::program::{Prober, Program};
-use super::units::Metres;
+use super::units::{Metres, Point};
 use super::world::{self, ForeignWhat, Phase, What};
 use super::{Scenario, To};
 
@@ -165,7 +165,8 @@ fn stranger(s: &Scenario, f: &world::Foreign, i: u32, node: u32) -> (NodeConfig,
     if let Some(dbm) = f.tx_dbm {
         adapter.tx_dbm = dbm.0;
     }
-    let at = place([Metres(f.at[0].0 + f64::from(i)), f.at[1]]);
+    let Point([x, y]) = f.at;
+    let at = place(Point([Metres(x.0 + f64::from(i)), y]));
     let program = match &f.what {
         ForeignWhat::Load { rate, .. } => {
             let mut config = SenderConfig::new(identity(me, None), rate.get_ref().0);
@@ -182,7 +183,7 @@ fn stranger(s: &Scenario, f: &world::Foreign, i: u32, node: u32) -> (NodeConfig,
     (NodeConfig::ideal(at, adapter), program)
 }
 
-fn place(at: [Metres; 2]) -> Position {
+fn place(Point(at): Point) -> Position {
     Position::new(at[0].0, at[1].0)
 }
 

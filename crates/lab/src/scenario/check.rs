@@ -224,9 +224,9 @@ impl Check<'_> {
                 if let Pace::Every(period) = &p.pace {
                     let octets = u32::from(p.payload_octets.0) + 8 + MPDU_OCTETS;
                     self.longer_than_a_frame(period, p.send.rate.get_ref().0, octets, &phy)?;
-                } else if group.ap.is_none() {
-                    let what = "a pace of `after_beacon` needs an access point: name it with `ap`";
-                    return Err(self.source.at(p.to.span(), what));
+                }
+                if let Pace::AfterBeacon(wait) = &p.pace {
+                    self.after_beacon(wait, group)?;
                 }
             }
             Protocol::Beaconer(p) => {
@@ -234,6 +234,30 @@ impl Check<'_> {
                 self.longer_than_a_frame(&p.interval, p.rate.get_ref().0, 86, &phy)?;
             }
             _ => {}
+        }
+        Ok(())
+    }
+
+    /// Beacons come from a node that sends some, and before the run ends.
+    fn after_beacon(&self, wait: &Spanned<Time>, group: &file::Group) -> Result<(), ScenarioError> {
+        let Some(ap) = &group.ap else {
+            let what = "a pace of `after_beacon` needs an access point: name it with `ap`";
+            return Err(self.source.at(wait.span(), what));
+        };
+        let name = ap.get_ref().split('.').next().unwrap_or_default();
+        let sends = |g: &file::Group| {
+            let beacons = matches!(g.protocol, Protocol::Beaconer(_) | Protocol::Tdma(_));
+            beacons && g.name.get_ref() == name
+        };
+        if !self.file.group.iter().any(sends) {
+            let what =
+                format!("{name:?} sends no beacons, so nothing is sent after them: name a group that does");
+            return Err(self.source.at(ap.span(), what));
+        }
+        let end = &self.file.run.duration;
+        if wait.get_ref() >= end.get_ref() {
+            let what = format!("nothing is sent: {wait} after a beacon is after the end of the run, {end}");
+            return Err(self.source.at(wait.span(), what));
         }
         Ok(())
     }

@@ -261,7 +261,7 @@ fn single() -> Count {
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Placement {
     /// All in one place.
-    At([Metres; 2]),
+    At(Point),
     /// Row by row from the south-west on.
     Grid {
         /// Between neighbours.
@@ -280,13 +280,13 @@ pub enum Placement {
         spacing_m: Metres,
     },
     /// Each in its own place.
-    #[schemars(with = "Vec<[Metres; 2]>")]
-    Positions(Spanned<Vec<[Metres; 2]>>),
+    #[schemars(with = "Vec<Point>")]
+    Positions(Spanned<Vec<Point>>),
 }
 
 impl Default for Placement {
     fn default() -> Self {
-        Placement::At([Metres(0.0); 2])
+        Placement::At(Point([Metres(0.0); 2]))
     }
 }
 

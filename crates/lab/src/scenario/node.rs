@@ -127,7 +127,7 @@ pub(super) fn program(s: &Scenario, g: usize, node: u32) -> Program {
                 qos: p.send.qos,
                 pace: match &p.pace {
                     protocol::Pace::AfterBeacon(wait) => Pace::AfterBeacon {
-                        wait: duration(*wait),
+                        wait: duration(*wait.get_ref()),
                     },
                     protocol::Pace::Every(period) => Pace::Every {
                         period: duration(*period.get_ref()),

@@ -97,7 +97,8 @@ fn fifty() -> Small {
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Pace {
     /// This long after each beacon of the access point.
-    AfterBeacon(Time),
+    #[schemars(with = "Time")]
+    AfterBeacon(Spanned<Time>),
     /// Once in this period.
     #[schemars(with = "Time")]
     Every(Spanned<Time>),

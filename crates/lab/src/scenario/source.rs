@@ -4,6 +4,7 @@ use std::fmt;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use serde::Deserialize;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -89,7 +90,49 @@ impl Source {
 
     /// Reads the file, with the changes.
     pub(super) fn file(&self) -> Result<File, ScenarioError> {
-        self.read()
+        let file = self.read()?;
+        self.parameters()?;
+        Ok(file)
+    }
+
+    /// Short names lead somewhere, whether they are used or not.
+    fn parameters(&self) -> Result<(), ScenarioError> {
+        let table = || DeTable::parse(&self.text).map_err(|e| self.toml(&e));
+        let Some(declared) = table()?.get_mut().remove("parameters") else {
+            return Ok(());
+        };
+        let Some(declared) = declared.get_ref().as_table() else {
+            return Ok(());
+        };
+        // where no value stands and no change: an error there is about the key
+        let place = self.text.len() + self.changes.len()..self.text.len() + self.changes.len() + 1;
+        for (name, path) in declared {
+            let Some(key) = path.get_ref().as_str() else {
+                continue;
+            };
+            let dead = |what: String| {
+                let name = name.get_ref();
+                self.at(
+                    path.span(),
+                    format!("the parameter `{name}` leads nowhere: {what}"),
+                )
+            };
+            let mut root = DeValue::Table(std::mem::take(table()?.get_mut()));
+            // no key takes such a value, but only unknown keys are unknown
+            let probe = Spanned::new(place.clone(), DeValue::Table(DeTable::new()));
+            put(&mut root, key, probe).map_err(dead)?;
+            let DeValue::Table(root) = root else {
+                unreachable!("the root was a table and nothing replaces it")
+            };
+            let root = Spanned::new(0..self.text.len(), root);
+            if let Err(e) = File::deserialize(toml::Deserializer::from(root))
+                && e.span().is_some_and(|s| s.start == place.start)
+                && is_about_a_key(e.message())
+            {
+                return Err(dead(with_advice(e.message().trim_end())));
+            }
+        }
+        Ok(())
     }
 
     /// The text as it stands in the file.
@@ -246,6 +289,11 @@ fn child<'v, 's>(value: &'v mut DeValue<'s>, part: &str) -> Option<&'v mut DeVal
         }
         _ => None,
     }
+}
+
+/// A key is not known, whatever its value is.
+fn is_about_a_key(message: &str) -> bool {
+    message.starts_with("unknown field") || message.starts_with("unexpected keys")
 }
 
 /// "unknown field `x`, expected one of `a`, `b`" with the nearest of those that are allowed.

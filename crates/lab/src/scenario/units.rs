@@ -7,7 +7,7 @@ use std::fmt;
 
 use frame::Rate;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::{Deserialize, Deserializer, Error, Visitor};
+use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, SeqAccess, Visitor};
 
 /// Longest duration: a year.
 pub const LONGEST_NS: u64 = 365 * 86_400 * 1_000_000_000;
@@ -142,7 +142,7 @@ macro_rules! number {
                         if whole && (<$type>::LOW as f64..=<$type>::HIGH as f64).contains(&x) {
                             Ok($type(x as $inner))
                         } else {
-                            Err(E::custom(format!("{x} is not {} from {} to {}", article($json), <$type>::LOW, <$type>::HIGH)))
+                            Err(E::custom(format!("{} is not {} from {} to {}", Short(x), article($json), <$type>::LOW, <$type>::HIGH)))
                         }
                     }
                 }
@@ -159,6 +159,18 @@ macro_rules! number {
             }
         }
     };
+}
+
+/// A number as people write it: large and small ones with an exponent.
+struct Short(f64);
+
+impl fmt::Display for Short {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.abs() {
+            0.0 | 1e-6..1e15 => self.0.fmt(f),
+            _ => write!(f, "{:e}", self.0),
+        }
+    }
 }
 
 fn article(json: &str) -> &'static str {
@@ -185,6 +197,35 @@ number!(
     /// A length in metres.
     Metres(f64), -1e6, 1e6, "number"
 );
+
+/// A place: `[x, y]` in metres, eastwards and northwards.
+#[derive(Clone, Copy, PartialEq, Debug, JsonSchema)]
+pub struct Point(pub [Metres; 2]);
+
+impl<'de> Deserialize<'de> for Point {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        struct V;
+        impl<'de> Visitor<'de> for V {
+            type Value = Point;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a place in metres, [2, 0.5] for example")
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Point, A::Error> {
+                let mut place = [Metres(0.0); 2];
+                for (n, x) in place.iter_mut().enumerate() {
+                    *x = seq
+                        .next_element()?
+                        .ok_or_else(|| A::Error::invalid_length(n, &self))?;
+                }
+                match seq.next_element::<IgnoredAny>()? {
+                    Some(_) => Err(A::Error::invalid_length(3, &self)),
+                    None => Ok(Point(place)),
+                }
+            }
+        }
+        d.deserialize_any(V)
+    }
+}
 number!(
     /// How many ppm a clock is fast.
     Ppm(f64), -100_000.0, 100_000.0, "number"

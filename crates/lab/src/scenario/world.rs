@@ -151,7 +151,7 @@ fn all() -> Share {
 #[serde(deny_unknown_fields)]
 pub struct Noise {
     /// Where.
-    pub at: [Metres; 2],
+    pub at: Point,
     /// Power.
     pub tx_dbm: Decibel,
     /// Length of a burst.
@@ -172,7 +172,7 @@ pub struct Noise {
 #[serde(deny_unknown_fields)]
 pub struct Foreign {
     /// Where.
-    pub at: [Metres; 2],
+    pub at: Point,
     /// Transmit power.
     pub tx_dbm: Option<Decibel>,
     /// What they send.
@@ -232,7 +232,7 @@ pub enum What {
     /// The TSF jumps to a value.
     TsfJump(Time),
     /// The node moves.
-    MoveTo([Metres; 2]),
+    MoveTo(Point),
     /// The path loss between the node and another one becomes this, in both directions.
     PathLoss {
         /// The other node.
