@@ -138,6 +138,56 @@ fn repetitions_beat_losses_while_there_is_time() {
     }
 }
 
+/// The reason names what began it, in the words of the scheme: not the collisions that follow from it.
+#[test]
+fn the_reason_is_what_began_it() {
+    let example = |scheme, link, interference: &str| {
+        let q = Question {
+            schemes: vec![scheme],
+            link,
+            interference: lab::qualify::question::parse_interference(interference).unwrap(),
+            max_cycles: Some(4_000),
+            quick: true,
+            ..Question::example()
+        };
+        let r = ask(&q, 2).schemes.remove(0);
+        assert_eq!(r.verdict, Verdict::Fail, "{}", r.why);
+        let of_all = r.causes.named().iter().map(|(_, n)| n).sum::<u64>();
+        assert_eq!(of_all, r.misses, "each miss has one cause");
+        let said = format!("{} {}", r.why, r.advice.join(" "));
+        (r, said)
+    };
+    let (no_loss, none) = (Link::Per { data: 0.0, ack: 0.0 }, "none");
+    let lossy = Link::Per { data: 0.1, ack: 0.1 };
+
+    // nobody collides before a frame was lost: the second chances do
+    let (r, said) = example(Scheme::Tdma, lossy, none);
+    assert_eq!((r.causes.collisions, r.causes.losses), (0, r.misses));
+    assert!(
+        said.contains("first frame was lost on the link") && said.contains("second chances"),
+        "{said}"
+    );
+    assert!(
+        r.air.repeats_collided > 0.0 && (r.air.lost_alone - 0.1).abs() < 0.01,
+        "{:?}",
+        r.air
+    );
+    // frames wait for others and then meet
+    let (r, said) = example(Scheme::Tdma, no_loss, "load=20%");
+    assert!(
+        said.contains("others were on the air") && !said.contains("EDF and TDMA"),
+        "{said}"
+    );
+    assert!(r.air.collided_frames > r.air.disturbed_frames, "{:?}", r.air);
+    // even a frame that is alone does not arrive
+    let (r, said) = example(Scheme::Edca, Link::SnrDb(3.0), none);
+    assert!(r.causes.collisions > r.causes.losses && r.air.lost_alone > 0.99);
+    assert!(
+        said.contains("the link fails") && said.contains("lower rate") && !said.contains("at once"),
+        "{said}"
+    );
+}
+
 /// Six nodes that speak one after the other collide less than six that speak at once, and those that are polled do
 /// not mind. The table says which it was.
 #[test]

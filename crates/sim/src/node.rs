@@ -214,6 +214,9 @@ impl Radio for NodeRadio<'_> {
         if let Some(why) = self.refusal(frame, how) {
             return self.refuse(token, how, why);
         }
+        if let Some(o) = &mut self.core.trace.observer {
+            o.requested(self.core.now, self.node, token, frame);
+        }
         let header = Header::parse(frame).expect("checked above");
         let adapter = self.adapter(how.adapter).expect("checked above");
         let solicits = header.wants_ack();

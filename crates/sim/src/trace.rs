@@ -3,7 +3,7 @@
 
 use crate::rng::mix;
 use frame::Rate;
-use radio::{Confirm, Msdu};
+use radio::{Confirm, Msdu, Token};
 
 /// What is on the air.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -70,6 +70,8 @@ pub trait Observer {
     fn reception(&mut self, _r: &ReceptionEnd) {}
     /// An application hands an MSDU down at a node.
     fn submitted(&mut self, _now_ns: u64, _node: u32, _msdu: &Msdu<'_>) {}
+    /// A node requests a frame, and it is not refused.
+    fn requested(&mut self, _now_ns: u64, _node: u32, _token: Token, _frame: &[u8]) {}
     /// A protocol hands an MSDU up at a node.
     fn delivered(&mut self, _now_ns: u64, _node: u32, _msdu: &Msdu<'_>) {}
     /// A request of a node ends; stamps are on the node's clock. `exchange_ns` is when its last exchange began and

@@ -111,11 +111,11 @@ pub struct Causes {
     pub no_time: u64,
     /// Not polled by the controller before the deadline; EDF only.
     pub not_polled: u64,
-    /// Met other frames of the loop.
+    /// The first frame that failed met another one of the loop.
     pub collisions: u64,
-    /// Lost on the link.
+    /// The first frame that failed was lost on the link.
     pub losses: u64,
-    /// Met a foreign frame or noise.
+    /// The first frame that failed met a foreign frame or noise, or somebody else held the channel in its turn.
     pub interference: u64,
     /// Arrived in time, but the application had it too late.
     pub host: u64,
@@ -170,6 +170,10 @@ pub struct AirUse {
     pub collided_frames: f64,
     /// Of the loop's frames, those that began while somebody else was on the air.
     pub disturbed_frames: f64,
+    /// Of the loop's frames that met nobody, those that did not arrive: the link's own losses.
+    pub lost_alone: f64,
+    /// Of the repetitions of messages that missed, those that met another frame of the loop.
+    pub repeats_collided: f64,
     /// Data frames per message.
     pub frames_per_message: f64,
 }
@@ -327,6 +331,8 @@ fn air_use(t: &Tally) -> AirUse {
         foreign: share(t.air.foreign_ns, t.span_ns),
         collided_frames: share(t.collided, t.attempts),
         disturbed_frames: share(t.disturbed, t.attempts),
+        lost_alone: share(t.alone_lost, t.alone),
+        repeats_collided: share(t.repeats_collided, t.repeats),
         frames_per_message: share(t.attempts, t.batches.trials()),
     }
 }

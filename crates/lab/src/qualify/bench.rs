@@ -266,6 +266,15 @@ impl Bench {
         })
     }
 
+    /// Who sends without backoff and found the channel taken begins this long after it is free, at most, ns; `None` with
+    /// backoff.
+    pub(super) fn wait_ns(&self, scheme: Scheme) -> Option<u64> {
+        // two frames that end within the propagation time of 10 m
+        const SLACK_NS: u64 = 200;
+        let difs_ns = u64::from(self.question.phy.difs_us()) * 1_000;
+        (scheme != Scheme::Edca).then_some(difs_ns + SLACK_NS)
+    }
+
     /// Flow i: controller to node i + 1. Flow N + i: the other way.
     fn add_messages(&self, world: &mut World<Seat>, span: Span, offsets_ns: &[u64]) {
         let q = &self.question;

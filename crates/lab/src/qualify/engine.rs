@@ -105,6 +105,7 @@ pub(super) fn replicate(
         offsets_ns: ready.offsets_ns,
         polled: scheme == Scheme::Edf,
         ack_ns: bench.facts.ack_ns,
+        wait_ns: bench.wait_ns(scheme),
     })));
     ready.world.set_observer(Box::new(Shared(watch.clone())));
     // one more cycle, so that late deliveries are told from lost ones

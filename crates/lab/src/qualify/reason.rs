@@ -74,35 +74,7 @@ pub(super) fn explain(bench: &Bench, r: &Result, interrupted: bool) -> (String, 
             } else if r.shortest.is_none() && !interrupted && !q.quick {
                 advice.push("No longer cycle was found that helps, up to many times this one.".into());
             }
-            match (cause, r.shortest) {
-                (Cause::Host | Cause::NoTime, _)
-                    if r.scheme == Scheme::Tdma && q.offsets != Offsets::None =>
-                {
-                    advice.push("The slots do not follow the offsets: release all messages at the start of the cycle (--offsets none).".into());
-                }
-                (Cause::NoTime | Cause::NotPolled, Some(s)) if s.cycle_ns > q.cycle_ns => {
-                    advice.push(fewer_nodes(q, s.cycle_ns))
-                }
-                (Cause::Collisions, _) => {
-                    advice.push("Let one node decide who sends: EDF and TDMA do not collide.".into());
-                    if q.offsets == Offsets::None {
-                        advice.push(
-                            "If the nodes need not release at once, ask again with --offsets even.".into(),
-                        );
-                    }
-                }
-                (Cause::Losses, _) => {
-                    advice.push("A better link or a lower rate (--rate) helps more than time.".into())
-                }
-                (Cause::Interference, _) => advice.push("Move to a channel that is free of others.".into()),
-                (Cause::Host, _) => {
-                    advice.push(
-                        "Shorten the tail of the host: see `sdmac measure --host` and a real-time kernel."
-                            .into(),
-                    );
-                }
-                _ => {}
-            }
+            advice.extend(what_helps(bench, r, cause));
             (why, advice)
         }
     }
@@ -112,8 +84,17 @@ fn misses(r: &Result) -> String {
     format!("{} of {} messages missed", count(r.misses), count(r.messages))
 }
 
+/// Of the frames that met nobody more than this were lost: then collisions are not what keeps the loop from working.
+const DEAD_LINK: f64 = 0.5;
+
+/// The cause to name, and how many of the misses it explains.
 fn main_cause(r: &Result) -> (Cause, f64) {
     let c = &r.causes;
+    if r.air.lost_alone > DEAD_LINK && c.losses + c.collisions > 0 {
+        // those that met another one would have been lost as well
+        let n = c.losses + c.collisions;
+        return (Cause::Losses, n as f64 / r.misses.max(1) as f64);
+    }
     let of = c.named().map(|(_, n)| n);
     let first_most = |best: (Cause, u64), (cause, n)| if n > best.1 { (cause, n) } else { best };
     let (cause, n) = Cause::ALL
@@ -121,6 +102,36 @@ fn main_cause(r: &Result) -> (Cause, f64) {
         .zip(of)
         .fold((Cause::NoTime, 0), first_most);
     (cause, n as f64 / r.misses.max(1) as f64)
+}
+
+/// What to do about a cause, by scheme.
+fn what_helps(bench: &Bench, r: &Result, cause: Cause) -> Vec<String> {
+    let q = &bench.question;
+    let longer = r.shortest.filter(|s| s.cycle_ns > q.cycle_ns);
+    let say = |text: &str| vec![text.to_owned()];
+    match (cause, r.scheme) {
+        (Cause::Host | Cause::NoTime, Scheme::Tdma) if q.offsets != Offsets::None => say(
+            "The slots do not follow the offsets: release all messages at the start of the cycle (--offsets none).",
+        ),
+        (Cause::NoTime | Cause::NotPolled, _) => {
+            longer.map_or(Vec::new(), |s| vec![fewer_nodes(q, s.cycle_ns)])
+        }
+        (Cause::Collisions, Scheme::Edca) => {
+            let mut all = say("Let one node decide who sends: EDF and TDMA do not collide.");
+            if q.offsets == Offsets::None {
+                all.push("If the nodes need not release at once, ask again with --offsets even.".into());
+            }
+            all
+        }
+        (Cause::Collisions, _) => {
+            say("Two turns overlapped: look at the timeline of a report (--out) to see whose.")
+        }
+        (Cause::Losses, _) => say("A better link or a lower rate (--rate) helps more than time."),
+        (Cause::Interference, _) => say("Move to a channel that is free of others."),
+        (Cause::Host, _) => {
+            say("Shorten the tail of the host: see `sdmac measure --host` and a real-time kernel.")
+        }
+    }
 }
 
 fn because(bench: &Bench, r: &Result, cause: Cause) -> String {
@@ -143,13 +154,47 @@ fn because(bench: &Bench, r: &Result, cause: Cause) -> String {
             time(bench.facts.exchange.mean_ns),
             time(f64::from(q.nodes) * bench.facts.exchange.mean_ns)
         ),
-        Cause::Collisions => format!(
-            "frames collided ({}), and {} of the frames met another one",
-            q.offsets.words(),
-            percent(r.air.collided_frames)
+        Cause::Collisions => {
+            let release = match r.scheme {
+                Scheme::Edca => format!(" ({})", q.offsets.words()),
+                _ => String::new(),
+            };
+            format!(
+                "frames collided{release}, and {} of the frames met another one",
+                percent(r.air.collided_frames)
+            )
+        }
+        Cause::Losses if r.air.lost_alone > DEAD_LINK => format!(
+            "the link fails: {} of the frames that met no other one were lost",
+            percent(r.air.lost_alone)
         ),
-        Cause::Losses => "frames were lost on the link, and there was no time left to repeat them".into(),
-        Cause::Interference => format!("others were on the air, {} of the time", percent(r.air.foreign)),
+        Cause::Losses => {
+            let repeats = match (r.air.repeats_collided > 0.0, r.scheme) {
+                (true, Scheme::Tdma) => format!(
+                    "; {} of their second chances, in slots that are shared, met another one",
+                    percent(r.air.repeats_collided)
+                ),
+                (true, _) => format!(
+                    "; {} of the repetitions met another frame",
+                    percent(r.air.repeats_collided)
+                ),
+                (false, _) => ", and there was no time left to repeat it with success".into(),
+            };
+            format!("their first frame was lost on the link{repeats}")
+        }
+        Cause::Interference => {
+            let what = match r.scheme {
+                Scheme::Edca => "",
+                Scheme::Edf => "; polls and answers waited for them or were hit by them",
+                Scheme::Tdma => {
+                    "; frames waited for them until their slot was over, or into the slot of another, or were hit by them"
+                }
+            };
+            format!(
+                "others were on the air, {} of the time{what}",
+                percent(r.air.foreign)
+            )
+        }
         Cause::Host => "the frame arrived in time, but the host handed it up too late".into(),
     }
 }

@@ -14,7 +14,7 @@ const LONGEST_NS: u64 = 20_000_000_000;
 /// Number of [`Cause`]s.
 pub(super) const CAUSES: usize = 6;
 
-/// Why a message missed its deadline.
+/// Why a message missed its deadline: what became of its first frame that did not arrive.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, serde::Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Cause {
@@ -22,11 +22,12 @@ pub enum Cause {
     NoTime,
     /// The controller had not polled its node before the deadline: so many others were polled first, or again.
     NotPolled,
-    /// Its frames met other frames of the loop.
+    /// The frame met another frame of the loop.
     Collisions,
-    /// Its frames were lost on the link.
+    /// The frame was lost on the link.
     Losses,
-    /// Its frames met a foreign frame or noise.
+    /// The frame met a foreign frame or noise; or, in schemes without backoff, somebody else held the channel: the frame
+    /// was not sent in its turn, or one that had waited was sent at the same time.
     Interference,
     /// The frame arrived in time, the application had it too late.
     Host,
@@ -181,6 +182,14 @@ pub(super) struct Tally {
     pub collided: u64,
     /// Of these, started while somebody else was on the air.
     pub disturbed: u64,
+    /// Frames that are to be acknowledged and met nobody on the air.
+    pub alone: u64,
+    /// Of these, those that did not arrive.
+    pub alone_lost: u64,
+    /// Repetitions of messages that missed.
+    pub repeats: u64,
+    /// Of these, those that met another frame of the loop.
+    pub repeats_collided: u64,
     /// All tries by outcome.
     pub tries: Tries,
     /// Requests that were acknowledged.
@@ -215,6 +224,10 @@ impl Tally {
         self.attempts += other.attempts;
         self.collided += other.collided;
         self.disturbed += other.disturbed;
+        self.alone += other.alone;
+        self.alone_lost += other.alone_lost;
+        self.repeats += other.repeats;
+        self.repeats_collided += other.repeats_collided;
         self.tries.acked += other.tries.acked;
         self.tries.data_lost += other.tries.data_lost;
         self.tries.ack_lost += other.tries.ack_lost;

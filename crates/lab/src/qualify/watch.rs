@@ -1,17 +1,20 @@
 //! Watches a run: what became of every message, what was on the air, what the hosts took.
 //!
 //! A message is handed down once in every cycle. It **misses** when the application at the other end does not have it
-//! one cycle later, in true time: never delivered, or delivered one nanosecond late, is a miss.
+//! one cycle later, in true time: never delivered, or delivered one nanosecond late, is a miss. Its cause is what became
+//! of its first frame that did not arrive: with that it all began, whatever the repetitions met.
 
+mod flight;
 mod tries;
 
 use super::bench::Span;
 use super::tally::{Cause, PLANES, Tally};
+use flight::{Flight, Load, Message};
 use frame::MacAddr;
 use frame::mac::Header;
 use protocols::mac::data::{ETHERTYPE_PROTOCOL, Received};
 use protocols::mac::edf::poll::PollHeader;
-use radio::{Confirm, Msdu, Plane};
+use radio::{Confirm, Msdu, Outcome, Plane, Token};
 use sim::Observer;
 use sim::clock::Clock;
 use sim::trace::{OnAir, ReceptionEnd, Transmission};
@@ -23,39 +26,16 @@ use tries::Tries;
 /// No time yet.
 const NEVER: u64 = u64::MAX;
 
-/// What is known of one message.
-#[derive(Clone, Copy, Debug)]
-struct Message {
-    /// Delivered to the application at the other end, true time.
-    delivered_ns: u64,
-    /// Its frame was received without error at the other end, first time.
-    received_ns: u64,
-    /// Frames with it on the air before its deadline.
-    attempts: u16,
-    /// Of these, overlapped by other frames of the loop.
-    collided: u16,
-    /// Of these, overlapped by somebody else.
-    disturbed: u16,
-}
+/// On its way to the receiver a frame loses less than this, ns.
+const PROPAGATION_NS: u64 = 1_000;
 
-const UNKNOWN: Message = Message {
-    delivered_ns: NEVER,
-    received_ns: NEVER,
-    attempts: 0,
-    collided: 0,
-    disturbed: 0,
-};
-
-/// Something on the air.
+/// A request that has not ended.
 #[derive(Clone, Copy, Debug)]
-struct Flying {
-    end_ns: u64,
-    adapter: u32,
-    foreign: bool,
-    /// Of this message, if it has one.
-    message: Option<usize>,
-    collided: bool,
-    disturbed: bool,
+struct Open {
+    node: u32,
+    token: Token,
+    message: usize,
+    since_ns: u64,
 }
 
 /// What a watch must know of its world.
@@ -72,13 +52,19 @@ pub(super) struct About {
     pub polled: bool,
     /// SIFS and ACK, ns.
     pub ack_ns: u64,
+    /// Who sends without backoff and waits for the channel begins this long after it is free, at most, ns. `None` with
+    /// backoff: there, waiting for others and waiting at random cannot be told apart.
+    pub wait_ns: Option<u64>,
 }
 
 /// See the [module](self). Flows 0..nodes go down, the next `nodes` go up.
 pub(super) struct Watch {
     about: About,
     messages: Vec<Message>,
-    flying: Vec<Flying>,
+    flying: Vec<Flight>,
+    open: Vec<Open>,
+    /// End of the last foreign transmission.
+    foreign_end_ns: Option<u64>,
     tries: Tries,
     tally: Tally,
 }
@@ -86,8 +72,10 @@ pub(super) struct Watch {
 impl Watch {
     pub(super) fn new(about: About) -> Watch {
         Watch {
-            messages: vec![UNKNOWN; about.span.cycles as usize * 2 * about.nodes as usize],
+            messages: vec![Message::UNKNOWN; about.span.cycles as usize * 2 * about.nodes as usize],
             flying: Vec::new(),
+            open: Vec::new(),
+            foreign_end_ns: None,
             tries: Tries::new(about.nodes, about.ack_ns),
             tally: Tally::default(),
             about,
@@ -137,6 +125,7 @@ impl Watch {
 
     /// Everything that was seen; `clusters` cycles in a row are taken to suffer together.
     pub(super) fn finish(mut self, clusters: u32) -> Tally {
+        self.land(NEVER);
         let flows = 2 * self.about.nodes as usize;
         for group in 0..self.about.span.cycles.div_ceil(clusters.max(1)) {
             let first = (group * clusters.max(1)) as usize * flows;
@@ -169,33 +158,54 @@ impl Watch {
             self.tally.late += u64::from(latency.is_some());
             let cause = self.cause(m);
             self.tally.causes[cause as usize] += 1;
+            self.tally.repeats += u64::from(message.attempts.saturating_sub(1));
+            self.tally.repeats_collided += u64::from(message.repeats_collided);
         }
         missed
     }
 
     fn cause(&self, m: usize) -> Cause {
-        let of = |m: usize| {
-            let message = self.messages[m];
-            if message.received_ns <= self.deadline_ns(m) {
-                Some(Cause::Host)
-            } else if message.disturbed > 0 {
-                Some(Cause::Interference)
-            } else if message.collided > 0 {
-                Some(Cause::Collisions)
-            } else {
-                (message.attempts > 0).then_some(Cause::Losses)
-            }
-        };
-        // an answer that was never sent: its poll may have been lost
+        let message = self.messages[m];
+        if message.received_ns <= self.deadline_ns(m) {
+            return Cause::Host;
+        }
+        if message.failure.is_some() || message.attempts > 0 || !self.about.polled {
+            return message.failure.unwrap_or(Cause::NoTime);
+        }
+        // an answer that was never sent: its poll may have failed
         let flows = 2 * self.about.nodes as usize;
         let n = self.about.nodes as usize;
-        let other = m - m % flows + (m % flows + n) % flows;
-        let lost_poll = || of(other).filter(|c| *c != Cause::Host);
-        let never_sent = match self.about.polled && self.messages[other].attempts == 0 {
-            true => Cause::NotPolled,
-            false => Cause::NoTime,
-        };
-        of(m).or_else(lost_poll).unwrap_or(never_sent)
+        let poll = self.messages[m - m % flows + (m % flows + n) % flows];
+        poll.failure.unwrap_or(match poll.attempts {
+            0 => Cause::NotPolled,
+            _ => Cause::NoTime,
+        })
+    }
+
+    /// Settles what was over for good by this time.
+    fn land(&mut self, now_ns: u64) {
+        let Watch {
+            flying,
+            messages,
+            tally,
+            ..
+        } = self;
+        flying.retain(|f| {
+            let over = f.end_ns.saturating_add(PROPAGATION_NS) <= now_ns;
+            if over {
+                f.settle(messages);
+                if f.to.is_some() && f.counts && f.was_alone() {
+                    tally.alone += 1;
+                    tally.alone_lost += u64::from(!f.arrived);
+                }
+            }
+            !over
+        });
+    }
+
+    /// Somebody else has been on the air since this time.
+    fn met_foreign(&self, since_ns: u64) -> bool {
+        self.foreign_end_ns.is_some_and(|end| end > since_ns)
     }
 }
 
@@ -204,25 +214,41 @@ impl Observer for Watch {
         let foreign = t.what == OnAir::Noise || t.node > self.about.nodes;
         let ours = t.what == OnAir::Frame && !foreign;
         let message = if ours { self.message_in(t.frame) } else { None };
-        self.flying.retain(|f| f.end_ns > t.start_ns);
-        let mut new = Flying {
+        self.land(t.start_ns);
+        let to = Header::parse(t.frame)
+            .ok()
+            .filter(|_| ours)
+            .and_then(|h| node_of(h.receiver()));
+        let waited = |wait_ns: u64| {
+            let from = |end: u64| (end..=end + wait_ns).contains(&t.start_ns);
+            self.foreign_end_ns.is_some_and(from)
+        };
+        let load = message.map(|message| Load {
+            message,
+            in_time: t.start_ns < self.deadline_ns(message),
+            repeats: self.messages[message].attempts > 0,
+        });
+        let mut new = Flight {
             end_ns: t.end_ns,
             adapter: t.adapter,
             foreign,
-            message,
+            to,
+            load,
+            counts: self.counts(t.start_ns),
+            waited: ours && self.about.wait_ns.is_some_and(waited),
+            arrived: false,
             collided: false,
             disturbed: false,
+            pushed: false,
         };
-        for i in 0..self.flying.len() {
-            let mut f = self.flying[i];
-            f.meets(&mut new, &mut self.messages);
-            new.meets(&mut f, &mut self.messages);
-            self.flying[i] = f;
+        for f in self.flying.iter_mut().filter(|f| f.end_ns > t.start_ns) {
+            f.meets(&mut new);
         }
-        if let Some(m) = message
-            && t.start_ns < self.deadline_ns(m)
-        {
-            self.messages[m].attempts += 1;
+        if foreign {
+            self.foreign_end_ns = self.foreign_end_ns.max(Some(t.end_ns));
+        }
+        if let Some(load) = load.filter(|l| l.in_time) {
+            self.messages[load.message].attempts += 1;
         }
         if self.counts(t.start_ns) {
             let took = t.end_ns - t.start_ns;
@@ -239,7 +265,7 @@ impl Observer for Watch {
                 self.tally.disturbed += u64::from(new.disturbed);
             }
         }
-        if ours && let Some(to) = Header::parse(t.frame).ok().and_then(|h| node_of(h.receiver())) {
+        if let Some(to) = to {
             self.tries.sent(t.node, to, self.counts(t.start_ns));
         }
         self.flying.push(new);
@@ -254,12 +280,28 @@ impl Observer for Watch {
             OnAir::Ack => return self.tries.acked(r.from, r.adapter, r.at_ns),
             _ => return,
         }
-        let from = self.flying.iter().rev().find(|f| f.adapter == r.from);
-        if let Some(m) = from.and_then(|f| f.message)
-            && self.destination(m) == r.adapter
-        {
+        let Some(from) = self.flying.iter_mut().rev().find(|f| f.adapter == r.from) else {
+            return;
+        };
+        from.arrived |= from.to == Some(r.adapter);
+        let message = from.load.map(|l| l.message);
+        if let Some(m) = message.filter(|m| self.destination(*m) == r.adapter) {
             let seen = &mut self.messages[m].received_ns;
             *seen = (*seen).min(r.at_ns);
+        }
+    }
+
+    fn requested(&mut self, now_ns: u64, node: u32, token: Token, frame: &[u8]) {
+        if self.about.wait_ns.is_none() || node > self.about.nodes {
+            return;
+        }
+        if let Some(message) = self.message_in(frame) {
+            self.open.push(Open {
+                node,
+                token,
+                message,
+                since_ns: now_ns,
+            });
         }
     }
 
@@ -273,6 +315,16 @@ impl Observer for Watch {
     }
 
     fn confirmed(&mut self, now_ns: u64, node: u32, confirm: &Confirm, exchange_ns: Option<(u64, u64)>) {
+        let is_this = |o: &Open| (o.node, o.token) == (node, confirm.token);
+        if let Some(i) = self.open.iter().position(is_this) {
+            let open = self.open.swap_remove(i);
+            // it waited for the channel until it was of no use, while others had it
+            if confirm.outcome == Outcome::Expired && exchange_ns.is_none() && self.met_foreign(open.since_ns)
+            {
+                let failure = &mut self.messages[open.message].failure;
+                failure.get_or_insert(Cause::Interference);
+            }
+        }
         if node > self.about.nodes || !self.counts(now_ns) {
             return;
         }
@@ -311,30 +363,6 @@ fn node_of(address: MacAddr) -> Option<u32> {
     u32::from_be_bytes([a, b, c, d]).checked_sub(1)
 }
 
-impl Flying {
-    /// Notes that `other` overlaps this one.
-    fn meets(&mut self, other: &mut Flying, messages: &mut [Message]) {
-        let first = if other.foreign {
-            !self.disturbed
-        } else {
-            !self.collided
-        };
-        if other.foreign {
-            self.disturbed = true;
-        } else {
-            self.collided = true;
-        }
-        if let Some(m) = self.message.filter(|_| first) {
-            let message = &mut messages[m];
-            *if other.foreign {
-                &mut message.disturbed
-            } else {
-                &mut message.collided
-            } += 1;
-        }
-    }
-}
-
 /// A [`Watch`] that the world holds while somebody else keeps a hand on it.
 #[derive(Clone)]
 pub(super) struct Shared(pub Rc<RefCell<Watch>>);
@@ -345,6 +373,9 @@ impl Observer for Shared {
     }
     fn reception(&mut self, r: &ReceptionEnd) {
         self.0.borrow_mut().reception(r);
+    }
+    fn requested(&mut self, now_ns: u64, node: u32, token: Token, frame: &[u8]) {
+        self.0.borrow_mut().requested(now_ns, node, token, frame);
     }
     fn delivered(&mut self, now_ns: u64, node: u32, msdu: &Msdu<'_>) {
         self.0.borrow_mut().delivered(now_ns, node, msdu);

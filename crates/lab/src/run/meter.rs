@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use radio::{Confirm, Msdu, Outcome, Plane};
+use radio::{Confirm, Msdu, Outcome, Plane, Token};
 use sim::Observer;
 use sim::clock::Clock;
 use sim::trace::{ReceptionEnd, Transmission};
@@ -177,6 +177,12 @@ impl Observer for Watch {
         }
         if let Some(next) = &mut self.next {
             next.submitted(now_ns, node, msdu);
+        }
+    }
+
+    fn requested(&mut self, now_ns: u64, node: u32, token: Token, frame: &[u8]) {
+        if let Some(next) = &mut self.next {
+            next.requested(now_ns, node, token, frame);
         }
     }
 

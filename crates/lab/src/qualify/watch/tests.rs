@@ -23,6 +23,7 @@ fn about() -> About {
         offsets_ns: vec![0; 3],
         polled: false,
         ack_ns: 44_000,
+        wait_ns: None,
     }
 }
 
@@ -38,12 +39,16 @@ fn deliver(w: &mut Watch, at_ns: u64, node: u32, flow: u32, cycle: u32) {
 }
 
 fn send(w: &mut Watch, start_ns: u64, node: u32, flow: u32, cycle: u32) {
-    let identity = Identity::station(MacAddr::local(node + 1), MacAddr::local(1));
+    let identity = match node {
+        0 => Identity::access_point(MacAddr::local(1)),
+        _ => Identity::station(MacAddr::local(node + 1), MacAddr::local(1)),
+    };
+    let to = MacAddr::local(if flow < 2 { flow + 2 } else { 1 });
     let mut f = Framer::new(identity, true, ETHERTYPE_PAYLOAD);
     let mut out = [0; 128];
     let frame = f
         .frame(
-            MacAddr::local(1),
+            to,
             Default::default(),
             false,
             &[],
@@ -145,9 +150,14 @@ fn causes_of_misses() {
     assert_eq!(of(Cause::Collisions), 2);
     assert_eq!(of(Cause::Losses), 1);
     assert_eq!(of(Cause::Host), 1);
-    // the poll was disturbed, so its answer could not come either
-    assert_eq!(of(Cause::Interference), 2);
-    assert_eq!(of(Cause::NoTime), 0);
+    assert_eq!(of(Cause::Interference), 1);
+    // nobody polls here: what goes down does not explain what never came up
+    assert_eq!(of(Cause::NoTime), 1);
+    assert_eq!(
+        (t.alone, t.alone_lost),
+        (2, 1),
+        "one of those that met nobody arrived"
+    );
     assert_eq!(
         (t.attempts, t.collided, t.disturbed),
         (5, 1, 0),
@@ -192,4 +202,92 @@ fn a_node_that_was_never_polled_is_told_from_one_that_did_not_answer() {
     let of = |c: Cause| t.causes[c as usize];
     assert_eq!((of(Cause::NoTime), of(Cause::NotPolled)), (1, 2));
     assert_eq!(t.batches.misses(), 3);
+}
+
+/// Time division, a foreign frame until 2.05 ms; nobody backs off.
+fn after_a_stranger(wait_ns: Option<u64>) -> Watch {
+    let mut w = Watch::new(About { wait_ns, ..about() });
+    w.transmission(&Transmission {
+        start_ns: 2_010_000,
+        end_ns: 2_050_000,
+        adapter: 9,
+        node: u32::MAX,
+        what: OnAir::Noise,
+        rate: Rate::OFDM_6,
+        mhz: 5180,
+        frame: &[],
+        attempt: 0,
+        octets: 0,
+    });
+    w
+}
+
+#[test]
+fn frames_that_waited_for_a_stranger_and_met_blame_him() {
+    for (wait_ns, cause) in [
+        (Some(34_000), Cause::Interference),
+        (Some(33_000), Cause::Collisions),
+        (None, Cause::Collisions),
+    ] {
+        let mut w = after_a_stranger(wait_ns);
+        send(&mut w, 2_084_000, 1, 2, 1);
+        send(&mut w, 2_084_033, 2, 3, 1);
+        let t = w.finish(1);
+        assert_eq!(t.causes[cause as usize], 2, "{wait_ns:?}: {:?}", t.causes);
+    }
+}
+
+#[test]
+fn what_a_stranger_kept_from_the_air_is_his() {
+    for (since_ns, cause) in [(2_049_999, Cause::Interference), (2_050_000, Cause::NoTime)] {
+        let mut w = after_a_stranger(Some(34_000));
+        let mut all = vec![(0, 1, 1), (1, 2, 1), (3, 0, 1)];
+        all.extend([(0, 1, 2), (1, 2, 2), (2, 0, 2), (3, 0, 2)]);
+        for (flow, node, cycle) in all {
+            deliver(
+                &mut w,
+                2_060_000 + u64::from(cycle - 1) * 1_000_000,
+                node,
+                flow,
+                cycle,
+            );
+        }
+        let mut out = [0; 128];
+        let identity = Identity::station(MacAddr::local(2), MacAddr::local(1));
+        let frame = Framer::new(identity, true, ETHERTYPE_PAYLOAD)
+            .frame(
+                MacAddr::local(1),
+                Default::default(),
+                false,
+                &[],
+                &payload(2, 1),
+                &mut out,
+            )
+            .unwrap();
+        w.requested(since_ns, 1, Token(7), frame);
+        let expired = Confirm::without_air(Token(7), Outcome::Expired, Rate::OFDM_6);
+        w.confirmed(2_080_000, 2, &expired, None);
+        w.confirmed(2_080_000, 1, &expired, None);
+        let t = w.finish(1);
+        assert_eq!(
+            (t.batches.misses(), t.causes[cause as usize]),
+            (1, 1),
+            "{:?}",
+            t.causes
+        );
+    }
+}
+
+/// The first frame is lost alone, the second meets another one: the link is to blame, the rest is told.
+#[test]
+fn the_first_failure_counts_and_repetitions_are_told() {
+    let mut w = watch();
+    send(&mut w, 2_000_000, 1, 2, 1);
+    send(&mut w, 2_200_000, 1, 2, 1);
+    send(&mut w, 2_200_010, 2, 3, 1);
+    let t = w.finish(1);
+    let of = |c: Cause| t.causes[c as usize];
+    assert_eq!((of(Cause::Losses), of(Cause::Collisions)), (1, 1));
+    assert_eq!((t.repeats, t.repeats_collided), (1, 1));
+    assert_eq!((t.alone, t.alone_lost), (1, 1));
 }
