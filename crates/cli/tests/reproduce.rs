@@ -1,0 +1,108 @@
+//! `sdmac reproduce` as a user meets it: exit codes, JSON, files, a stop in the middle.
+
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+fn reproduce(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_sdmac"));
+    command.arg("reproduce").args(args);
+    command
+}
+
+/// Exit code 0 means what the help says: each row that was judged is right, or says why it is not.
+#[test]
+fn every_row_is_right_or_explained_and_the_folder_says_the_same() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("out");
+    let out = reproduce(&["sdmac", "--quick", "--json", "--out"])
+        .arg(&path)
+        .output()
+        .unwrap();
+    assert_eq!(
+        out.status.code(),
+        Some(0),
+        "{}",
+        String::from_utf8_lossy(&out.stderr)
+    );
+    let text = String::from_utf8(out.stdout).unwrap();
+    let answer: Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
+    assert_eq!(answer["paper"], "sdmac");
+    let rows = answer["rows"].as_array().unwrap();
+    assert!(rows.len() > 60, "{}", rows.len());
+    for row in rows {
+        let kinds = ["exact", "calibrated", "emergent", "qualitative"];
+        assert!(kinds.contains(&row["kind"].as_str().unwrap()), "{}", row["kind"]);
+        assert!(row["id"].as_str().unwrap().starts_with("0-"));
+        for key in ["what", "paper", "ours", "tolerance", "ok", "note"] {
+            assert!(row.get(key).is_some(), "{} has no {key}", row["id"]);
+        }
+        let explained = row["note"].as_str().is_some_and(|note| !note.is_empty());
+        assert!(row["ok"] != false || explained, "{row}");
+    }
+    let page = std::fs::read_to_string(path.join("report.html")).unwrap();
+    for id in rows.iter().filter_map(|row| row["id"].as_str()) {
+        assert!(page.contains(id), "{id} is not in the report");
+    }
+}
+
+#[test]
+fn bad_input_gets_a_sentence_and_exit_code_2() {
+    for (args, says) in [
+        (&["wifi7"][..], "sdmac"),
+        (&["sdmac", "--seed=-1"], "invalid value"),
+        (&["sdmac", "--jobs=0"], "jobs"),
+        (&["sdmac", "--quick", "--out=/proc/nowhere"], "/proc/nowhere"),
+    ] {
+        let out = reproduce(args).output().unwrap();
+        let said = String::from_utf8(out.stderr).unwrap();
+        assert_eq!(out.status.code(), Some(2), "{args:?}: {said}");
+        assert!(said.contains(says), "{args:?}: {said}");
+        assert!(out.stdout.is_empty());
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_is_told() {
+    let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+    let out = reproduce(&["sdmac", "--quick", "--json"])
+        .stdout(full)
+        .output()
+        .unwrap();
+    let said = String::from_utf8(out.stderr).unwrap();
+    assert_eq!(out.status.code(), Some(1), "{said}");
+    assert!(said.contains("cannot write to stdout"), "{said}");
+    assert_eq!(said.lines().count(), 1, "{said}");
+}
+
+/// Days of measurements, stopped after a moment: the rows that were run are there, the others say that they were not.
+#[cfg(unix)]
+#[test]
+fn ctrl_c_leaves_the_rows_that_were_run() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("out");
+    let child = reproduce(&["sdmac", "--json", "--out"])
+        .arg(&path)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // the folder is opened after the signal is ours, and before the work
+    while !path.exists() {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    let kill = Command::new("kill")
+        .args(["-INT", &child.id().to_string()])
+        .status()
+        .unwrap();
+    assert!(kill.success());
+    let out = child.wait_with_output().unwrap();
+    assert_eq!(out.status.code(), Some(130));
+    let text = String::from_utf8(out.stdout).unwrap();
+    let answer: Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
+    let rows = answer["rows"].as_array().unwrap();
+    assert!(rows.iter().any(|row| row["ours"].is_null()));
+    let result: Value = serde_json::from_slice(&std::fs::read(path.join("result.json")).unwrap()).unwrap();
+    assert_eq!(result["status"], "interrupted");
+    assert!(path.join("report.html").exists());
+}
