@@ -2,10 +2,12 @@
 //!
 //! * [`wifi`] lets protocols drive the radios of this computer through the unpatched 802.11 stack.
 //! * [`host`] measures the computer it runs on: timers, the packet path and thread wake-ups, idle and under load.
+//! * [`machine`] says what of the computer costs determinism, and tunes it.
 //! * `sys` (private) holds every `unsafe` block of this library: system calls that rustix does not offer.
 
 mod clock;
 pub mod host;
+pub mod machine;
 mod netlink;
 mod sys;
 pub mod wifi;

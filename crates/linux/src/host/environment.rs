@@ -1,5 +1,6 @@
 //! Facts about this computer that decide what its latencies are: kernel, CPU, timers, power management.
 
+use crate::machine::Tree;
 use std::fs;
 use std::path::Path;
 
@@ -62,6 +63,8 @@ pub enum Preemption {
 
 /// Reads all of it. What cannot be read stays empty.
 pub fn environment() -> Environment {
+    let tree = Tree::default();
+    let read = |path: &str| tree.read(path);
     let uname = rustix::system::uname();
     let version = uname.version().to_string_lossy().into_owned();
     let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
@@ -75,48 +78,27 @@ pub fn environment() -> Environment {
         kernel_version: version,
         machine: uname.machine().to_string_lossy().into_owned(),
         cpu_model: cpu_model(&cpuinfo).or_else(|| read("/proc/device-tree/model")),
-        cpus_online: read("/sys/devices/system/cpu/online").map_or(0, |list| cpu_list(&list).len()),
+        cpus_online: tree.cpus("/sys/devices/system/cpu/online").len(),
         cpus_allowed: super::thread::allowed_cpus().map_or(0, |cpus| cpus.len()),
         cpus_isolated: isolated_cpus(),
-        cpus_without_tick: read("/sys/devices/system/cpu/nohz_full")
-            .map_or_else(Vec::new, |list| cpu_list(&list)),
+        cpus_without_tick: tree.cpus("/sys/devices/system/cpu/nohz_full"),
         governor: read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
         idle_driver: read("/sys/devices/system/cpu/cpuidle/current_driver"),
         clocksource: read("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
         virtual_machine: virtual_machine(&cpuinfo, Path::new("/sys/hypervisor/type").exists()),
-        rt_runtime_us: read("/proc/sys/kernel/sched_rt_runtime_us").and_then(|text| text.parse().ok()),
-        rt_period_us: read("/proc/sys/kernel/sched_rt_period_us").and_then(|text| text.parse().ok()),
+        rt_runtime_us: tree.number("/proc/sys/kernel/sched_rt_runtime_us"),
+        rt_period_us: tree.number("/proc/sys/kernel/sched_rt_period_us"),
         load_average_percent: read("/proc/loadavg").and_then(|text| load_average_percent(&text)),
     }
 }
 
 /// CPUs that the scheduler leaves alone.
 pub(super) fn isolated_cpus() -> Vec<usize> {
-    read("/sys/devices/system/cpu/isolated").map_or_else(Vec::new, |list| cpu_list(&list))
-}
-
-/// The text of a small file of the kernel, without white space and NULs around it; `None` if empty.
-fn read(path: &str) -> Option<String> {
-    let text = fs::read_to_string(path).ok()?;
-    let text = text.trim_matches(|c: char| c.is_whitespace() || c == '\0');
-    (!text.is_empty()).then(|| text.to_owned())
-}
-
-/// A list such as `0-3,8`. What is not a number, and numbers from 4096 on, are skipped.
-fn cpu_list(list: &str) -> Vec<usize> {
-    let number = |text: &str| text.trim().parse().ok().filter(|&cpu: &usize| cpu < 4096);
-    let mut cpus = Vec::new();
-    for part in list.split(',') {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        if let (Some(first), Some(last)) = (number(first), number(last)) {
-            cpus.extend(first..=last);
-        }
-    }
-    cpus
+    Tree::default().cpus("/sys/devices/system/cpu/isolated")
 }
 
 /// `realtime` is 1 on PREEMPT_RT; `preempt` is like `none voluntary (full) lazy`; `version` is `uname -v`.
-fn preemption(realtime: Option<&str>, preempt: Option<&str>, version: &str) -> Preemption {
+pub(crate) fn preemption(realtime: Option<&str>, preempt: Option<&str>, version: &str) -> Preemption {
     let words = || version.split_ascii_whitespace();
     if realtime == Some("1") || words().any(|word| word == "PREEMPT_RT") {
         return Preemption::Realtime;
@@ -145,7 +127,7 @@ fn cpu_model(cpuinfo: &str) -> Option<String> {
 }
 
 /// Only x86 CPUs tell (CPUID leaf 1, the flag `hypervisor`); Xen tells by itself.
-fn virtual_machine(cpuinfo: &str, hypervisor_known: bool) -> Option<bool> {
+pub(crate) fn virtual_machine(cpuinfo: &str, hypervisor_known: bool) -> Option<bool> {
     if hypervisor_known {
         return Some(true);
     }
@@ -170,14 +152,6 @@ mod tests {
         assert!(here.kernel.starts_with(|c: char| c.is_ascii_digit()), "{here:?}");
         assert!(!here.machine.is_empty());
         assert!(here.cpus_online >= 1 && here.cpus_allowed >= 1, "{here:?}");
-    }
-
-    #[test]
-    fn cpu_lists() {
-        assert_eq!(cpu_list("0-3,8"), [0, 1, 2, 3, 8]);
-        assert_eq!(cpu_list("5"), [5]);
-        assert_eq!(cpu_list(""), []);
-        assert_eq!(cpu_list("3-1,x,0-99999999999,-,7"), [7]);
     }
 
     #[test]

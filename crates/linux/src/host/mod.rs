@@ -10,7 +10,7 @@
 //! One measurement at a time: two at once measure each other.
 
 mod counters;
-mod environment;
+pub(crate) mod environment;
 mod kind;
 mod link;
 mod load;

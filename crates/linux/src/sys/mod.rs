@@ -45,6 +45,35 @@ pub fn set_scheduler(fifo: Option<u8>) -> io::Result<()> {
     Ok(())
 }
 
+/// Policy and priority of a thread, as sched(7) numbers them.
+///
+/// # Errors
+/// `ESRCH` if there is no such thread.
+pub fn scheduler_of(pid: u32) -> io::Result<(i32, i32)> {
+    let mut param = SchedParam { priority: 0 };
+    // SAFETY: the kernel only reads the number.
+    let policy = unsafe { libc::syscall(libc::SYS_sched_getscheduler, pid) };
+    // SAFETY: `param` is a live `struct sched_param` that the kernel fills.
+    let done = unsafe { libc::syscall(libc::SYS_sched_getparam, pid, &raw mut param) };
+    if policy < 0 || done < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok((policy as i32, param.priority))
+}
+
+/// Gives a thread this policy and priority, as [`scheduler_of`] tells them.
+///
+/// # Errors
+/// `EPERM` without `CAP_SYS_NICE`; `ESRCH` if there is no such thread; `EINVAL` if the two do not fit.
+pub fn set_scheduler_of(pid: u32, policy: i32, priority: i32) -> io::Result<()> {
+    let param = SchedParam { priority };
+    // SAFETY: `param` is a live `struct sched_param` that the kernel only reads.
+    if unsafe { libc::syscall(libc::SYS_sched_setscheduler, pid, policy, &raw const param) } < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(())
+}
+
 /// Sockets that live in a network namespace of their own. The namespace ends with the last of them.
 #[derive(Debug)]
 pub struct NamespaceSockets {
