@@ -1,12 +1,14 @@
 //! The `sdmac` command line: one module for each command, and [`ui`] for what they share.
 
 mod completions;
+mod doctor;
 mod lab_command;
 mod measure;
 mod qualify;
 mod reproduce;
 mod run;
 mod schema;
+mod tune;
 mod ui;
 
 use std::process::ExitCode;
@@ -30,6 +32,8 @@ enum Command {
     Run(run::Args),
     Reproduce(reproduce::Args),
     Schema(schema::Args),
+    Doctor(doctor::Args),
+    Tune(tune::Args),
     Lab(lab_command::Args),
     Completions(completions::Args),
     #[command(name = lab::testbed::uml::guest::COMMAND, hide = true)]
@@ -54,6 +58,8 @@ fn main() -> ExitCode {
         Command::Reproduce(args) => reproduce::main(args, &ui),
         Command::Schema(args) => schema::main(args),
         Command::Qualify(args) => qualify::main(args, &ui),
+        Command::Doctor(args) => doctor::main(args, &ui),
+        Command::Tune(args) => tune::main(args, &ui),
         Command::Lab(args) => lab_command::main(args, &ui),
         Command::Completions(args) => completions::main(args),
         Command::LabInit | Command::LabGuard(_) => unreachable!("done above"),
