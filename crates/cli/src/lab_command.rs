@@ -1,5 +1,7 @@
 //! `sdmac lab`: the Linux 802.11 stack in virtual time, without hardware and without root.
 
+mod kernels;
+
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -7,12 +9,12 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Subcommand, value_parser};
-use lab::testbed::uml::build::{self, BuildError};
-use lab::testbed::uml::cache::{Cache, Kernel};
-use lab::testbed::uml::job::How;
-use lab::testbed::uml::run::{self, MAX_RADIOS, MIN_MEMORY, RunError, Time};
-use lab::testbed::uml::source::Sources;
-use lab::testbed::uml::{guard, guest, tools};
+use kernels::{Qemu, machine, made, status};
+use lab::testbed::cache::{Cache, Kernel, Machine};
+use lab::testbed::job::How;
+use lab::testbed::qemu::get;
+use lab::testbed::run::{self, MAX_RADIOS, MIN_MEMORY, RunError, Time};
+use lab::testbed::{guard, guest, tools};
 use serde_json::json;
 
 use crate::ui::{self, Failure, Ui};
@@ -20,10 +22,11 @@ use crate::ui::{self, Failure, Ui};
 /// Exit code when the lab failed and not the program in it, as `timeout` and `chroot` have it.
 const LAB_FAILED: u8 = 125;
 
-/// Run a program on the real Linux 802.11 stack in virtual time, with radios of mac80211_hwsim
+/// Run a program on the real Linux 802.11 stack, in virtual time or in QEMU, with radios of mac80211_hwsim
 ///
 /// The kernel is a User-Mode-Linux kernel: an ordinary program that is built once from Debian's source package (about
-/// seven minutes of CPU time) and kept in the cache. It needs no root and no hardware.
+/// seven minutes of CPU time) and kept in the cache. It needs no root and no hardware. With --qemu it is one of Debian's own
+/// kernels in an emulated computer, with modules, BTF and probes; its time is good for order and ratios only.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   sdmac lab run -- ls /sys/class/net
@@ -56,6 +59,7 @@ enum Action {
 #[command(after_help = "Examples:
   sdmac lab build
   sdmac lab build --jobs 8 --again
+  sdmac lab build --qemu rt
   sdmac lab build --source linux-6.1.tar.xz --regdb /lib/firmware/regulatory.db    # without apt")]
 struct BuildArgs {
     /// Compilers at the same time; 0: one for each processor
@@ -67,6 +71,9 @@ struct BuildArgs {
     /// Table of countries and channels, in place of the one in Debian's wireless-regdb
     #[arg(long, value_name = "FILE")]
     regdb: Option<PathBuf>,
+    /// Debian's kernel for QEMU in place of the one for virtual time
+    #[arg(long, value_name = "KERNEL", conflicts_with_all = ["jobs", "source", "regdb"])]
+    qemu: Option<Qemu>,
     /// Build even if there is a kernel
     #[arg(long)]
     again: bool,
@@ -83,14 +90,21 @@ struct BuildArgs {
   sdmac lab run --radios 4 -- target/debug/deps/conformance-1234 --nocapture
   sdmac lab run --write results -- sdmac run scenarios/oneshot.toml --out results/oneshot
   sdmac lab run --param mac80211_hwsim.rctbl=1 --country DE -- ./measure
+  sdmac lab run --qemu rt --radios 2 -- uname -v
   CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER='sdmac lab run --' cargo test    # all tests in a guest")]
 struct RunArgs {
     /// Radios of mac80211_hwsim: phy0 with wlan0, and so on; 0 to 100
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = value_parser!(u32).range(..=i64::from(MAX_RADIOS)))]
     radios: u32,
-    /// Memory of the guest: 64M or more
-    #[arg(long, value_name = "SIZE", default_value = "256M", value_parser = memory)]
-    mem: u64,
+    /// Memory of the guest: 64M or more; 256M, and 512M in QEMU, unless it is given
+    #[arg(long, value_name = "SIZE", value_parser = memory)]
+    mem: Option<u64>,
+    /// Debian's kernel in a computer of QEMU in place of virtual time; it is downloaded when it is not there
+    #[arg(long, value_name = "KERNEL", conflicts_with_all = ["virtual_time", "real"])]
+    qemu: Option<Qemu>,
+    /// Let this computer's CPU run the guest in place of an emulated one: needs /dev/kvm
+    #[arg(long, requires = "qemu")]
+    kvm: bool,
     /// Virtual time: computing takes none, and sleeping is over at once (this is so unless --real is given)
     #[arg(long = "virtual", conflicts_with = "real")]
     virtual_time: bool,
@@ -159,7 +173,7 @@ pub fn main(args: &Args, ui: &Ui) -> Result<ExitCode, Failure> {
         Failure::input("there is no place for a kernel: set HOME or XDG_CACHE_HOME to a folder")
     })?;
     match &args.action {
-        Action::Build(args) => match cache.kernel().filter(|_| !args.again) {
+        Action::Build(args) => match cache.kernel(machine(args.qemu)).filter(|_| !args.again) {
             Some(kernel) => {
                 ui.say(format!("{}: is there", kernel.program().display()))?;
                 answer(&kernel, ui)
@@ -204,50 +218,23 @@ fn answer(kernel: &Kernel, ui: &Ui) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Builds a kernel; `None` when the user has stopped it.
-fn made(args: &BuildArgs, cache: &Cache, ui: &Ui) -> Result<Option<Kernel>, Failure> {
-    ui.tell(&format!(
-        "building the lab's kernel, about seven minutes of CPU time (log: {})",
-        cache.build_log().display()
-    ));
-    let jobs = match args.jobs {
-        0 => std::thread::available_parallelism().map_or(1, |n| n.get()),
-        jobs => jobs,
-    };
-    let options = build::Options {
-        sdmac: this_program()?,
-        sources: Sources {
-            kernel: args.source.clone(),
-            regdb: args.regdb.clone(),
-        },
-        jobs,
-    };
-    let bar = ui.progress("getting the source", 1_000);
-    let progress = |what, thousandths| {
-        bar.rename(what);
-        bar.set(thousandths);
-    };
-    let built = build::build(cache, &options, &progress, ui.stop());
-    bar.finish();
-    match built {
-        Ok(kernel) => Ok(Some(kernel)),
-        Err(stopped @ BuildError::Stopped) => {
-            ui::warn(&stopped.to_string());
-            Ok(None)
-        }
-        Err(error) => Err(Failure::on_the_way(error)),
-    }
-}
-
 fn in_guest(args: &RunArgs, cache: &Cache, ui: &Ui) -> Result<ExitCode, Failure> {
     let lab_failed = |failure: Failure| failure.with_code(LAB_FAILED);
-    let kernel = match cache.kernel() {
+    let machine = machine(args.qemu);
+    if machine != Machine::Uml
+        && let Some((program, package)) = tools::missing(get::RUN).first()
+    {
+        let what = format!("there is no {program}; on Debian: sudo apt-get install {package}");
+        return Err(lab_failed(Failure::input(what)));
+    }
+    let kernel = match cache.kernel(machine) {
         Some(kernel) => kernel,
         None => {
             let plain = BuildArgs {
                 jobs: 0,
                 source: None,
                 regdb: None,
+                qemu: args.qemu,
                 again: false,
             };
             match made(&plain, cache, ui).map_err(lab_failed)? {
@@ -260,8 +247,17 @@ fn in_guest(args: &RunArgs, cache: &Cache, ui: &Ui) -> Result<ExitCode, Failure>
     let texts = std::env::vars_os().filter_map(|(n, v)| Some((n.into_string().ok()?, v.into_string().ok()?)));
     let options = run::Options {
         sdmac: this_program().map_err(lab_failed)?,
-        memory: args.mem,
-        time: if args.real { Time::Real } else { Time::Virtual },
+        memory: args.mem.unwrap_or(if machine == Machine::Uml {
+            256 << 20
+        } else {
+            512 << 20
+        }),
+        time: if args.real || machine != Machine::Uml {
+            Time::Real
+        } else {
+            Time::Virtual
+        },
+        kvm: args.kvm,
         radios: args.radios,
         country: args.country.clone(),
         parameters: args.params.clone(),
@@ -302,41 +298,6 @@ fn in_guest(args: &RunArgs, cache: &Cache, ui: &Ui) -> Result<ExitCode, Failure>
         }
         How::NotStarted(_) => unreachable!("an error of `run`"),
     })
-}
-
-fn status(cache: &Cache, ui: &Ui) -> Result<ExitCode, Failure> {
-    let kernels = cache.kernels();
-    let missing: Vec<&str> = tools::missing(tools::BUILD)
-        .into_iter()
-        .map(|(_, package)| package)
-        .collect();
-    for kernel in &kernels {
-        let state = if kernel.fits() {
-            "ready"
-        } else {
-            "of another sdmac"
-        };
-        ui.say(format!("{}: {state}", kernel.program().display()))?;
-    }
-    if !kernels.iter().any(Kernel::fits) {
-        ui.say("no kernel for this sdmac yet: `sdmac lab build`, or `sdmac lab run`, which builds it first")?;
-    }
-    if !missing.is_empty() {
-        ui.say(format!(
-            "to build one, first: sudo apt-get install {}",
-            missing.join(" ")
-        ))?;
-    }
-    let list = kernels
-        .iter()
-        .map(|k| json!({ "kernel": k.program(), "version": k.version, "fits": k.fits() }));
-    ui.answer(&json!({
-        "cache": cache.root(),
-        "octets": cache.size(),
-        "kernels": list.collect::<Vec<_>>(),
-        "missing_packages": missing,
-    }))?;
-    Ok(ExitCode::SUCCESS)
 }
 
 fn write_now(mut stream: impl Write, octets: &[u8]) -> io::Result<()> {

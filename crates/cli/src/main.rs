@@ -36,9 +36,9 @@ enum Command {
     Tune(tune::Args),
     Lab(lab_command::Args),
     Completions(completions::Args),
-    #[command(name = lab::testbed::uml::guest::COMMAND, hide = true)]
+    #[command(name = lab::testbed::guest::COMMAND, hide = true)]
     LabInit,
-    #[command(name = lab::testbed::uml::guard::COMMAND, hide = true)]
+    #[command(name = lab::testbed::guard::COMMAND, hide = true)]
     LabGuard(lab_command::GuardArgs),
 }
 

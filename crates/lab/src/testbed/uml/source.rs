@@ -63,20 +63,6 @@ pub fn only_folder(parent: &Path) -> Option<PathBuf> {
     folders.next().filter(|_| folders.next().is_none())
 }
 
-/// The package file that `apt-get download` has left in `folder`.
-pub fn package_file(folder: &Path, package: &str) -> Option<PathBuf> {
-    let prefix = format!("{package}_");
-    let files = std::fs::read_dir(folder).ok()?.flatten();
-    files
-        .filter(|file| {
-            let name = file.file_name();
-            name.to_str()
-                .is_some_and(|name| name.starts_with(&prefix) && name.ends_with(".deb"))
-        })
-        .map(|file| file.path())
-        .next()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -100,17 +86,14 @@ mod tests {
     }
 
     #[test]
-    fn folders_and_packages() {
+    fn the_only_folder() {
         let folder = tempfile::tempdir().unwrap();
         assert_eq!(only_folder(folder.path()), None);
         std::fs::create_dir(folder.path().join("linux-source-6.1")).unwrap();
-        std::fs::write(folder.path().join("linux-source-6.1_6.1.192-2_all.deb"), "").unwrap();
         assert_eq!(
             only_folder(folder.path()),
             Some(folder.path().join("linux-source-6.1"))
         );
-        assert!(package_file(folder.path(), KERNEL_PACKAGE).is_some());
-        assert_eq!(package_file(folder.path(), REGDB_PACKAGE), None);
         std::fs::create_dir(folder.path().join("other")).unwrap();
         assert_eq!(only_folder(folder.path()), None);
     }

@@ -18,6 +18,8 @@ pub const STREAMS: [&str; 2] = ["stdout", "stderr"];
 pub const KERNEL_LOG: &str = "kernel.log";
 /// Environment variable of the guest's first process: the folder.
 pub const FOLDER_VARIABLE: &str = "SDMAC_LAB_FOLDER";
+/// Environment variable of the guest's first process: how files of the host are shared, where it is not hostfs.
+pub const SHARE_VARIABLE: &str = "SDMAC_LAB_SHARE";
 /// Environment variable of the program: `virtual` or `real`, the guest's kind of time.
 pub const TIME_VARIABLE: &str = "SDMAC_LAB";
 

@@ -14,11 +14,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use rustix::fs::OFlags;
-use rustix::mount::{MountFlags, mount};
+use rustix::mount::{MountFlags, mount, mount_bind};
 use rustix::system::{RebootCommand, reboot};
 use rustix::time::{ClockId, clock_gettime};
 
-use super::job::{self, End, FOLDER_VARIABLE, How, Job, STREAMS};
+use super::job::{self, End, FOLDER_VARIABLE, How, Job, SHARE_VARIABLE, STREAMS};
+use super::qemu::boot;
 
 /// Name of the hidden command that runs [`main`].
 pub const COMMAND: &str = "lab-init";
@@ -101,7 +102,15 @@ fn settle(folder: &Path) -> Result<Job, Trouble> {
     };
 
     // the way to report comes first; its folder stays visible below the new root, too
-    attach("hostfs", folder, &host(folder))?;
+    let share = |path: &Path, tag: &str, at: &Path| match std::env::var_os(SHARE_VARIABLE) {
+        None => attach("hostfs", at, &host(path)),
+        Some(_) => {
+            let data = CString::new(boot::WRITABLE).expect("no NUL in it");
+            let text = || format!("cannot mount {tag} at {}", at.display());
+            mount(tag, at, "9p", none, data.as_c_str()).map_err(|e| (text(), e.into()))
+        }
+    };
+    share(folder, boot::JOB, folder)?;
     attach("tmpfs", Path::new(SITE), "")?;
     folders(&["upper", "work", "root"])?;
     attach(
@@ -121,8 +130,12 @@ fn settle(folder: &Path) -> Result<Job, Trouble> {
 
     let job: Job = job::read(folder, job::JOB).map_err(|e| ("cannot read the job".to_owned(), e))?;
     std::fs::create_dir_all(place(folder)).map_err(|e| ("cannot make a folder in memory".to_owned(), e))?;
-    for writable in job.writable.iter().map(PathBuf::as_path).chain([folder]) {
-        attach("hostfs", &place(writable), &host(writable))?;
+    for (n, writable) in job.writable.iter().enumerate() {
+        share(writable, &boot::tag(n), &place(writable))?;
+    }
+    mount_bind(folder, place(folder)).map_err(|e| ("cannot show the job's folder".to_owned(), e.into()))?;
+    if std::env::var_os(SHARE_VARIABLE).is_some() {
+        attach("tracefs", &place(Path::new("/sys/kernel/tracing")), "")?;
     }
     rustix::process::chroot(place(Path::new("")))
         .and_then(|()| rustix::process::chdir("/"))

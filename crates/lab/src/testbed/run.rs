@@ -4,24 +4,22 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use thiserror::Error;
 
-use super::cache::Kernel;
+use super::cache::{Kernel, Machine};
 use super::group::Group;
 use super::guard::Guard;
 use super::job::{self, End, How, Job};
-use super::{guest, tools};
+use super::{qemu, tools, uml};
 
 /// Least memory of a guest that boots and runs something, octets.
 pub const MIN_MEMORY: u64 = 64 << 20;
 /// Most radios that hwsim makes at boot.
 pub const MAX_RADIOS: u32 = 100;
-/// Where virtual time begins: the first of January 2026, ns since 1970. One start makes one run like the other.
-const START_NS: u64 = 1_767_225_600_000_000_000;
 /// How often a running guest is looked after.
 const GLANCE: Duration = Duration::from_millis(10);
 /// Free space beyond the guest's memory that its folder needs.
@@ -55,6 +53,8 @@ pub struct Options {
     pub memory: u64,
     /// Its kind of time.
     pub time: Time,
+    /// Let the CPU itself run a computer of QEMU, in place of an emulated one.
+    pub kvm: bool,
     /// Radios of hwsim at boot.
     pub radios: u32,
     /// Two letters, or `00` for the whole world.
@@ -156,7 +156,10 @@ pub fn run(
     };
     let (log, files) = fill().map_err(host("fill the guest's folder"))?;
     let mut guard = Guard::start(&options.sdmac, path).map_err(host("start the guest's guard"))?;
-    let mut command = options.command(kernel, path);
+    let mut command = match kernel.machine {
+        Machine::Uml => uml::boot::command(options, kernel, path),
+        Machine::Standard | Machine::Realtime => qemu::boot::command(options, kernel, path, &job.writable),
+    };
     let errors = log.try_clone().map_err(host("fill the guest's folder"))?;
     command.stdin(Stdio::null()).stdout(log).stderr(errors);
     let mut guest = Group::spawn(&mut command).map_err(host("start the guest's kernel"))?;
@@ -209,6 +212,16 @@ pub fn run(
 }
 
 impl Options {
+    /// Parameters of the kernel and its modules.
+    pub(super) fn settings(&self) -> Vec<String> {
+        let mut all = vec![
+            format!("mac80211_hwsim.radios={}", self.radios),
+            format!("cfg80211.ieee80211_regdom={}", self.country),
+        ];
+        all.extend_from_slice(&self.parameters);
+        all
+    }
+
     fn job(&self) -> Result<Job, RunError> {
         let folder = |path: &Path, error| RunError::Folder {
             folder: path.display().to_string(),
@@ -238,38 +251,6 @@ impl Options {
             writable,
             radios: self.radios,
         })
-    }
-
-    /// The kernel with its parameters (kernel-parameters.txt; `linux --help` for those of User-Mode-Linux).
-    fn command(&self, kernel: &Kernel, folder: &Path) -> Command {
-        let mut command = Command::new(kernel.program());
-        let place = folder.display();
-        command
-            .current_dir(folder)
-            // where the guest's memory is: a file without a name
-            .env("TMPDIR", folder)
-            .arg(format!("mem={}M", self.memory >> 20))
-            .arg(format!("uml_dir={place}/"))
-            .args([
-                "root=none",
-                "rootfstype=hostfs",
-                "rootflags=/",
-                "ro",
-                "devtmpfs.mount=0",
-            ])
-            .args(["con=null", "con0=null,fd:1", "ssl=null", "panic=-1"])
-            .arg(format!("mac80211_hwsim.radios={}", self.radios))
-            .arg(format!("cfg80211.ieee80211_regdom={}", self.country))
-            .args(&self.parameters)
-            .arg(format!("{}={place}", job::FOLDER_VARIABLE))
-            .arg(format!("init={place}/{}", job::INIT));
-        if self.time == Time::Virtual {
-            command.args(["time-travel=inf-cpu", &format!("time-travel-start={START_NS}")]);
-        }
-        // a word that the kernel does not know is an argument of the first process; after `--` it would not be the last,
-        // since User-Mode-Linux appends a word of its own
-        command.arg(guest::COMMAND);
-        command
     }
 }
 

@@ -1,16 +1,51 @@
-//! Where built kernels are kept: `$XDG_CACHE_HOME/sdmac/lab`, one folder for each.
+//! Where kernels are kept: `$XDG_CACHE_HOME/sdmac/lab`, one folder for each.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::config;
+use super::{qemu, uml};
 
-/// What building leaves in a kernel's folder: the kernel, and the configuration it was built with.
+/// The kernel in its folder.
 pub const PROGRAM: &str = "linux";
-/// See [`PROGRAM`].
+/// What is beside it: the configuration it was built with, or ...
 pub const CONFIG: &str = "config";
+/// ... its first file system.
+pub const INITRAMFS: &str = "initramfs";
 /// Prefix of the folders that something is built in; the number of the process follows.
 const WORKSHOP: &str = "building-";
+
+/// What a kernel runs on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Machine {
+    /// It is a program itself: User-Mode Linux.
+    Uml,
+    /// A whole computer in QEMU, with Debian's kernel.
+    Standard,
+    /// The same with Debian's PREEMPT_RT kernel.
+    Realtime,
+}
+
+impl Machine {
+    /// All of them.
+    pub const ALL: [Machine; 3] = [Machine::Uml, Machine::Standard, Machine::Realtime];
+
+    /// What its folders begin with.
+    const fn prefix(self) -> &'static str {
+        match self {
+            Machine::Uml => "linux-",
+            Machine::Standard => "debian-",
+            Machine::Realtime => "debian-rt-",
+        }
+    }
+
+    /// What a kernel of this `sdmac` was made with.
+    fn hash(self) -> String {
+        match self {
+            Machine::Uml => uml::config::hash(),
+            Machine::Standard | Machine::Realtime => qemu::hash(),
+        }
+    }
+}
 
 /// The folder of all kernels.
 #[derive(Clone, Debug)]
@@ -21,9 +56,11 @@ pub struct Cache {
 /// A kernel in the cache.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kernel {
-    /// Version of Linux, `6.1.192`.
+    /// What it runs on.
+    pub machine: Machine,
+    /// Version of Linux, `6.1.192`; release of Debian's, `6.1.0-56-amd64`.
     pub version: String,
-    /// [`config::hash`] of the fragment it was built with.
+    /// Of what it was made with.
     pub hash: String,
     /// Its folder.
     pub folder: PathBuf,
@@ -35,18 +72,24 @@ impl Kernel {
         self.folder.join(PROGRAM)
     }
 
-    /// Whether it was built with the configuration of this `sdmac`.
+    /// Its first file system; of QEMU's only.
+    pub fn initramfs(&self) -> PathBuf {
+        self.folder.join(INITRAMFS)
+    }
+
+    /// Whether it was made as this `sdmac` makes it.
     pub fn fits(&self) -> bool {
-        self.hash == config::hash()
+        self.hash == self.machine.hash()
     }
 
     fn parse(folder: PathBuf) -> Option<Kernel> {
-        let (version, hash) = folder
-            .file_name()?
-            .to_str()?
-            .strip_prefix("linux-")?
-            .rsplit_once('-')?;
+        let name = folder.file_name()?.to_str()?;
+        // the longer prefix first
+        let of = |m: &Machine| Some((*m, name.strip_prefix(m.prefix())?));
+        let (machine, rest) = Machine::ALL.iter().rev().find_map(of)?;
+        let (version, hash) = rest.rsplit_once('-')?;
         let kernel = Kernel {
+            machine,
             version: version.to_owned(),
             hash: hash.to_owned(),
             folder,
@@ -96,13 +139,14 @@ impl Cache {
     pub fn kernels(&self) -> Vec<Kernel> {
         let folders = std::fs::read_dir(&self.root).into_iter().flatten().flatten();
         let mut kernels: Vec<Kernel> = folders.filter_map(|entry| Kernel::parse(entry.path())).collect();
-        kernels.sort_by_cached_key(|kernel| (kernel.order(), kernel.hash.clone()));
+        kernels.sort_by_cached_key(|kernel| (kernel.machine, kernel.order(), kernel.hash.clone()));
         kernels
     }
 
-    /// The newest kernel that fits this `sdmac`.
-    pub fn kernel(&self) -> Option<Kernel> {
-        self.kernels().into_iter().rfind(Kernel::fits)
+    /// The newest kernel for this machine that fits this `sdmac`.
+    pub fn kernel(&self, machine: Machine) -> Option<Kernel> {
+        let suits = |kernel: &Kernel| kernel.machine == machine && kernel.fits();
+        self.kernels().into_iter().rfind(suits)
     }
 
     /// A new folder to build in. What builds that were killed have left behind is removed.
@@ -121,8 +165,9 @@ impl Cache {
     }
 
     /// Moves a finished folder to its place; another build may have been faster, then its kernel stays.
-    pub fn add(&self, version: &str, finished: &Path) -> io::Result<Kernel> {
-        let folder = self.root.join(format!("linux-{version}-{}", config::hash()));
+    pub fn add(&self, machine: Machine, version: &str, finished: &Path) -> io::Result<Kernel> {
+        let name = format!("{}{version}-{}", machine.prefix(), machine.hash());
+        let folder = self.root.join(name);
         let before = self
             .root
             .join(format!("{WORKSHOP}{}", std::process::id()))
@@ -193,17 +238,27 @@ mod tests {
     fn the_newest_that_fits() {
         let folder = tempfile::tempdir().unwrap();
         let cache = Cache::at(folder.path().join("lab"));
-        assert!(cache.kernel().is_none());
-        let hash = config::hash();
+        assert!(cache.kernel(Machine::Uml).is_none());
+        let hash = Machine::Uml.hash();
         for version in ["6.1.99", "6.1.192", "6.1.20"] {
             put(&cache, &format!("linux-{version}-{hash}"));
         }
         put(&cache, "linux-6.12.1-0000000000000000");
         std::fs::create_dir(cache.root().join(format!("linux-7.0-{hash}"))).unwrap();
-        assert_eq!(cache.kernel().unwrap().version, "6.1.192");
+        assert_eq!(cache.kernel(Machine::Uml).unwrap().version, "6.1.192");
         let all: Vec<String> = cache.kernels().into_iter().map(|k| k.version).collect();
         assert_eq!(all, ["6.1.20", "6.1.99", "6.1.192", "6.12.1"]);
         assert_eq!(cache.size(), 24);
+        let hash = Machine::Standard.hash();
+        put(&cache, &format!("debian-6.1.0-56-amd64-{hash}"));
+        put(&cache, &format!("debian-rt-6.1.0-56-rt-amd64-{hash}"));
+        for (machine, version) in [
+            (Machine::Standard, "6.1.0-56-amd64"),
+            (Machine::Realtime, "6.1.0-56-rt-amd64"),
+            (Machine::Uml, "6.1.192"),
+        ] {
+            assert_eq!(cache.kernel(machine).unwrap().version, version);
+        }
         cache.clean().unwrap();
         assert!(!cache.root().exists());
         cache.clean().unwrap();
@@ -220,7 +275,7 @@ mod tests {
         let done = workshop.folder().join("done");
         std::fs::create_dir(&done).unwrap();
         std::fs::write(done.join(PROGRAM), "kernel").unwrap();
-        let kernel = cache.add("6.1.192", &done).unwrap();
+        let kernel = cache.add(Machine::Uml, "6.1.192", &done).unwrap();
         assert!(kernel.fits());
         drop(workshop);
         assert_eq!(cache.kernels(), [kernel]);

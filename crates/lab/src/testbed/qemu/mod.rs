@@ -1,0 +1,24 @@
+//! A computer in QEMU with one of Debian's kernels, as it is installed on others: standard or PREEMPT_RT, with BTF, probes and
+//! modules.
+//!
+//! The packages are downloaded and unpacked, not installed. [`get`] makes a kernel with its first file system of them:
+//! [`modules`] says which modules go into it and in which order they are loaded, [`cpio`] writes it. [`boot`] starts it.
+//! The files of this computer are shared by 9p.
+
+pub mod boot;
+pub mod cpio;
+pub mod get;
+pub mod modules;
+
+/// The first program of the first file system: a script for busybox.
+pub const SCRIPT: &str = include_str!("init.sh");
+
+/// FNV-1a of what a first file system is made of: another script or other modules are another kernel.
+pub fn hash() -> String {
+    let step = |hash: u64, octet: u8| (hash ^ u64::from(octet)).wrapping_mul(0x0100_0000_01b3);
+    let names = modules::WANTED
+        .iter()
+        .flat_map(|name| name.bytes().chain([b'\n']));
+    let octets = SCRIPT.bytes().chain(names);
+    format!("{:016x}", octets.fold(0xcbf2_9ce4_8422_2325, step))
+}
