@@ -14,7 +14,7 @@ impl Core {
     /// A frame was received without error; it ended at `end`.
     pub(crate) fn received(&mut self, to: usize, s: &Signal, end: u64, rx: &Rx) {
         let a = &self.adapters[to];
-        let for_us = s.ra == a.address;
+        let for_us = a.answers_to(s.ra);
         let waiting = a.exchange.map(|x| x.phase);
         match (s.what, waiting) {
             (OnAir::Ack, Some(Phase::AwaitAck)) if for_us => return self.ack_came(to, end),
