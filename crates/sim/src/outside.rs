@@ -27,6 +27,12 @@ impl<P: Protocol> World<P> {
         value
     }
 
+    /// From now on an adapter hands up frames that it has received before, too: whoever is above tells them apart.
+    pub fn show_repetitions(&mut self, node: u32, adapter: u8) {
+        let index = self.core.nodes[node as usize].adapters.0 + u32::from(adapter);
+        self.core.adapters[index as usize].repetitions = true;
+    }
+
     /// From now on an adapter answers to this address, too: it acknowledges what is sent to it, and ACKs to it are
     /// its own. False if it did before.
     pub fn add_address(&mut self, node: u32, adapter: u8, address: MacAddr) -> bool {
@@ -54,7 +60,7 @@ impl<P: Protocol> World<P> {
 mod tests {
     use crate::adapter::AdapterConfig;
     use crate::medium::MediumConfig;
-    use crate::{NodeConfig, Position, World};
+    use crate::{LinkLoss, NodeConfig, Position, Process, World};
     use frame::{MacAddr, Phy, Rate};
     use radio::{AdapterId, Attribute, Event, Instant, Outcome, Protocol, Radio, TxHow};
 
@@ -93,7 +99,7 @@ mod tests {
         world
     }
 
-    fn send(world: &mut World<Puppet>, to: MacAddr, from: MacAddr) {
+    fn send(world: &mut World<Puppet>, to: MacAddr, from: MacAddr, tries: u8) {
         let mut frame = vec![0x08, 0, 0, 0];
         for address in [to, from, MacAddr::ZERO] {
             frame.extend(address.0);
@@ -101,7 +107,7 @@ mod tests {
         frame.extend([0; 60]);
         world.act(0, |_, _, radio| {
             let token = radio.token();
-            radio.request(token, &frame, &TxHow::one_shot(Rate::OFDM_54));
+            radio.request(token, &frame, &TxHow::multi_shot(Rate::OFDM_54, tries));
         });
     }
 
@@ -111,7 +117,7 @@ mod tests {
         assert_eq!(world.next_ns(), Some(0), "both nodes start");
         world.run_until(1_000_000);
         assert_eq!(world.next_ns(), None);
-        send(&mut world, MacAddr::local(1), MacAddr::local(0));
+        send(&mut world, MacAddr::local(1), MacAddr::local(0), 1);
         assert_eq!(world.next_ns(), Some(1_000_000), "an idle medium is used at once");
         while let Some(next) = world.next_ns() {
             assert!(next < 2_000_000);
@@ -139,7 +145,7 @@ mod tests {
     fn further_addresses_are_acknowledged_on_both_sides() {
         let (mine, theirs) = (MacAddr::local(77), MacAddr::local(78));
         let mut world = two();
-        send(&mut world, theirs, mine);
+        send(&mut world, theirs, mine, 1);
         world.run_until(10_000_000);
         assert_eq!(
             world.protocol(0).outcomes[0].1,
@@ -147,7 +153,7 @@ mod tests {
             "nobody has it"
         );
         assert!(world.add_address(1, 0, theirs) && !world.add_address(1, 0, theirs));
-        send(&mut world, theirs, mine);
+        send(&mut world, theirs, mine, 1);
         world.run_until(20_000_000);
         assert_eq!(
             world.protocol(0).outcomes[1].1,
@@ -156,11 +162,11 @@ mod tests {
         );
         assert_eq!(world.protocol(1).heard, 1);
         world.add_address(0, 0, mine);
-        send(&mut world, theirs, mine);
+        send(&mut world, theirs, mine, 1);
         world.run_until(30_000_000);
         assert_eq!(world.protocol(0).outcomes[2].1, Outcome::Acked);
         assert!(world.remove_address(1, 0, theirs) && !world.remove_address(1, 0, theirs));
-        send(&mut world, theirs, mine);
+        send(&mut world, theirs, mine, 1);
         world.run_until(40_000_000);
         assert_eq!(world.protocol(0).outcomes[3].1, Outcome::NotAcked);
     }
@@ -169,7 +175,7 @@ mod tests {
     #[test]
     fn an_ack_that_is_due_can_be_withdrawn() {
         let mut world = two();
-        send(&mut world, MacAddr::local(1), MacAddr::local(0));
+        send(&mut world, MacAddr::local(1), MacAddr::local(0), 1);
         while world.protocol(1).heard == 0 {
             let next = world.next_ns().unwrap();
             world.run_until(next);
@@ -182,8 +188,31 @@ mod tests {
         });
         world.run_until(10_000_000);
         assert_eq!(world.protocol(0).outcomes[0].1, Outcome::NotAcked);
-        send(&mut world, MacAddr::local(1), MacAddr::local(0));
+        send(&mut world, MacAddr::local(1), MacAddr::local(0), 1);
         world.run_until(20_000_000);
         assert_eq!(world.protocol(0).outcomes[1].1, Outcome::Acked);
+    }
+
+    /// All ACKs are lost: the receiver hears the same frame seven times.
+    #[test]
+    fn repetitions_are_shown_on_request() {
+        for (show, heard) in [(false, 1), (true, 7)] {
+            let mut world = two();
+            if show {
+                world.show_repetitions(1, 0);
+            }
+            world.set_link_loss(
+                1,
+                0,
+                LinkLoss {
+                    response: Some(Process::Fixed(1.0)),
+                    ..LinkLoss::default()
+                },
+            );
+            send(&mut world, MacAddr::local(1), MacAddr::local(0), 7);
+            world.run_until(100_000_000);
+            assert_eq!(world.protocol(1).heard, heard);
+            assert_eq!(world.protocol(0).outcomes[0].1, Outcome::NotAcked);
+        }
     }
 }

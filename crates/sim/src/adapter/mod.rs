@@ -144,6 +144,8 @@ pub(crate) struct Adapter {
     pub reception: bool,
     pub ack_generation: bool,
     pub promiscuous: bool,
+    /// Repetitions are handed up, too.
+    pub repetitions: bool,
     pub bssid: u64,
     // constants in ns
     pub slot_ns: u64,
@@ -215,6 +217,7 @@ impl Adapter {
             reception: true,
             ack_generation: true,
             promiscuous: false,
+            repetitions: false,
             bssid: 0,
             slot_ns: u64::from(phy.slot_us) * 1_000,
             sifs_ns: u64::from(phy.sifs_us) * 1_000,

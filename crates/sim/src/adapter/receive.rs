@@ -155,9 +155,9 @@ impl Core {
         self.at(at, Ev::Respond(to as u32));
     }
 
-    /// Hands a frame to the host, unless it was received before.
+    /// Hands a frame to the host, unless it was received before and the host wants each only once.
     fn take_in(&mut self, to: usize, s: &Signal, end: u64, rx: &Rx, check: bool) {
-        if check && s.retry && self.is_duplicate(to, s.frame) {
+        if check && s.retry && !self.adapters[to].repetitions && self.is_duplicate(to, s.frame) {
             self.adapters[to].counters.rx_duplicates += 1;
             return;
         }
