@@ -1,5 +1,6 @@
 //! The `sdmac` command line: one module for each command, and [`ui`] for what they share.
 
+mod air;
 mod completions;
 mod lab_command;
 mod measure;
@@ -31,6 +32,7 @@ enum Command {
     Reproduce(reproduce::Args),
     Schema(schema::Args),
     Lab(lab_command::Args),
+    Air(air::Args),
     Completions(completions::Args),
     #[command(name = lab::testbed::uml::guest::COMMAND, hide = true)]
     LabInit,
@@ -54,6 +56,7 @@ fn main() -> ExitCode {
         Command::Reproduce(args) => reproduce::main(args, &ui),
         Command::Schema(args) => schema::main(args),
         Command::Qualify(args) => qualify::main(args, &ui),
+        Command::Air(args) => air::main(args, &ui),
         Command::Lab(args) => lab_command::main(args, &ui),
         Command::Completions(args) => completions::main(args),
         Command::LabInit | Command::LabGuard(_) => unreachable!("done above"),
