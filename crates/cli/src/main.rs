@@ -1,5 +1,6 @@
 //! The `sdmac` command line: one module for each command, and [`ui`] for what they share.
 
+mod air;
 mod completions;
 mod doctor;
 mod lab_command;
@@ -35,6 +36,7 @@ enum Command {
     Doctor(doctor::Args),
     Tune(tune::Args),
     Lab(lab_command::Args),
+    Air(air::Args),
     Completions(completions::Args),
     #[command(name = lab::testbed::guest::COMMAND, hide = true)]
     LabInit,
@@ -60,6 +62,7 @@ fn main() -> ExitCode {
         Command::Qualify(args) => qualify::main(args, &ui),
         Command::Doctor(args) => doctor::main(args, &ui),
         Command::Tune(args) => tune::main(args, &ui),
+        Command::Air(args) => air::main(args, &ui),
         Command::Lab(args) => lab_command::main(args, &ui),
         Command::Completions(args) => completions::main(args),
         Command::LabInit | Command::LabGuard(_) => unreachable!("done above"),

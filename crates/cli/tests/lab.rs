@@ -453,3 +453,39 @@ fn real_guest_leaves_nothing() {
         );
     }
 }
+
+/// `sdmac air` in a guest: it ends with a summary after Ctrl-C, a second one is told who is there, and after SIGKILL the
+/// kernel takes the next one.
+#[test]
+#[ignore = "needs the lab's kernel: cargo xtask lab"]
+fn real_air_ends_in_each_way() {
+    let place = Place::new();
+    let folder = place.folder.path().to_str().unwrap();
+    let scenario = "[run]\nduration = \"1s\"\n[[group]]\nname = \"sta\"\ncount = 2\nprotocol = \"sink\"\n";
+    std::fs::write(place.path("s.toml"), scenario).unwrap();
+    let script = "\"$1\" air \"$0/s.toml\" --json & first=$!; sleep 1\n\
+                  \"$1\" air \"$0/s.toml\" --json 2> \"$0/err\"; echo busy $?\n\
+                  kill -KILL $first; wait $first; echo killed $?\n\
+                  \"$1\" air \"$0/s.toml\" --json & second=$!; sleep 1\n\
+                  kill -INT $second; wait $second; echo ended $?";
+    let sdmac_path = env!("CARGO_BIN_EXE_sdmac");
+    let args = [
+        "run", "--radios", "3", "--write", folder, "--", "sh", "-c", script, folder, sdmac_path,
+    ];
+    let output = sdmac(&args).output().unwrap();
+    let text = String::from_utf8(output.stdout.clone()).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    let [busy, killed, summary, ended] = lines[..] else {
+        panic!("{text}{}", err(&output))
+    };
+    assert_eq!([busy, killed, ended], ["busy 1", "killed 137", "ended 0"]);
+    let sentence = std::fs::read_to_string(place.path("err")).unwrap();
+    assert!(
+        sentence.contains("another program is the air of these radios"),
+        "{sentence}"
+    );
+    let summary: serde_json::Value = serde_json::from_str(summary).unwrap();
+    assert_eq!(summary["nodes"][1]["radio"], "phy1");
+    assert_eq!(summary["spare"][0], "phy2");
+    assert_eq!(summary["total"]["frames"], 0);
+}

@@ -1,12 +1,15 @@
 //! The Linux side: measuring this computer, and its 802.11 stack as a radio.
 //!
 //! * [`wifi`] lets protocols drive the radios of this computer through the unpatched 802.11 stack.
+//! * [`hwsim`] makes a program the air between the simulated radios of the kernel.
 //! * [`host`] measures the computer it runs on: timers, the packet path and thread wake-ups, idle and under load.
 //! * [`machine`] says what of the computer costs determinism, and tunes it.
 //! * `sys` (private) holds every `unsafe` block of this library: system calls that rustix does not offer.
 
 mod clock;
+mod generic;
 pub mod host;
+pub mod hwsim;
 pub mod machine;
 mod netlink;
 mod sys;

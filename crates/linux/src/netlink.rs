@@ -175,6 +175,45 @@ impl Socket {
     }
 }
 
+impl Socket {
+    /// Sends a message without waiting for anything; gives its sequence number. What it meets comes as a message of
+    /// type `NLMSG_ERROR` with this number, before this call returns.
+    pub fn tell(&mut self, mut message: Vec<u8>) -> io::Result<u32> {
+        self.sequence = self.sequence.wrapping_add(1);
+        message[8..12].copy_from_slice(&self.sequence.to_ne_bytes());
+        let kernel = SocketAddrNetlink::new(0, 0);
+        rustix::net::sendto(&self.fd, &message, SendFlags::empty(), &kernel)?;
+        Ok(self.sequence)
+    }
+
+    /// What has come, if something has: messages for [`messages`].
+    ///
+    /// # Errors
+    /// `ENOBUFS` if the kernel had to leave something out.
+    pub fn look(&mut self) -> io::Result<Option<&[u8]>> {
+        let read = || rustix::net::recv(&self.fd, &mut self.buffer[..], RecvFlags::DONTWAIT);
+        match rustix::io::retry_on_intr(read) {
+            Ok((_, length)) => Ok(Some(&self.buffer[..length.min(READ_OCTETS)])),
+            Err(Errno::AGAIN) => Ok(None),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+}
+
+/// The messages in some octets, each with type, sequence number and what follows `struct nlmsghdr`; ends where they
+/// make no sense.
+pub(crate) fn messages(octets: &[u8]) -> impl Iterator<Item = (u16, u32, &[u8])> {
+    let mut rest = octets;
+    std::iter::from_fn(move || {
+        let head = rest.first_chunk::<HEADER>()?;
+        let word = |at: usize| u32::from_ne_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
+        let length = word(0) as usize;
+        let body = rest.get(HEADER..length)?;
+        rest = rest.get(length.next_multiple_of(4)..).unwrap_or(&[]);
+        Some((u16::from_ne_bytes([head[4], head[5]]), word(8), body))
+    })
+}
+
 impl AsFd for Socket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
@@ -256,6 +295,27 @@ mod tests {
             }
             assert!(attributes(&m[..at]).count() <= at / 4 + 1);
         }
+    }
+
+    #[test]
+    fn messages_one_after_the_other() {
+        let both = [answer(20, 7, b"abcd"), answer(21, 8, b"")].concat();
+        let found: Vec<_> = messages(&both).collect();
+        assert_eq!(found, [(20, 7, &b"abcd"[..]), (21, 8, &b""[..])]);
+        assert_eq!(messages(&both[..both.len() - 1]).count(), 1);
+        assert_eq!(messages(&[0; 64]).count(), 0, "a length of 0 ends the walk");
+    }
+
+    #[test]
+    fn what_is_told_is_done_when_the_call_returns() {
+        let mut socket = Socket::open(None).unwrap();
+        assert_eq!(socket.look().unwrap(), None);
+        let none = message(libc::RTM_GETLINK, 0, |m| interface(m, 0x7fff_fff0));
+        let sequence = socket.tell(none).unwrap();
+        let read = socket.look().unwrap().unwrap();
+        let (kind, answered, body) = messages(read).next().unwrap();
+        assert_eq!((i32::from(kind), answered), (libc::NLMSG_ERROR, sequence));
+        assert_eq!(body[..4], (-libc::ENODEV).to_ne_bytes());
     }
 
     #[test]

@@ -12,6 +12,7 @@ pub mod fault;
 pub mod host;
 pub mod medium;
 mod node;
+mod outside;
 mod plan;
 mod pool;
 pub mod queue;

@@ -17,8 +17,8 @@ use radio::{Beacon, Counters, Event, Instant, Protocol, Tsf};
 
 /// Nodes with protocols of type `P`, the medium between them, and virtual time.
 pub struct World<P> {
-    core: Core,
-    protocols: Vec<P>,
+    pub(crate) core: Core,
+    pub(crate) protocols: Vec<P>,
     scratch: Vec<u8>,
 }
 
@@ -281,7 +281,7 @@ impl<P: Protocol> World<P> {
         self.rearm(node, false);
     }
 
-    fn rearm(&mut self, node: u32, always: bool) {
+    pub(crate) fn rearm(&mut self, node: u32, always: bool) {
         let wanted = self.protocols[node as usize].deadline().map(Instant::as_ns);
         let core = &mut self.core;
         let n = &mut core.nodes[node as usize];

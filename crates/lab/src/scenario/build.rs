@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use frame::{AccessCategory, MacAddr};
 use protocols::mac::sender::{Sender, SenderConfig};
+use radio::Protocol;
 use sim::fault::{HostFaults, Incident};
 use sim::host::Wait;
 use sim::rng::{Cause, Stream, mix3};
@@ -31,10 +32,37 @@ pub(super) fn square(count: u32) -> u32 {
 impl Scenario {
     /// The world of this scenario, before its first event.
     pub fn build(&self, seed: u64) -> World<Program> {
+        let mut world = self.place(seed, |_, config, program| (config, program));
+        add_traffic(self, seed, &mut world);
+        add_foreign_traffic(self, &mut world);
+        plan(self, &mut world);
+        world
+    }
+
+    /// The same world with other protocols, and without the traffic among its own nodes: `seat` is shown each node
+    /// with the protocol of the scenario, those of others included.
+    pub fn build_with<P: Protocol>(
+        &self,
+        seed: u64,
+        seat: impl FnMut(u32, NodeConfig, Program) -> (NodeConfig, P),
+    ) -> World<P> {
+        let mut world = self.place(seed, seat);
+        add_foreign_traffic(self, &mut world);
+        plan(self, &mut world);
+        world
+    }
+
+    /// Nodes, noise and links.
+    fn place<P: Protocol>(
+        &self,
+        seed: u64,
+        mut seat: impl FnMut(u32, NodeConfig, Program) -> (NodeConfig, P),
+    ) -> World<P> {
         let mut world = World::new(&medium(self), seed);
         world.reserve(self.nodes() as usize + 2 * self.file.foreign.len());
-        for (config, program) in all_nodes(self, seed) {
-            world.add_node(config, program);
+        for (node, (config, program)) in (0..).zip(all_nodes(self, seed)) {
+            let (config, protocol) = seat(node, config, program);
+            world.add_node(config, protocol);
         }
         let mhz = self.first_mhz();
         for noise in &self.file.noise {
@@ -51,8 +79,6 @@ impl Scenario {
         for (from, to, loss) in &self.links {
             world.set_link_loss(*from, *to, loss.clone());
         }
-        add_traffic(self, seed, &mut world);
-        plan(self, &mut world);
         world
     }
 }
@@ -252,6 +278,9 @@ fn add_traffic(s: &Scenario, seed: u64, world: &mut World<Program>) {
             world.add_traffic(node, traffic);
         }
     }
+}
+
+fn add_foreign_traffic<P: Protocol>(s: &Scenario, world: &mut World<P>) {
     let mut node = s.nodes();
     for f in &s.file.foreign {
         let ForeignWhat::Load { octets, mean, .. } = &f.what else {
@@ -293,7 +322,7 @@ fn neighbour(i: u32, count: u32, columns: u32, hash: u64) -> u32 {
     list[(hash % list.len() as u64) as usize]
 }
 
-fn plan(s: &Scenario, world: &mut World<Program>) {
+fn plan<P: Protocol>(s: &Scenario, world: &mut World<P>) {
     for (incident, (nodes, other)) in s.file.incident.iter().zip(&s.incidents) {
         let at = incident.at.get_ref().0;
         for node in nodes.clone() {

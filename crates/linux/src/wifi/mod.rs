@@ -27,7 +27,7 @@ mod nl80211;
 mod ordinary;
 mod packet;
 mod source;
-mod wait;
+pub(crate) mod wait;
 mod wiphy;
 
 pub use adapter::Adapter;

@@ -1,6 +1,6 @@
 //! nl80211: radios and their interfaces, created, set and removed through generic netlink.
 //!
-//! Numbers are those of linux/nl80211.h and linux/genetlink.h.
+//! Numbers are those of linux/nl80211.h.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -10,27 +10,14 @@ use rustix::net::netlink;
 
 use super::error::Error;
 use super::wiphy::Wiphy;
+use crate::generic::{Family, GENERIC_HEADER, family, family_request, generic};
 use crate::netlink::{
-    Part, Socket, attribute, attributes, find, flag, interface, message, number, set_up, text, text_of,
-    u32_of,
+    Part, Socket, attribute, find, flag, interface, message, number, set_up, text, text_of, u32_of,
 };
 use crate::sys::packet::join_group;
 
-/// Octets of `struct genlmsghdr`: command, version, two of padding.
-const GENERIC_HEADER: usize = 4;
 /// Octets of `struct ifinfomsg`.
 const LINK_HEADER: usize = 16;
-
-/// Numbers of generic netlink's controller.
-mod controller {
-    pub const FAMILY: u16 = 0x10;
-    pub const GET_FAMILY: u8 = 3;
-    pub const FAMILY_ID: u16 = 1;
-    pub const FAMILY_NAME: u16 = 2;
-    pub const GROUPS: u16 = 7;
-    pub const GROUP_NAME: u16 = 1;
-    pub const GROUP_ID: u16 = 2;
-}
 
 /// Commands.
 mod command {
@@ -108,12 +95,6 @@ pub struct Control {
     family: Family,
 }
 
-#[derive(Debug, PartialEq, Eq)]
-struct Family {
-    id: u16,
-    groups: Vec<(String, u32)>,
-}
-
 impl Control {
     /// Opens it. Needs no right; what changes something does.
     ///
@@ -124,7 +105,7 @@ impl Control {
         let mut generic = Socket::open(Some(netlink::GENERIC)).map_err(&open)?;
         let route = Socket::open(None).map_err(&open)?;
         let ask = generic
-            .ask(family_request())
+            .ask(family_request("nl80211"))
             .map_err(|e| match e.raw_os_error() {
                 Some(libc::ENOENT) => Error::NoStack,
                 _ => Error::control("look for nl80211")(e),
@@ -331,33 +312,6 @@ impl AsFd for Watch {
     }
 }
 
-fn generic(family: u16, command: u8, flags: i32, body: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
-    message(family, flags, |m| {
-        m.extend([command, 1, 0, 0]);
-        body(m);
-    })
-}
-
-fn family_request() -> Vec<u8> {
-    generic(controller::FAMILY, controller::GET_FAMILY, libc::NLM_F_ACK, |m| {
-        text(m, controller::FAMILY_NAME, "nl80211");
-    })
-}
-
-fn family(part: &Part) -> Option<Family> {
-    let body = part.body.get(GENERIC_HEADER..)?;
-    let id = find(body, controller::FAMILY_ID)?.first_chunk()?;
-    let groups = attributes(find(body, controller::GROUPS).unwrap_or(&[]));
-    let groups = groups.filter_map(|(_, g)| {
-        let name = find(g, controller::GROUP_NAME).and_then(text_of)?;
-        Some((name.to_owned(), u32_of(find(g, controller::GROUP_ID)?)?))
-    });
-    Some(Family {
-        id: u16::from_ne_bytes(*id),
-        groups: groups.collect(),
-    })
-}
-
 fn new_monitor(m: &mut Vec<u8>, wiphy: u32, name: &str, monitor: Monitor, address: Option<MacAddr>) {
     number(m, attr::WIPHY, wiphy);
     text(m, attr::IFNAME, name);
@@ -412,36 +366,6 @@ mod tests {
             ];
             assert_eq!(m[16..], expect);
         }
-    }
-
-    #[test]
-    fn a_family_with_its_groups() {
-        let mut body = vec![1, 2, 0, 0];
-        text(&mut body, controller::FAMILY_NAME, "nl80211");
-        attribute(&mut body, controller::FAMILY_ID, |m| {
-            m.extend(28_u16.to_ne_bytes())
-        });
-        attribute(&mut body, controller::GROUPS, |m| {
-            for (i, name) in ["config", "scan"].into_iter().enumerate() {
-                attribute(m, i as u16 + 1, |m| {
-                    number(m, controller::GROUP_ID, 5 + i as u32);
-                    text(m, controller::GROUP_NAME, name);
-                });
-            }
-        });
-        let part = Part {
-            kind: controller::FAMILY,
-            body,
-        };
-        let groups = vec![("config".into(), 5), ("scan".into(), 6)];
-        assert_eq!(family(&part), Some(Family { id: 28, groups }));
-        assert_eq!(
-            family(&Part {
-                kind: 0,
-                body: vec![1]
-            }),
-            None
-        );
     }
 
     #[test]

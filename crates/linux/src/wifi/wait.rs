@@ -27,7 +27,7 @@ pub enum Wait {
 
 /// What waits.
 #[derive(Debug)]
-pub(super) struct Waiter {
+pub(crate) struct Waiter {
     wait: Wait,
     /// Ready when one of the descriptors is.
     any: OwnedFd,

@@ -91,7 +91,13 @@ impl Core {
                 }
             }
             Attribute::Reception(on) => self.switch_reception(a, on),
-            Attribute::AckGeneration(on) => x.ack_generation = on,
+            Attribute::AckGeneration(on) => {
+                x.ack_generation = on;
+                if !on {
+                    // an ACK that is due but not on the air yet stays away; a CTS does not
+                    x.response.take_if(|r| r.cts_duration_us.is_none());
+                }
+            }
             Attribute::Promiscuous(on) => x.promiscuous = on,
             Attribute::Edca(q, p) => {
                 let window = |cw: u16| cw <= 32_767 && (cw + 1).is_power_of_two();

@@ -116,6 +116,8 @@ pub(crate) struct Response {
 #[derive(Debug)]
 pub(crate) struct Adapter {
     pub address: u64,
+    /// Further addresses that it answers to; most adapters have none.
+    pub aliases: Vec<u64>,
     pub node: u32,
     /// Number of the adapter on its node.
     pub ordinal: u8,
@@ -142,6 +144,8 @@ pub(crate) struct Adapter {
     pub reception: bool,
     pub ack_generation: bool,
     pub promiscuous: bool,
+    /// Repetitions are handed up, too.
+    pub repetitions: bool,
     pub bssid: u64,
     // constants in ns
     pub slot_ns: u64,
@@ -195,6 +199,7 @@ impl Adapter {
         };
         let mut a = Adapter {
             address: key(config.address),
+            aliases: Vec::new(),
             node,
             ordinal,
             busy_from: 0,
@@ -212,6 +217,7 @@ impl Adapter {
             reception: true,
             ack_generation: true,
             promiscuous: false,
+            repetitions: false,
             bssid: 0,
             slot_ns: u64::from(phy.slot_us) * 1_000,
             sifs_ns: u64::from(phy.sifs_us) * 1_000,
@@ -259,6 +265,12 @@ impl Adapter {
             rate,
             frame::ppdu_us(rate, frame::phy::ACK_OCTETS, self.phy.band),
         );
+    }
+
+    /// Whether frames to this address are meant for this adapter.
+    #[inline]
+    pub fn answers_to(&self, address: u64) -> bool {
+        address == self.address || self.aliases.contains(&address)
     }
 
     /// TSF in microseconds at true time `ns`.

@@ -14,7 +14,7 @@ impl Core {
     /// A frame was received without error; it ended at `end`.
     pub(crate) fn received(&mut self, to: usize, s: &Signal, end: u64, rx: &Rx) {
         let a = &self.adapters[to];
-        let for_us = s.ra == a.address;
+        let for_us = a.answers_to(s.ra);
         let waiting = a.exchange.map(|x| x.phase);
         match (s.what, waiting) {
             (OnAir::Ack, Some(Phase::AwaitAck)) if for_us => return self.ack_came(to, end),
@@ -155,9 +155,9 @@ impl Core {
         self.at(at, Ev::Respond(to as u32));
     }
 
-    /// Hands a frame to the host, unless it was received before.
+    /// Hands a frame to the host, unless it was received before and the host wants each only once.
     fn take_in(&mut self, to: usize, s: &Signal, end: u64, rx: &Rx, check: bool) {
-        if check && s.retry && self.is_duplicate(to, s.frame) {
+        if check && s.retry && !self.adapters[to].repetitions && self.is_duplicate(to, s.frame) {
             self.adapters[to].counters.rx_duplicates += 1;
             return;
         }

@@ -1,0 +1,391 @@
+//! Between the kernel and the world: frames in, receptions and statuses out, each at its time.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use frame::mac::Header;
+use frame::{AccessCategory, MacAddr};
+use linux::hwsim::{Delivery, Event, MAX_SERIES, Medium, Radio, Sent, Series, Status, flag};
+use linux::wifi::Control;
+use radio::{Confirm, Outcome, Queue, RtsPolicy, Token, TxHow};
+
+use super::count::Counts;
+use super::world::{Air, Happening};
+use super::{AirError, NodeSummary, Seat, Seating, Summary, rates};
+use crate::scenario::Scenario;
+
+/// Between two looks at the stop flag, and at the channels of radios that send nothing.
+const LOOK_NS: u64 = 100_000_000;
+/// What is later than this counts as late.
+const LATE_NS: u64 = 100_000;
+/// Strength that the kernel is told for an ACK. It shows it to nobody.
+const ACK_DBM: i8 = -50;
+
+/// A frame of the kernel that is in the air.
+struct Open {
+    cookie: u64,
+    flags: u32,
+    plan: [Series; MAX_SERIES],
+    asks: bool,
+}
+
+/// What the kernel is told, and the books.
+struct Desk {
+    medium: Medium,
+    /// By which address the kernel knows the radio of each node.
+    keys: Vec<Option<MacAddr>>,
+    open: HashMap<(u32, Token), Open>,
+    counts: Vec<Counts>,
+    told: u64,
+    late: u64,
+    latest_ns: u64,
+}
+
+pub(super) struct Daemon {
+    pub seating: Seating,
+    desk: Desk,
+    air: Air,
+    nodes: HashMap<MacAddr, u32>,
+    /// Tells where the interfaces of this namespace are; numbers of their radios.
+    control: Option<(Control, HashMap<u32, u32>)>,
+    /// When each radio last sent, and when all were looked at, ns of the air.
+    sent_ns: Vec<Option<u64>>,
+    looked_ns: u64,
+    strange: u64,
+    origin_ns: u64,
+}
+
+impl Daemon {
+    /// Becomes the air of the radios.
+    pub fn open(scenario: &Scenario, seed: u64) -> Result<Daemon, AirError> {
+        let mut medium = Medium::open()?;
+        let radios = medium.radios()?;
+        let count = scenario.nodes();
+        if radios.is_empty() {
+            return Err(AirError::NoRadios { nodes: count });
+        }
+        let seat = |node: u32| {
+            let radio = radios.get(node as usize);
+            Seat {
+                node: scenario.node_name(node),
+                radio: radio.map(|r| r.name.clone()),
+                address: radio.map(|r| r.address.to_string()),
+            }
+        };
+        let seating = Seating {
+            nodes: (0..count).map(seat).collect(),
+            spare: radios
+                .iter()
+                .skip(count as usize)
+                .map(|r| r.name.clone())
+                .collect(),
+        };
+        let keys: Vec<_> = (0..count as usize)
+            .map(|n| radios.get(n).map(Radio::key))
+            .collect();
+        let nodes = (0..)
+            .zip(&keys)
+            .filter_map(|(n, key)| Some(((*key)?, n)))
+            .collect();
+        let mut air = Air::new(scenario, seed);
+        for (node, radio) in (0..count).zip(&radios) {
+            air.set_address(node, radio.address);
+        }
+        medium.register()?;
+        let mut daemon = Daemon {
+            seating,
+            air,
+            nodes,
+            control: control(&radios, count),
+            sent_ns: vec![None; count as usize],
+            looked_ns: 0,
+            strange: 0,
+            origin_ns: Medium::now_ns(),
+            desk: Desk {
+                medium,
+                keys,
+                open: HashMap::new(),
+                counts: vec![Counts::default(); count as usize],
+                told: 0,
+                late: 0,
+                latest_ns: 0,
+            },
+        };
+        daemon.look(true);
+        Ok(daemon)
+    }
+
+    /// Until `stop` is set.
+    pub fn serve(&mut self, stop: &AtomicBool) -> Result<(), AirError> {
+        while !stop.load(Ordering::Relaxed) {
+            let now = Medium::now_ns() - self.origin_ns;
+            let desk = &mut self.desk;
+            let mhz: Vec<u16> = (0..).zip(&desk.keys).map(|(n, _)| self.air.mhz(n)).collect();
+            self.air.advance(now, |at, node, happening| {
+                desk.tell(now - at, node, mhz[node as usize], happening)
+            })?;
+            while let Some(event) = self.desk.medium.receive()? {
+                match event {
+                    Event::Sent(sent) => self.take(&sent)?,
+                    Event::Address {
+                        radio,
+                        address,
+                        added,
+                    } => {
+                        if let Some(node) = self.nodes.get(&radio) {
+                            match added {
+                                true => self.air.add_address(*node, address),
+                                false => self.air.remove_address(*node, address),
+                            }
+                        }
+                    }
+                }
+            }
+            let next = self.air.next_ns().unwrap_or(u64::MAX);
+            if next > now {
+                self.desk.medium.wait(self.origin_ns + next.min(now + LOOK_NS))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A radio sends a frame.
+    fn take(&mut self, sent: &Sent) -> Result<(), AirError> {
+        let Some(&node) = self.nodes.get(&sent.radio) else {
+            self.strange += 1;
+            self.desk.refuse(sent)?;
+            return Ok(());
+        };
+        let now = self.air.now_ns();
+        if now - self.looked_ns >= LOOK_NS {
+            self.look(false);
+        }
+        self.sent_ns[node as usize] = Some(now);
+        self.desk.counts[node as usize].frames += 1;
+        if let Some(mhz) = sent.mhz {
+            self.air.tune(node, mhz);
+        }
+        let Some((how, asks)) = how(sent, self.air.mhz(node)) else {
+            self.desk.counts[node as usize].refused += 1;
+            self.desk.refuse(sent)?;
+            return Ok(());
+        };
+        let token = self.air.send(node, &sent.frame, &how);
+        let open = Open {
+            cookie: sent.cookie,
+            flags: sent.flags,
+            plan: sent.plan,
+            asks,
+        };
+        self.desk.open.insert((node, token), open);
+        Ok(())
+    }
+
+    /// Finds out on which channels radios are that have not told by sending, and with `addresses` to which addresses
+    /// they answer. Only those of this namespace can be seen; nothing hangs on it for others but that they must send
+    /// before they are found on another channel than the scenario's.
+    fn look(&mut self, addresses: bool) {
+        let before = std::mem::replace(&mut self.looked_ns, self.air.now_ns());
+        let Some((control, nodes)) = &mut self.control else {
+            return;
+        };
+        for interface in control.interfaces().unwrap_or_default() {
+            let Some(&node) = nodes.get(&interface.wiphy) else {
+                continue;
+            };
+            if addresses {
+                self.air.add_address(node, interface.address);
+            }
+            let silent = self.sent_ns[node as usize].is_none_or(|sent| sent < before);
+            if let (true, Some(mhz)) = (silent, interface.mhz) {
+                self.air.tune(node, mhz);
+            }
+        }
+    }
+
+    /// What it has carried so far.
+    pub fn summary(&self, seed: u64) -> Summary {
+        let of_node = |(node, seat): (u32, &Seat)| {
+            let (tries, overlapping) = self.air.tries(node);
+            NodeSummary {
+                seat: seat.clone(),
+                counts: Counts {
+                    tries,
+                    overlapping,
+                    ..self.desk.counts[node as usize]
+                },
+            }
+        };
+        let nodes: Vec<_> = (0..).zip(&self.seating.nodes).map(of_node).collect();
+        Summary {
+            seed,
+            seconds: self.air.now_ns() as f64 / 1e9,
+            total: nodes.iter().fold(Counts::default(), |a, n| a.plus(&n.counts)),
+            nodes,
+            strange_frames: self.strange,
+            latest_us: self.desk.latest_ns as f64 / 1e3,
+            late_ratio: self.desk.late as f64 / self.desk.told.max(1) as f64,
+            overflows: self.desk.medium.overflows(),
+        }
+    }
+}
+
+impl Desk {
+    /// Tells the kernel; false if it did not take a frame. `late_ns` after it happened.
+    fn tell(&mut self, late_ns: u64, node: u32, mhz: u16, what: Happening) -> Result<bool, AirError> {
+        let Some(key) = self.keys[node as usize] else {
+            return Ok(false);
+        };
+        self.told += 1;
+        self.late += u64::from(late_ns > LATE_NS);
+        self.latest_ns = self.latest_ns.max(late_ns);
+        match what {
+            Happening::Done(confirm) => {
+                if let Some(open) = self.open.remove(&(node, confirm.token)) {
+                    self.end(node, key, &open, &confirm)?;
+                }
+                Ok(true)
+            }
+            Happening::Heard {
+                frame,
+                rate,
+                signal_dbm,
+            } => {
+                let band = rates::band(mhz).unwrap_or(frame::Band::Ghz5);
+                let what = Delivery {
+                    frame: &frame,
+                    rate_index: rates::legacy_index(rate, band),
+                    signal_dbm,
+                    mhz,
+                };
+                let taken = self.medium.deliver(key, &what)?;
+                let counts = &mut self.counts[node as usize];
+                counts.received += u64::from(taken);
+                counts.not_taken += u64::from(!taken);
+                Ok(taken)
+            }
+        }
+    }
+
+    fn end(&mut self, node: u32, radio: MacAddr, open: &Open, confirm: &Confirm) -> Result<(), AirError> {
+        let known = self.medium.report(&Status {
+            radio,
+            cookie: open.cookie,
+            flags: open.flags,
+            acked: confirm.outcome.is_acked(),
+            signal_dbm: ACK_DBM,
+            done: rates::done(&open.plan, confirm.attempts),
+        })?;
+        let counts = &mut self.counts[node as usize];
+        counts.forgotten += u64::from(!known);
+        *match confirm.outcome {
+            Outcome::Acked => &mut counts.acked,
+            Outcome::Refused(_) => &mut counts.refused,
+            _ if open.asks => &mut counts.not_acked,
+            _ => &mut counts.unasked,
+        } += 1;
+        Ok(())
+    }
+
+    /// Ends a frame that is not sent.
+    fn refuse(&mut self, sent: &Sent) -> Result<(), AirError> {
+        self.medium.report(&Status {
+            radio: sent.radio,
+            cookie: sent.cookie,
+            flags: sent.flags,
+            acked: false,
+            signal_dbm: ACK_DBM,
+            done: rates::done(&sent.plan, 0),
+        })?;
+        Ok(())
+    }
+}
+
+/// nl80211 with the nodes of its radios by their numbers; `None` if it cannot be had, which costs nothing but what
+/// [`Daemon::look`] finds.
+fn control(radios: &[Radio], count: u32) -> Option<(Control, HashMap<u32, u32>)> {
+    let mut control = Control::open().ok()?;
+    let all = control.wiphys().ok()?;
+    let node = |name: &str| {
+        (0..count)
+            .zip(radios)
+            .find(|(_, r)| r.name == name)
+            .map(|(n, _)| n)
+    };
+    let nodes = all
+        .iter()
+        .filter_map(|w| Some((w.index, node(&w.name)?)))
+        .collect();
+    Some((control, nodes))
+}
+
+/// How the scenario's adapter is to send a frame of the kernel, and whether it asks for an ACK; `None` if no adapter
+/// of the simulator can.
+fn how(sent: &Sent, mhz: u16) -> Option<(TxHow, bool)> {
+    let header = Header::parse(&sent.frame).ok()?;
+    let series = rates::chain(&sent.plan, rates::band(mhz)?)?;
+    let mut how = TxHow::one_shot(series.as_slice()[0].rate).series(series);
+    how.queue = match sent.frame[0] {
+        0x80 => Queue::Beacon,
+        _ if header.frame_type() == frame::mac::FrameType::Data => match header.tid() {
+            Some(_) => header.access_category().into(),
+            None => Queue::BestEffort,
+        },
+        _ => AccessCategory::Voice.into(),
+    };
+    if sent.plan[0].flags & flag::RTS != 0 {
+        how.rts = RtsPolicy::Always;
+    }
+    let asks = header.wants_ack() && !sent.no_ack();
+    Some((if sent.no_ack() { how.no_ack() } else { how }, asks))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use frame::Rate;
+
+    fn sent(frame: &[u8], flags: u32) -> Sent {
+        let mut plan = [Series::NONE; MAX_SERIES];
+        (plan[0].index, plan[0].tries) = (7, 3);
+        let mut octets = vec![0; 40];
+        octets[..frame.len()].copy_from_slice(frame);
+        Sent {
+            radio: MacAddr::ZERO,
+            frame: octets,
+            mhz: Some(5180),
+            cookie: 1,
+            flags,
+            plan,
+        }
+    }
+
+    #[test]
+    fn queues_and_wishes_come_from_the_frame() {
+        let of = |frame: &[u8], flags| {
+            let (how, asks) = how(&sent(frame, flags), 5180).unwrap();
+            (how.queue, asks)
+        };
+        assert_eq!(of(&[0x08, 0], 1), (Queue::BestEffort, true));
+        assert_eq!(of(&[0x80, 0, 0, 0, 0xff], 0), (Queue::Beacon, false));
+        assert_eq!(of(&[0xb0, 0], 1), (Queue::Voice, true), "authentication");
+        let mut qos = [0; 26];
+        (qos[0], qos[24]) = (0x88, 6);
+        assert_eq!(of(&qos, 1), (Queue::Voice, true));
+        assert_eq!(of(&qos, 1 | 2), (Queue::Voice, false), "no ACK is awaited");
+        let (how, _) = how(&sent(&[0x08, 0], 1), 5180).unwrap();
+        assert_eq!(
+            (how.series.attempts(), how.series.as_slice()[0].rate),
+            (3, Rate::OFDM_54)
+        );
+    }
+
+    #[test]
+    fn what_no_adapter_can_send() {
+        assert!(how(&sent(&[0x08, 0], 0), 6115).is_none(), "6 GHz");
+        assert!(how(&sent(&[0x0b, 0], 0), 5180).is_none(), "no version of 802.11");
+        let mut strange = sent(&[0x08, 0], 0);
+        strange.plan[0].index = 12;
+        assert!(how(&strange, 5180).is_none(), "no such rate");
+    }
+}

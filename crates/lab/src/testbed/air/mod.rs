@@ -1,0 +1,124 @@
+//! The air of a scenario between the simulated radios of a kernel.
+//!
+//! ```text
+//! stations -> mac80211 -> mac80211_hwsim -- Medium --> Daemon --> Air: a World of puppets
+//!          <-          <-                <-- receptions, tries and ACKs as the simulator has them
+//! ```
+//!
+//! Node k of the scenario is the k-th radio. Positions, losses, interference, channel access and retries are the
+//! scenario's; what is sent, when, and at which rates is the affair of the stations in the kernel.
+
+pub mod count;
+mod daemon;
+pub mod rates;
+pub mod world;
+
+use std::sync::atomic::AtomicBool;
+
+use linux::hwsim;
+use serde::Serialize;
+
+use crate::scenario::Scenario;
+pub use count::Counts;
+use daemon::Daemon;
+
+/// Why a scenario cannot be the air of these radios, or why it ended.
+#[derive(Debug, thiserror::Error)]
+pub enum AirError {
+    /// The kernel's side.
+    #[error(transparent)]
+    Kernel(#[from] hwsim::Error),
+    /// There is no radio at all.
+    #[error(
+        "mac80211_hwsim has no radio in this network namespace: load it with `modprobe mac80211_hwsim radios={nodes}`, \
+         or run `sdmac lab run --radios {nodes}`"
+    )]
+    NoRadios {
+        /// Nodes of the scenario.
+        nodes: u32,
+    },
+    /// A node has several adapters.
+    #[error(
+        "node {node} has {adapters} adapters, and a simulated radio is one: leave out its [[group.adapter]]"
+    )]
+    Adapters {
+        /// Which node.
+        node: String,
+        /// How many.
+        adapters: u8,
+    },
+}
+
+/// Which radio a node is.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Seat {
+    /// Name of the node.
+    pub node: String,
+    /// Name of the radio, `phy0`; `None`: there are too few.
+    pub radio: Option<String>,
+    /// Permanent address of the radio.
+    pub address: Option<String>,
+}
+
+/// Who is where.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Seating {
+    /// Each node of the scenario in its order.
+    pub nodes: Vec<Seat>,
+    /// Radios without a node: nobody hears them, and they hear nothing.
+    pub spare: Vec<String>,
+}
+
+/// A node with what it has carried.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct NodeSummary {
+    /// Where it is.
+    #[serde(flatten)]
+    pub seat: Seat,
+    /// Its counts.
+    pub counts: Counts,
+}
+
+/// What an air has carried, and how well.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Summary {
+    /// The seed.
+    pub seed: u64,
+    /// How long it was the air, s.
+    pub seconds: f64,
+    /// All nodes together.
+    pub total: Counts,
+    /// Each node.
+    pub nodes: Vec<NodeSummary>,
+    /// Frames of radios without a node.
+    pub strange_frames: u64,
+    /// The longest time by which the kernel was told of something late, us: how exact this air was.
+    pub latest_us: f64,
+    /// Share of what the kernel was told that was more than 100 us late.
+    pub late_ratio: f64,
+    /// Times that the kernel left frames out because this program was too slow.
+    pub overflows: u64,
+}
+
+/// Is the air of the kernel's radios until `stop` is set, which is seen within 100 ms. `ready` is told once who is
+/// where, when it is the air.
+///
+/// # Errors
+/// See [`AirError`].
+pub fn run(
+    scenario: &Scenario,
+    seed: u64,
+    stop: &AtomicBool,
+    ready: impl FnOnce(&Seating),
+) -> Result<Summary, AirError> {
+    if let Some(node) = (0..scenario.nodes()).find(|n| scenario.adapters(*n) != 1) {
+        return Err(AirError::Adapters {
+            node: scenario.node_name(node),
+            adapters: scenario.adapters(node),
+        });
+    }
+    let mut daemon = Daemon::open(scenario, seed)?;
+    ready(&daemon.seating);
+    daemon.serve(stop)?;
+    Ok(daemon.summary(seed))
+}

@@ -1,0 +1,359 @@
+//! The world of a scenario whose nodes do what somebody outside tells them: the physics without any kernel.
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+use frame::{MacAddr, Rate};
+use radio::{AdapterId, Attribute, Confirm, Event, Instant, Protocol, Radio, Token, Tsf, TxHow};
+use sim::World;
+use sim::clock::Clock;
+use sim::fault::HostFaults;
+
+use super::count::{Tries, Watch};
+use crate::scenario::{Program, Scenario};
+
+/// What happens at a node.
+#[derive(Debug)]
+pub enum Happening {
+    /// It receives a frame, for whomever it is.
+    Heard {
+        /// The MPDU without FCS as it was on the air.
+        frame: Vec<u8>,
+        /// Its rate.
+        rate: Rate,
+        /// Its strength.
+        signal_dbm: i8,
+    },
+    /// A frame of its own has ended.
+    Done(Confirm),
+}
+
+/// The nodes and what has happened at them.
+type Outbox = Rc<RefCell<VecDeque<(u32, Happening)>>>;
+
+/// What is on a node: a puppet, or a stranger of the scenario who lives on.
+enum Resident {
+    Puppet { node: u32, outbox: Outbox },
+    Stranger(Box<Program>),
+}
+
+impl Protocol for Resident {
+    fn handle(&mut self, now: Instant, event: Event<'_>, radio: &mut dyn Radio) {
+        let (node, outbox) = match self {
+            Resident::Stranger(program) => return program.handle(now, event, radio),
+            Resident::Puppet { node, outbox } => (*node, outbox),
+        };
+        let happening = match event {
+            Event::Start => return set(radio, Attribute::Promiscuous(true)),
+            Event::Confirm(confirm) => Happening::Done(confirm),
+            Event::Indication(i) | Event::Beacon(radio::Beacon { received: i, .. }) => Happening::Heard {
+                frame: i.frame.to_vec(),
+                rate: i.rate,
+                signal_dbm: i.signal_dbm.unwrap_or_default(),
+            },
+            _ => return,
+        };
+        outbox.borrow_mut().push_back((node, happening));
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        match self {
+            Resident::Puppet { .. } => None,
+            Resident::Stranger(program) => program.deadline(),
+        }
+    }
+}
+
+fn set(radio: &mut dyn Radio, attribute: Attribute) {
+    let token = radio.token();
+    radio.set(token, AdapterId::FIRST, attribute);
+}
+
+/// The air of a scenario.
+pub struct Air {
+    world: World<Resident>,
+    outbox: Outbox,
+    tries: Rc<RefCell<Tries>>,
+    /// Channel of each node.
+    mhz: Vec<u16>,
+}
+
+impl Air {
+    /// The air at time 0. Nodes have no latencies and exact clocks, whatever the scenario says: those of the stations
+    /// that use this air are their own.
+    pub fn new(scenario: &Scenario, seed: u64) -> Air {
+        let outbox = Outbox::default();
+        let nodes = scenario.nodes();
+        let mut mhz = Vec::with_capacity(nodes as usize);
+        let mut world = scenario.build_with(seed, |node, mut config, program| {
+            if node >= nodes {
+                return (config, Resident::Stranger(Box::new(program)));
+            }
+            (config.host, config.clock) = (None, Clock::default());
+            (config.faults, config.start_ns) = (HostFaults::default(), 0);
+            mhz.push(config.adapters[0].mhz);
+            let outbox = Rc::clone(&outbox);
+            (config, Resident::Puppet { node, outbox })
+        });
+        // the kernel tells repetitions apart itself, and must take each of them for an ACK
+        (0..nodes).for_each(|node| world.show_repetitions(node, 0));
+        let tries = Rc::new(RefCell::new(Tries::of_nodes(nodes)));
+        world.set_observer(Box::new(Watch(Rc::clone(&tries))));
+        Air {
+            world,
+            outbox,
+            tries,
+            mhz,
+        }
+    }
+
+    /// Its time, ns.
+    pub fn now_ns(&self) -> u64 {
+        self.world.now_ns()
+    }
+
+    /// When the next thing happens in it, ns.
+    pub fn next_ns(&mut self) -> Option<u64> {
+        self.world.next_ns()
+    }
+
+    /// Channel of a node, MHz.
+    pub fn mhz(&self, node: u32) -> u16 {
+        self.mhz[node as usize]
+    }
+
+    /// Puts a node on a channel.
+    pub fn tune(&mut self, node: u32, mhz: u16) {
+        if std::mem::replace(&mut self.mhz[node as usize], mhz) != mhz {
+            self.set(node, Attribute::Channel(mhz));
+        }
+    }
+
+    /// Gives a node its address.
+    pub fn set_address(&mut self, node: u32, address: MacAddr) {
+        self.set(node, Attribute::Address(address));
+    }
+
+    /// Gives a node a further address.
+    pub fn add_address(&mut self, node: u32, address: MacAddr) {
+        self.world.add_address(node, 0, address);
+    }
+
+    /// Takes a further address from a node.
+    pub fn remove_address(&mut self, node: u32, address: MacAddr) {
+        self.world.remove_address(node, 0, address);
+    }
+
+    fn set(&mut self, node: u32, attribute: Attribute) {
+        self.world.act(node, |_, _, radio| set(radio, attribute));
+    }
+
+    /// A node sends a frame from now on; the token names it in [`Happening::Done`].
+    pub fn send(&mut self, node: u32, frame: &[u8], how: &TxHow) -> Token {
+        // a timestamp says when its first bit is on the air; until then the TSF of its sender goes on
+        let stamped = matches!(frame.first(), Some(0x80 | 0x50));
+        let stamp = frame
+            .get(24..32)
+            .and_then(|s| s.first_chunk())
+            .filter(|_| stamped);
+        if let Some(stamp) = stamp {
+            let header_us = 24 * 8 * 10 / u64::from(how.series.as_slice()[0].rate.kbps100());
+            let tsf = u64::from_le_bytes(*stamp).saturating_sub(header_us);
+            self.set(node, Attribute::Tsf(Tsf(tsf)));
+        }
+        self.world.act(node, |_, _, radio| {
+            let token = radio.token();
+            radio.request(token, frame, how);
+            token
+        })
+    }
+
+    /// Plays until `until_ns`, that time included. `told` is shown when and where what happens; if it answers false
+    /// to a frame that was heard, nobody at the node takes that frame, and no ACK follows.
+    ///
+    /// # Errors
+    /// That of `told`, which ends it there.
+    pub fn advance<E>(
+        &mut self,
+        until_ns: u64,
+        mut told: impl FnMut(u64, u32, Happening) -> Result<bool, E>,
+    ) -> Result<(), E> {
+        while let Some(next) = self.world.next_ns().filter(|next| *next <= until_ns) {
+            self.world.run_until(next);
+            loop {
+                let Some((node, happening)) = self.outbox.borrow_mut().pop_front() else {
+                    break;
+                };
+                if !told(next, node, happening)? {
+                    self.set(node, Attribute::AckGeneration(false));
+                    self.set(node, Attribute::AckGeneration(true));
+                }
+            }
+        }
+        self.world.run_until(until_ns);
+        Ok(())
+    }
+
+    /// Tries of a node so far, and those among them that overlapped another frame.
+    pub fn tries(&self, node: u32) -> (u64, u64) {
+        self.tries.borrow().of[node as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use radio::Outcome;
+    use std::path::Path;
+
+    const PAIR: &str = r#"
+[run]
+duration = "1s"
+
+[medium]
+loss.fixed_power_dbm = -50
+
+[[group]]
+name = "sta"
+count = 3
+host = "table5"
+protocol.sender = { rate = "54M" }
+
+[[link]]
+from = "sta.2"
+to = "sta.0"
+data.fixed = 1
+
+[[traffic]]
+from = "sta"
+to = "broadcast"
+octets = 100
+pattern.periodic = { period = "1ms" }
+"#;
+
+    fn air() -> Air {
+        let scenario = Scenario::parse(Path::new("air.toml"), PAIR, &[]).unwrap_or_else(|e| panic!("{e}"));
+        Air::new(&scenario, 1)
+    }
+
+    fn data(to: u32, from: u32) -> Vec<u8> {
+        let mut frame = vec![0x08, 0, 0, 0];
+        for address in [MacAddr::local(to), MacAddr::local(from), MacAddr::ZERO] {
+            frame.extend(address.0);
+        }
+        frame.extend([0; 60]);
+        frame
+    }
+
+    /// What happens until a time, with the takers of a frame among the nodes.
+    fn play(air: &mut Air, until_ns: u64, taken: impl Fn(u32) -> bool) -> Vec<(u64, u32, Happening)> {
+        let mut all = Vec::new();
+        let told = |at, node, happening| {
+            let heard = matches!(happening, Happening::Heard { .. });
+            all.push((at, node, happening));
+            Ok::<_, ()>(!heard || taken(node))
+        };
+        air.advance(until_ns, told).unwrap();
+        all
+    }
+
+    fn done(all: &[(u64, u32, Happening)]) -> Vec<(u64, u32, Outcome, u16)> {
+        let done = all.iter().filter_map(|(at, node, h)| match h {
+            Happening::Done(c) => Some((*at, *node, c.outcome, c.attempts)),
+            Happening::Heard { .. } => None,
+        });
+        done.collect()
+    }
+
+    /// The scenario's traffic and hosts are not there; the frame takes 36 + 16 + 28 us, and all hear it.
+    #[test]
+    fn one_shot_in_an_empty_air() {
+        let mut air = air();
+        assert!(play(&mut air, 5_000_000, |_| true).is_empty());
+        air.send(0, &data(1, 0), &TxHow::one_shot(Rate::OFDM_54));
+        let all = play(&mut air, 6_000_000, |_| true);
+        let heard: Vec<_> = all
+            .iter()
+            .filter(|a| matches!(a.2, Happening::Heard { .. }))
+            .collect();
+        assert_eq!(
+            heard.iter().map(|h| (h.0, h.1)).collect::<Vec<_>>(),
+            [(5_036_000, 1), (5_036_000, 2)]
+        );
+        assert_eq!(done(&all), [(5_080_000, 0, Outcome::Acked, 1)]);
+        assert_eq!((air.tries(0), air.tries(1)), ((1, 0), (0, 0)));
+    }
+
+    #[test]
+    fn lost_frames_are_tried_again_and_given_up() {
+        let mut air = air();
+        air.send(2, &data(0, 2), &TxHow::multi_shot(Rate::OFDM_54, 4));
+        let all = play(&mut air, 50_000_000, |_| true);
+        assert!(matches!(done(&all)[..], [(_, 2, Outcome::NotAcked, 4)]));
+        assert!(!all.iter().any(|a| a.1 == 0), "the link loses everything");
+        assert_eq!(air.tries(2), (4, 0));
+    }
+
+    #[test]
+    fn what_nobody_takes_is_not_acknowledged() {
+        let mut air = air();
+        air.send(0, &data(1, 0), &TxHow::multi_shot(Rate::OFDM_54, 2));
+        let all = play(&mut air, 50_000_000, |node| node != 1);
+        assert!(matches!(done(&all)[..], [(_, 0, Outcome::NotAcked, 2)]));
+        air.send(0, &data(1, 0), &TxHow::multi_shot(Rate::OFDM_54, 2));
+        let all = play(&mut air, 90_000_000, |_| true);
+        assert!(
+            matches!(done(&all)[..], [(_, 0, Outcome::Acked, 1)]),
+            "next time it is"
+        );
+    }
+
+    #[test]
+    fn channels_and_addresses_are_those_of_the_user() {
+        let mut air = air();
+        let other = MacAddr::local(0x77);
+        air.add_address(1, other);
+        let mut frame = data(1, 0);
+        frame[4..10].copy_from_slice(&other.0);
+        air.tune(0, 5200);
+        air.send(0, &frame, &TxHow::one_shot(Rate::OFDM_54));
+        let all = play(&mut air, 10_000_000, |_| true);
+        assert!(matches!(done(&all)[..], [(_, 0, Outcome::NotAcked, 1)]) && all.len() == 1);
+        air.tune(1, 5200);
+        air.send(0, &frame, &TxHow::one_shot(Rate::OFDM_54));
+        let all = play(&mut air, 20_000_000, |_| true);
+        assert!(matches!(done(&all)[..], [(_, 0, Outcome::Acked, 1)]) && all.len() == 2);
+        assert_eq!((air.mhz(0), air.mhz(2)), (5200, 5180));
+    }
+
+    /// 1000 us after the kernel stamped it the beacon still says what the kernel said, plus what it waited: preamble
+    /// of 20 us, and the frame before it.
+    #[test]
+    fn timestamps_go_on_until_the_air() {
+        let mut air = air();
+        let mut beacon = vec![0; 36];
+        beacon[0] = 0x80;
+        beacon[4..10].fill(0xff);
+        let header_us = 24 * 8 / 6;
+        beacon[24..32].copy_from_slice(&(7_000_000_u64 + header_us).to_le_bytes());
+        let stamp = |all: &[(u64, u32, Happening)]| {
+            let frames = all.iter().filter_map(|a| match &a.2 {
+                Happening::Heard { frame, .. } if frame[0] == 0x80 => frame[24..32].first_chunk(),
+                _ => None,
+            });
+            frames.map(|s| u64::from_le_bytes(*s)).next().unwrap()
+        };
+        play(&mut air, 1_000_000, |_| true);
+        air.send(0, &beacon, &TxHow::one_shot(Rate::OFDM_6));
+        let all = play(&mut air, 2_000_000, |_| true);
+        assert_eq!(stamp(&all), 7_000_000 + header_us + 20);
+        // the medium is busy for 36 us, SIFS, an ACK of 28 us and an interframe space
+        air.send(1, &data(2, 1), &TxHow::one_shot(Rate::OFDM_54));
+        play(&mut air, 2_010_000, |_| true);
+        air.send(0, &beacon, &TxHow::one_shot(Rate::OFDM_6));
+        let all = play(&mut air, 4_000_000, |_| true);
+        let waited = stamp(&all) - (7_000_000 + header_us + 20);
+        assert!(waited >= 80 - 10 + 34, "{waited}");
+    }
+}
