@@ -20,12 +20,16 @@ const GUEST: &str = "--package sdmac-lab --test guest -- --ignored";
 /// What drives radios: the host, and the protocols on it.
 const RADIOS: &str =
     "--package sdmac-linux --test wifi --test wifi_no_allocation --package sdmac-lab --test hwsim";
+/// What an adapter is certified to do, on media that make each try and that make one.
+const CERTIFY: &str = "--package sdmac-linux --lib certify";
 /// What runs inside, and with which parameters of the kernel. Drivers come with a rate table of their own (rctbl=1,
 /// as ath9k has it) and without; what holds for requests has to hold for both.
 const INSIDE: &[(&str, &str)] = &[
     (GUEST, ""),
     (RADIOS, "--param mac80211_hwsim.rctbl=0"),
     (RADIOS, "--param mac80211_hwsim.rctbl=1"),
+    (CERTIFY, "--param mac80211_hwsim.rctbl=0"),
+    (CERTIFY, "--param mac80211_hwsim.rctbl=1"),
 ];
 
 pub(super) fn lab(workspace: &Workspace) -> Result<Outcome> {

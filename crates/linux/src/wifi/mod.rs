@@ -15,6 +15,7 @@
 //! fit for real time; measuring (that is [`crate::host`]).
 
 mod adapter;
+pub mod certify;
 mod config;
 mod desk;
 mod drive;
@@ -29,6 +30,7 @@ mod packet;
 mod simulated;
 mod source;
 mod wait;
+mod watch;
 mod wiphy;
 
 pub use adapter::Adapter;
