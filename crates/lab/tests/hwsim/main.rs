@@ -2,6 +2,7 @@
 //! SDMAC_LAB is set. Each runs under the law checker, and its tape replays on a fresh instance, action for action.
 //! Elsewhere each test says that it is skipped; a radio of the user's is never touched.
 
+mod conformance;
 mod edf;
 mod oneshot;
 mod tdma;
