@@ -21,10 +21,10 @@ const QUICK: (u32, u32) = (500, 20);
 /// not be seen. It takes CAP_NET_ADMIN and CAP_NET_RAW.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
+  sdmac lab run --radios 2 -- sdmac certify --phy phy0 --peer phy1    # without hardware
   sudo sdmac certify --iface wlan1 --peer wlan2
   sudo sdmac certify --phy phy0 --peer phy1 --channel 5180 --out certificate.json
-  sudo sdmac certify --iface wlan1 --peer 02:00:00:00:01:00 --quick --json    # a station that acknowledges
-  sdmac lab run --radios 2 -- sdmac certify --phy phy0 --peer phy1            # without hardware")]
+  sudo sdmac certify --iface wlan1 --peer 02:00:00:00:01:00 --quick --json    # a station that acknowledges")]
 pub struct Args {
     #[command(flatten)]
     radio: Radio,

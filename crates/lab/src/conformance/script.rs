@@ -56,7 +56,7 @@ impl Log {
     }
 }
 
-/// See the [module](self).
+/// Acts at given times, and keeps what it is told.
 #[derive(Debug, Clone, Default)]
 pub struct Script {
     plan: Vec<(Duration, Act)>,
