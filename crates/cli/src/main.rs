@@ -1,6 +1,7 @@
 //! The `sdmac` command line: one module for each command, and [`ui`] for what they share.
 
 mod air;
+mod certify;
 mod completions;
 mod doctor;
 mod lab_command;
@@ -30,6 +31,7 @@ struct Cli {
 enum Command {
     Qualify(qualify::Args),
     Measure(measure::Args),
+    Certify(certify::Args),
     Run(run::Args),
     Reproduce(reproduce::Args),
     Schema(schema::Args),
@@ -56,6 +58,7 @@ fn main() -> ExitCode {
     let ui = ui::Ui::new(cli.options);
     let done = match &cli.command {
         Command::Measure(args) => measure::main(args, &ui),
+        Command::Certify(args) => certify::main(args, &ui),
         Command::Run(args) => run::main(args, &ui),
         Command::Reproduce(args) => reproduce::main(args, &ui),
         Command::Schema(args) => schema::main(args),

@@ -164,6 +164,12 @@ impl Progress {
         self.bar.set_position(done);
     }
 
+    /// So much of so much is done.
+    pub fn set_of(&self, done: u64, total: u64) {
+        self.bar.set_length(total);
+        self.set(done);
+    }
+
     /// What is being done now.
     pub fn rename(&self, what: &'static str) {
         self.bar.set_message(what);

@@ -489,3 +489,38 @@ fn real_air_ends_in_each_way() {
     assert_eq!(summary["spare"][0], "phy2");
     assert_eq!(summary["total"]["frames"], 0);
 }
+
+/// The certificate of a simulated radio, printed and written, with a second radio and without.
+#[test]
+#[ignore = "needs the lab's kernel: cargo xtask lab"]
+fn a_simulated_radio_is_certified() {
+    let me = env!("CARGO_BIN_EXE_sdmac");
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("certificate.json");
+    let (write, file) = (folder.path().to_str().unwrap(), file.to_str().unwrap());
+    let guest = [
+        "run", "--radios", "2", "--write", write, "--", me, "certify", "--phy", "phy0", "--quick",
+    ];
+    let run = |more: &[&str]| sdmac(&[&guest, more].concat()).output().unwrap();
+    let done = run(&["--peer", "wlan1", "--out", file]);
+    assert_eq!(done.status.code(), Some(0), "{}", err(&done));
+    let text = out(&done);
+    for row in [
+        "holds                one-shot ",
+        "does not hold        acknowledges as plain monitor",
+    ] {
+        assert!(text.contains(row), "{text}");
+    }
+    let written = std::fs::read(file).unwrap();
+    let certificate: linux::wifi::certify::Certificate = serde_json::from_slice(&written).unwrap();
+    assert_eq!((certificate.certificate, certificate.partial), (1, false));
+    assert_eq!(certificate.driver, "mac80211_hwsim");
+    assert_eq!(certificate.proven.one_shot, Some(true));
+    assert!(certificate.rows.len() > 15, "{:?}", certificate.rows);
+    let alone = run(&["--json"]);
+    let alone: serde_json::Value = serde_json::from_slice(&alone.stdout).unwrap();
+    assert_eq!(alone["proven"]["one_shot"], serde_json::Value::Null);
+    let same = run(&["--peer", "wlan0"]);
+    assert_eq!(same.status.code(), Some(2));
+    assert!(err(&same).contains("same radio"), "{}", err(&same));
+}

@@ -1,5 +1,6 @@
 //! Experiments: scenario, plan, run, measure, report.
 
+pub mod conformance;
 pub mod measure;
 pub mod plan;
 pub mod qualify;

@@ -6,7 +6,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use frame::{MacAddr, Rate};
-use linux::wifi::{Adapter, AdapterConfig, Control, Host, HostConfig};
+use linux::wifi::{Adapter, AdapterConfig, Host, HostConfig, simulated_radios};
 use radio::{Confirm, Duration, Event, Instant, Outcome, Protocol, Radio, TxHow};
 
 struct Counting;
@@ -80,20 +80,8 @@ impl Protocol for Chain {
 
 #[test]
 fn nothing_is_allocated_after_the_start() {
-    if std::env::var_os("SDMAC_LAB").is_none() {
-        return eprintln!("skipped: not in the lab (SDMAC_LAB is not set)");
-    }
-    let radios = Control::open().unwrap().wiphys().unwrap();
-    let is_simulated = |name: &str| {
-        let driver = std::fs::read_link(format!("/sys/class/ieee80211/{name}/device/driver"));
-        driver.is_ok_and(|d| d.ends_with("mac80211_hwsim"))
-    };
-    let names: Vec<&str> = radios
-        .iter()
-        .map(|r| r.name.as_str())
-        .filter(|n| is_simulated(n))
-        .collect();
-    let adapters = names[..2]
+    let Some(radios) = simulated_radios(2) else { return };
+    let adapters = radios.names[..2]
         .iter()
         .map(|name| Adapter::open(AdapterConfig::new(name, 2412)).unwrap());
     // Both radios in one host: the first sends, and the second hears it.

@@ -194,7 +194,7 @@ pub(super) fn count_tests(command: &mut Command) -> Result<Outcome> {
 }
 
 /// Runs tests and says how many there were; an error if one failed.
-fn count(command: &mut Command) -> Result<String> {
+pub(super) fn count(command: &mut Command) -> Result<String> {
     let run = run_and_read(command)?;
     let counts = Counts::parse(&run.stdout)?;
     ensure!(

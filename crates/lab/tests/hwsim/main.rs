@@ -2,39 +2,28 @@
 //! SDMAC_LAB is set. Each runs under the law checker, and its tape replays on a fresh instance, action for action.
 //! Elsewhere each test says that it is skipped; a radio of the user's is never touched.
 
+mod conformance;
 mod edf;
 mod oneshot;
 mod tdma;
 
 use std::sync::atomic::AtomicBool;
-use std::sync::{Mutex, MutexGuard};
 
 use frame::{AccessCategory, MacAddr, Rate};
-use linux::wifi::{Adapter, AdapterConfig, Application, Control, Host, HostConfig, HostCounters, Submission};
+use linux::wifi::{
+    Adapter, AdapterConfig, Application, Host, HostConfig, HostCounters, SimulatedRadios, Submission,
+    simulated_radios,
+};
 use radio::{Checked, Duration, Instant, MAX_FRAME_OCTETS, Msdu, Protocol};
 
 const CHANNEL: u16 = 5180;
 const RATE: Rate = Rate::OFDM_54;
 
 /// The radios of the lab, for one test at a time; `None` where there is no lab.
-fn lab() -> Option<(MutexGuard<'static, ()>, Vec<String>)> {
-    static ALONE: Mutex<()> = Mutex::new(());
-    if std::env::var_os("SDMAC_LAB").is_none() {
-        eprintln!("skipped: not in the lab (SDMAC_LAB is not set)");
-        return None;
-    }
-    let guard = ALONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-    let radios = Control::open().unwrap().wiphys().unwrap();
-    let is_simulated = |name: &String| {
-        let driver = std::fs::read_link(format!("/sys/class/ieee80211/{name}/device/driver"));
-        driver.is_ok_and(|d| d.ends_with("mac80211_hwsim"))
-    };
-    let names: Vec<String> = radios.into_iter().map(|r| r.name).filter(is_simulated).collect();
-    assert!(
-        names.len() >= 4,
-        "these tests need four radios of mac80211_hwsim: {names:?}"
-    );
-    Some((guard, names))
+fn lab() -> Option<(SimulatedRadios, Vec<String>)> {
+    let radios = simulated_radios(4)?;
+    let names = radios.names.clone();
+    Some((radios, names))
 }
 
 fn open(radio: &str) -> Adapter {

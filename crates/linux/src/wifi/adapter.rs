@@ -6,17 +6,19 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use frame::mac::header::{Header, set_timestamp_us};
 use frame::mac::{FrameType, Kind};
 use frame::{AccessCategory, MacAddr};
-use radio::{Attribute, Capabilities, Queue, Refusal, RtsPolicy, SetError, Settable, Tsf, TxHow};
+use radio::{AckPolicy, Attribute, Capabilities, Queue, Refusal, RtsPolicy, SetError, Settable, Tsf, TxHow};
 use rustix::io::Errno;
 use rustix::net::sockopt::{set_socket_recv_buffer_size, set_socket_recv_buffer_size_force};
 use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType};
 
+use super::certify::Proven;
 use super::config::{AdapterConfig, TsfSource};
 use super::error::Error;
 use super::filter::{self, Wanted};
 use super::monitor::Monitors;
-use super::nl80211::{Control, MONITOR, Monitor, Watch};
-use super::wiphy::Wiphy;
+use super::nl80211::{Control, MONITOR, Monitor};
+use super::watch::Watch;
+use super::wiphy::{RadioBand, Wiphy};
 use crate::clock::monotonic_ns;
 use crate::sys::packet::{
     Instruction, attach_filter, bind_packet, bypass_queue, enable_drop_count, enable_true_receive_stamps,
@@ -36,6 +38,7 @@ pub struct Adapter {
     sent: OwnedFd,
     config: AdapterConfig,
     wiphy: Wiphy,
+    proven: Proven,
     wanted: Wanted,
     tx_power_dbm: Option<i8>,
     /// Interface and channel let frames through.
@@ -58,6 +61,9 @@ impl Adapter {
             return Err(Error::Config("max_tries is 0: a request has at least one try"));
         }
         let monitors = Monitors::open(control, &wiphy, config.monitor, config.address)?;
+        let certificate = config.certificate.as_ref();
+        let proven = certificate.map(|c| c.proven_for(&wiphy.name, monitors.kind));
+        let proven = proven.transpose()?.unwrap_or_default();
         let wanted = Wanted {
             me: monitors.main.address,
             bssid: MacAddr::ZERO,
@@ -75,6 +81,7 @@ impl Adapter {
             monitors,
             config,
             wiphy,
+            proven,
             wanted,
             state: Ok(()),
             neighbours: Vec::new(),
@@ -108,6 +115,12 @@ impl Adapter {
     pub fn interfaces(&self) -> impl Iterator<Item = &str> {
         let all = [Some(&self.monitors.main), self.monitors.cook.as_ref()];
         all.into_iter().flatten().map(|i| i.name.as_str())
+    }
+
+    /// The band that it is in.
+    pub(super) fn band(&self) -> Option<&RadioBand> {
+        let (band, _) = self.wiphy.channel(self.config.channel_mhz)?;
+        Some(band)
     }
 
     /// Interfaces that an earlier process had left behind, and that were removed.
@@ -157,7 +170,15 @@ impl Adapter {
             return Some(Refusal::RateNotSupported);
         }
         let one_rate = series.iter().all(|s| s.rate == series[0].rate);
-        if !one_rate || how.series.attempts() > self.config.max_tries.into() {
+        let max_tries = self
+            .proven
+            .max_tries
+            .unwrap_or(u8::MAX)
+            .min(self.config.max_tries);
+        if !one_rate || how.series.attempts() > max_tries.into() {
+            return Some(Refusal::NotSupported);
+        }
+        if self.adds_tries(header, how) == Some(true) {
             return Some(Refusal::NotSupported);
         }
         if how.rts == RtsPolicy::Always || !is_queue_of(header, how.queue) {
@@ -167,6 +188,22 @@ impl Adapter {
         let foreign = from.is_some_and(|from| !self.neighbours.contains(&from));
         let dropped = self.monitors.kind == Monitor::Plain && !self.neighbours.is_empty() && foreign;
         dropped.then_some(Refusal::AddressForbidden)
+    }
+
+    /// Whether Linux was seen to send more frames than such a request asks for. Without an ACK to wait for there is
+    /// one, even where a rate table follows; which path holds, the certificate says.
+    fn adds_tries(&self, header: &Header<'_>, how: &TxHow) -> Option<bool> {
+        let to_station = header
+            .transmitter()
+            .is_some_and(|from| self.neighbours.contains(&from));
+        let no_ack = how.ack == AckPolicy::NoAck || !header.wants_ack();
+        let proof = match (to_station, no_ack) {
+            (false, false) => self.proven.one_shot,
+            (false, true) => self.proven.no_ack,
+            (true, false) => self.proven.one_shot_to_stations,
+            (true, true) => self.proven.no_ack_to_stations,
+        };
+        proof.map(|holds| !holds)
     }
 
     /// Writes what the adapter fills in: the timestamp of beacons and probe responses, if it is ours to fill in.
@@ -259,11 +296,14 @@ impl Adapter {
     pub(super) fn capabilities(&self, outstanding: u16) -> Capabilities {
         use radio::Plane::{T1, T8, T9};
         // As that interface Linux would send, with the rate table of the stations that it knows.
-        let shared = self.neighbours.contains(&self.wanted.me);
+        let one_shot = match self.neighbours.contains(&self.wanted.me) {
+            true => self.proven.one_shot_to_stations,
+            false => self.proven.one_shot,
+        };
         Capabilities {
             not_before: true,
             abort: true,
-            one_shot: self.config.one_shot && !shared,
+            one_shot: one_shot == Some(true),
             attempts: true,
             tsf: false,
             planes: [T1, T8, T9].iter().fold(0, |planes, p| planes | 1 << p.index()),

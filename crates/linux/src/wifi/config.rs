@@ -2,6 +2,7 @@
 
 use frame::MacAddr;
 
+use super::certify::Certificate;
 use super::nl80211::Monitor;
 
 /// Where adapter time comes from. Linux tells the time of reception and no more: it cannot be asked what time the
@@ -34,9 +35,9 @@ pub struct AdapterConfig {
     /// Tries per request at most. Drivers cut what is above their own limit without a word: 10 for ath9k, 11 for
     /// mac80211_hwsim.
     pub max_tries: u8,
-    /// It was tried out that one try is one frame on the air: drivers with a rate table add tries of their own for
-    /// stations that they know.
-    pub one_shot: bool,
+    /// What the radio was seen to do. Without it the host promises no one-shot; with it, it refuses what was seen not
+    /// to hold.
+    pub certificate: Option<Certificate>,
     /// Room for packets that wait for us, octets in each of two sockets. Beyond the system's limit
     /// (net.core.rmem_max) it needs CAP_NET_ADMIN.
     pub receive_octets: usize,
@@ -53,7 +54,7 @@ impl AdapterConfig {
             monitor: None,
             tsf: TsfSource::Adapter,
             max_tries: 10,
-            one_shot: false,
+            certificate: None,
             receive_octets: 1 << 20,
         }
     }

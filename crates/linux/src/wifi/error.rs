@@ -63,6 +63,18 @@ pub enum Error {
     /// A number out of its range.
     #[error("{0}")]
     Config(&'static str),
+    /// The certificate is about something else.
+    #[error(
+        "the certificate is for {what} `{certified}`, and this is `{now}`: make a new one with `sdmac certify`"
+    )]
+    Certificate {
+        /// What differs.
+        what: &'static str,
+        /// In the certificate.
+        certified: String,
+        /// Here.
+        now: String,
+    },
     /// Anything else that the kernel refused.
     #[error("cannot {what}: {source}")]
     Kernel {

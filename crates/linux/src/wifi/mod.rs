@@ -15,6 +15,7 @@
 //! fit for real time; measuring (that is [`crate::host`]).
 
 mod adapter;
+pub mod certify;
 mod config;
 mod desk;
 mod drive;
@@ -26,8 +27,10 @@ mod monitor;
 mod nl80211;
 mod ordinary;
 mod packet;
+mod simulated;
 mod source;
 pub(crate) mod wait;
+mod watch;
 mod wiphy;
 
 pub use adapter::Adapter;
@@ -36,5 +39,6 @@ pub use error::Error;
 pub use host::{Application, Host, HostConfig, HostCounters, Submission};
 pub use nl80211::{Control, Interface, Monitor};
 pub use ordinary::{OrdinarySocket, OrdinaryStatus};
+pub use simulated::{SimulatedRadios, simulated_radios};
 pub use wait::Wait;
 pub use wiphy::{Channel, RadioBand, Wiphy};

@@ -159,6 +159,11 @@ fn names(wiphy: u32) -> [String; 2] {
     ["a", "c"].map(|role| format!("{PREFIX}{wiphy}{role}"))
 }
 
+/// Names of what is beside them while a radio is certified: access point, ad hoc network.
+pub(super) fn other_names(wiphy: u32) -> [String; 2] {
+    ["p", "i"].map(|role| format!("{PREFIX}{wiphy}{role}"))
+}
+
 /// Claims a radio for this process.
 fn claim(wiphy: &Wiphy) -> Result<UnixDatagram, Error> {
     let name = SocketAddr::from_abstract_name(format!("{PREFIX}/wiphy/{}", wiphy.index));
@@ -173,11 +178,10 @@ fn claim(wiphy: &Wiphy) -> Result<UnixDatagram, Error> {
 
 /// Removes interfaces of ours that nobody owns any more. Whoever calls it has claimed the radio.
 fn sweep(control: &mut Control, wiphy: u32) -> Result<u32, Error> {
-    let names = names(wiphy);
+    let (names, others) = (names(wiphy), other_names(wiphy));
     let all = control.interfaces()?;
-    let left = all
-        .iter()
-        .filter(|i| i.wiphy == wiphy && i.kind == MONITOR && names.contains(&i.name));
+    let is_ours = |i: &Interface| (i.kind == MONITOR && names.contains(&i.name)) || others.contains(&i.name);
+    let left = all.iter().filter(|i| i.wiphy == wiphy && is_ours(i));
     let mut swept = 0;
     for interface in left {
         match control.remove(interface.index) {

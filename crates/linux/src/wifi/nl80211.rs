@@ -3,12 +3,13 @@
 //! Numbers are those of linux/nl80211.h.
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::AsFd;
 
 use frame::MacAddr;
 use rustix::net::netlink;
 
 use super::error::Error;
+use super::watch::Watch;
 use super::wiphy::Wiphy;
 use crate::generic::{Family, GENERIC_HEADER, family, family_request, generic};
 use crate::netlink::{
@@ -184,7 +185,11 @@ impl Control {
         monitor: Monitor,
         address: Option<MacAddr>,
     ) -> io::Result<Interface> {
-        let body = |m: &mut Vec<u8>| new_monitor(m, wiphy, name, monitor, address);
+        self.make(|m| new_monitor(m, wiphy, name, monitor, address))
+    }
+
+    /// Makes an interface and tells what was made.
+    pub(super) fn make(&mut self, body: impl FnOnce(&mut Vec<u8>)) -> io::Result<Interface> {
         let parts = self.ask(command::NEW_INTERFACE, libc::NLM_F_ACK, body)?;
         let made = parts.iter().find_map(interface_of);
         made.ok_or_else(|| {
@@ -193,6 +198,11 @@ impl Control {
                 "the kernel does not tell what it made",
             )
         })
+    }
+
+    /// A command that answers with no more than its success.
+    pub(super) fn tell(&mut self, command: u8, body: impl FnOnce(&mut Vec<u8>)) -> io::Result<()> {
+        self.ask(command, libc::NLM_F_ACK, body).map(|_| ())
     }
 
     /// Removes an interface.
@@ -286,40 +296,19 @@ impl Control {
     }
 }
 
-/// A socket of which only matters that something has come.
-#[derive(Debug)]
-pub(super) struct Watch(Socket);
-
-impl Watch {
-    /// Throws away what has come. `Err` if the kernel had to leave something out.
-    pub fn drain(&self) -> Result<bool, ()> {
-        let mut any = false;
-        loop {
-            let flags = rustix::net::RecvFlags::DONTWAIT | rustix::net::RecvFlags::TRUNC;
-            match rustix::net::recv(&self.0, &mut [0; 16][..], flags) {
-                Ok(_) => any = true,
-                Err(rustix::io::Errno::NOBUFS) => return Err(()),
-                Err(rustix::io::Errno::INTR) => {}
-                Err(_) => return Ok(any),
-            }
-        }
-    }
-}
-
-impl AsFd for Watch {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.0.as_fd()
-    }
-}
-
-fn new_monitor(m: &mut Vec<u8>, wiphy: u32, name: &str, monitor: Monitor, address: Option<MacAddr>) {
+/// An interface that lives as long as the connection through which it was made.
+pub(super) fn new_interface(m: &mut Vec<u8>, wiphy: u32, name: &str, kind: u32, address: Option<MacAddr>) {
     number(m, attr::WIPHY, wiphy);
     text(m, attr::IFNAME, name);
-    number(m, attr::IFTYPE, MONITOR);
+    number(m, attr::IFTYPE, kind);
     flag(m, attr::SOCKET_OWNER);
     if let Some(address) = address {
         attribute(m, attr::MAC, |m| m.extend(address.0));
     }
+}
+
+fn new_monitor(m: &mut Vec<u8>, wiphy: u32, name: &str, monitor: Monitor, address: Option<MacAddr>) {
+    new_interface(m, wiphy, name, MONITOR, address);
     attribute(m, attr::MNTR_FLAGS, |m| match monitor {
         Monitor::Active => flag(m, 6),
         Monitor::Cook => flag(m, 5),

@@ -5,11 +5,10 @@ mod requests;
 mod setup;
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard};
 
 use frame::mac::{AckPolicy, Flags, FrameControl, Kind, QosControl, SequenceControl};
 use frame::{MacAddr, Rate};
-use linux::wifi::{Adapter, AdapterConfig, Control, Host, HostConfig};
+use linux::wifi::{Adapter, AdapterConfig, Control, Host, HostConfig, SimulatedRadios, simulated_radios};
 use radio::{
     AdapterId, Attribute, AttributeName, Checked, Confirm, Duration, Event, Instant, Outcome, Plane,
     Protocol, Radio, SetError, Token, Tsf, TxHow,
@@ -20,24 +19,10 @@ const HOW: TxHow = TxHow::one_shot(Rate::OFDM_6);
 const ABSENT: MacAddr = MacAddr::local(0xabad);
 
 /// Two radios of the lab, for one test at a time; `None` where there is no lab.
-fn lab() -> Option<(MutexGuard<'static, ()>, [String; 2])> {
-    static ALONE: Mutex<()> = Mutex::new(());
-    if std::env::var_os("SDMAC_LAB").is_none() {
-        eprintln!("skipped: not in the lab (SDMAC_LAB is not set)");
-        return None;
-    }
-    let guard = ALONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-    let radios = Control::open().unwrap().wiphys().unwrap();
-    let is_simulated = |name: &String| {
-        let driver = std::fs::read_link(format!("/sys/class/ieee80211/{name}/device/driver"));
-        driver.is_ok_and(|d| d.ends_with("mac80211_hwsim"))
-    };
-    let names: Vec<String> = radios
-        .iter()
-        .map(|r| r.name.clone())
-        .filter(is_simulated)
-        .collect();
-    Some((guard, [names[0].clone(), names[1].clone()]))
+fn lab() -> Option<(SimulatedRadios, [String; 2])> {
+    let radios = simulated_radios(2)?;
+    let names = [0, 1].map(|i: usize| radios.names[i].clone());
+    Some((radios, names))
 }
 
 fn open(radio: &str) -> Adapter {

@@ -1,0 +1,190 @@
+//! `sdmac certify`: what an adapter and its driver do with a request, as a table and as a certificate for the host.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::value_parser;
+use frame::MacAddr;
+use linux::wifi::certify::{Certificate, CertifyPlan, Peer, certify};
+
+use crate::ui::{Failure, Ui};
+
+/// Frames for the statuses, and for each other question, when a look is enough.
+const QUICK: (u32, u32) = (500, 20);
+
+/// Try out what a Wi-Fi adapter and its driver do: one-shots, tries, rates, ACKs, statuses, adapter time
+///
+/// Sends on the adapter's channel for some seconds, from monitor interfaces and for two moments from an access point and
+/// an ad hoc network of its own, and leaves nothing behind. A second adapter of the same computer (--peer) hears what the
+/// first one cannot know of itself, such as how many frames a request really was; without one the table says what could
+/// not be seen. It takes CAP_NET_ADMIN and CAP_NET_RAW.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:
+  sdmac lab run --radios 2 -- sdmac certify --phy phy0 --peer phy1    # without hardware
+  sudo sdmac certify --iface wlan1 --peer wlan2
+  sudo sdmac certify --phy phy0 --peer phy1 --channel 5180 --out certificate.json
+  sudo sdmac certify --iface wlan1 --peer 02:00:00:00:01:00 --quick --json    # a station that acknowledges")]
+pub struct Args {
+    #[command(flatten)]
+    radio: Radio,
+    /// A second adapter of this computer (phy1, wlan2), or the address of a station that acknowledges
+    #[arg(long, value_name = "RADIO|MAC")]
+    peer: Option<String>,
+    /// Centre frequency in MHz; else where the adapter is, or the first channel where one may send
+    #[arg(long, value_name = "MHZ")]
+    channel: Option<u16>,
+    /// Frames for the question whether each gets its status: 1 to 1000000
+    #[arg(long, default_value_t = 10_000, value_parser = value_parser!(u32).range(1..=1_000_000))]
+    count: u32,
+    /// A few frames only: 500 for the statuses, 20 for each other question
+    #[arg(long, conflicts_with = "count")]
+    quick: bool,
+    /// Where to write the certificate
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+}
+
+#[derive(clap::Args, Debug)]
+#[group(required = true, multiple = false)]
+struct Radio {
+    /// The adapter, by one of its interfaces
+    #[arg(long, value_name = "IFACE")]
+    iface: Option<String>,
+    /// The adapter, by its own name
+    #[arg(long, value_name = "PHY")]
+    phy: Option<String>,
+}
+
+/// Runs the command.
+pub fn main(args: &Args, ui: &Ui) -> Result<ExitCode, Failure> {
+    let plan = plan(args);
+    if let Some(path) = &args.out {
+        writable(path)?;
+    }
+    let bar = ui.progress("certifying", 1);
+    let step = |done: usize, total: usize, what: &'static str| {
+        bar.rename(what);
+        bar.set_of(done as u64, total as u64);
+    };
+    let certificate = certify(&plan, &step, ui.stop()).map_err(Failure::input)?;
+    bar.finish();
+    if let Some(path) = &args.out {
+        write(path, &certificate)?;
+    }
+    ui.say(table(&certificate))?;
+    if let Some(path) = &args.out {
+        ui.say(format!("{}: certificate", path.display()))?;
+    }
+    ui.answer(&certificate)?;
+    Ok(ui.exit_code())
+}
+
+fn plan(args: &Args) -> CertifyPlan {
+    let Radio { iface, phy } = &args.radio;
+    let radio = iface.as_ref().or(phy.as_ref()).map_or("", String::as_str);
+    let peer = args.peer.as_deref().map(|peer| match MacAddr::parse(peer) {
+        Some(address) => Peer::Station(address),
+        None => Peer::Radio(peer.into()),
+    });
+    let plan = CertifyPlan {
+        peer,
+        channel_mhz: args.channel,
+        frames: args.count,
+        ..CertifyPlan::new(radio)
+    };
+    match args.quick {
+        true => CertifyPlan {
+            frames: QUICK.0,
+            each: QUICK.1,
+            ..plan
+        },
+        false => plan,
+    }
+}
+
+/// Fails before a minute of sending, not after it.
+fn writable(path: &Path) -> Result<(), Failure> {
+    let existed = path.exists();
+    let opened = std::fs::OpenOptions::new().append(true).create(true).open(path);
+    opened.map_err(|e| {
+        Failure::input(format!(
+            "{}: cannot be written ({e}); name another file with --out",
+            path.display()
+        ))
+    })?;
+    if !existed {
+        let _ = std::fs::remove_file(path);
+    }
+    Ok(())
+}
+
+fn write(path: &Path, certificate: &Certificate) -> Result<(), Failure> {
+    let failed = |e: String| {
+        Failure::on_the_way(format!(
+            "{}: the certificate cannot be written ({e})",
+            path.display()
+        ))
+    };
+    let mut text = serde_json::to_string_pretty(certificate).map_err(|e| failed(e.to_string()))?;
+    text.push('\n');
+    std::fs::write(path, text).map_err(|e| failed(e.to_string()))
+}
+
+fn table(c: &Certificate) -> String {
+    let mut t = format!(
+        "{} ({}, {} monitor) at {} MHz, Linux {}, peer: {}{}\n\n",
+        c.radio,
+        c.driver,
+        c.monitor,
+        c.channel_mhz,
+        c.kernel,
+        c.peer.as_deref().unwrap_or("none"),
+        if c.partial {
+            "; stopped, so only in part"
+        } else {
+            ""
+        }
+    );
+    let width = c.rows.iter().map(|row| row.what.len()).max().unwrap_or(0);
+    for row in &c.rows {
+        let verdict = row.verdict.to_string();
+        let _ = writeln!(t, "{verdict:19}  {:width$}  asked: {}", row.what, row.asked);
+        let _ = writeln!(t, "{:19}  {:width$}  seen: {}", "", "", row.seen);
+    }
+    if c.peer.is_none() {
+        t += "note: a second adapter (--peer) would hear what this one cannot know of itself\n";
+    }
+    t
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Alone {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    fn parsed(line: &str) -> Option<CertifyPlan> {
+        let words = std::iter::once("certify").chain(line.split_whitespace());
+        Alone::try_parse_from(words).ok().map(|alone| plan(&alone.args))
+    }
+
+    #[test]
+    fn an_adapter_is_named_once_and_a_peer_is_a_radio_or_an_address() {
+        assert!(parsed("").is_none() && parsed("--iface a --phy b").is_none());
+        assert!(parsed("--phy a --count 0").is_none() && parsed("--phy a --count 5 --quick").is_none());
+        let plan = parsed("--iface wlan1 --peer phy1 --channel 5180").unwrap();
+        assert_eq!((plan.radio.as_str(), plan.frames), ("wlan1", 10_000));
+        assert_eq!(plan.peer, Some(Peer::Radio("phy1".into())));
+        assert_eq!(plan.channel_mhz, Some(5180));
+        let plan = parsed("--phy phy0 --peer 02:00:00:00:01:00 --quick").unwrap();
+        assert_eq!(plan.peer, Some(Peer::Station(MacAddr([2, 0, 0, 0, 1, 0]))));
+        assert_eq!((plan.frames, plan.each), QUICK);
+    }
+}
