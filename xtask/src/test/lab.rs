@@ -20,16 +20,27 @@ const GUEST: &str = "--package sdmac-lab --test guest -- --ignored";
 /// What drives radios: the host, and the protocols on it.
 const RADIOS: &str =
     "--package sdmac-linux --test wifi --test wifi_no_allocation --package sdmac-lab --test hwsim";
+/// The same as far as it needs no virtual time: the host, and the contract.
+const HOST: &str =
+    "--package sdmac-linux --test wifi --package sdmac-lab --test hwsim -- --skip edf:: --skip tdma::";
 /// What an adapter is certified to do, on media that make each try and that make one.
 const CERTIFY: &str = "--package sdmac-linux --lib certify";
-/// What runs inside, and with which parameters of the kernel. Drivers come with a rate table of their own (rctbl=1,
-/// as ath9k has it) and without; what holds for requests has to hold for both.
+/// The simulator as the air between stacks.
+const AIR: &str = "--package sdmac-lab --test air";
+/// What runs inside: tests, and how the guest is started. Drivers come with a rate table of their own (rctbl=1, as ath9k has
+/// it) and without; what holds for requests has to hold for both.
 const INSIDE: &[(&str, &str)] = &[
-    (GUEST, ""),
-    (RADIOS, "--param mac80211_hwsim.rctbl=0"),
-    (RADIOS, "--param mac80211_hwsim.rctbl=1"),
-    (CERTIFY, "--param mac80211_hwsim.rctbl=0"),
-    (CERTIFY, "--param mac80211_hwsim.rctbl=1"),
+    (GUEST, "--radios 4"),
+    (RADIOS, "--radios 4 --param mac80211_hwsim.rctbl=0"),
+    (RADIOS, "--radios 4 --param mac80211_hwsim.rctbl=1"),
+    (CERTIFY, "--radios 4 --param mac80211_hwsim.rctbl=0"),
+    (CERTIFY, "--radios 4 --param mac80211_hwsim.rctbl=1"),
+    (AIR, "--radios 8"),
+];
+/// What runs on Debian's kernels in QEMU.
+const IN_QEMU: &[(&str, &str)] = &[
+    (HOST, "--qemu standard --radios 4"),
+    (HOST, "--qemu rt --radios 4"),
 ];
 
 pub(super) fn lab(workspace: &Workspace) -> Result<Outcome> {
@@ -45,9 +56,10 @@ pub(super) fn lab(workspace: &Workspace) -> Result<Outcome> {
     let status: Value = answer(Command::new(&sdmac).args(["lab", "status", "--json"]))
         .and_then(|text| serde_json::from_str(&text).ok())
         .context("`sdmac lab status --json` gave no answer")?;
-    let has_kernel = status["kernels"]
-        .as_array()
-        .is_some_and(|all| all.iter().any(|kernel| kernel["fits"] == true));
+    let has_kernel = status["kernels"].as_array().is_some_and(|all| {
+        all.iter()
+            .any(|kernel| kernel["fits"] == true && kernel["qemu"] == false)
+    });
     if !has_kernel {
         if let Err(why) = prepare(&status) {
             return skipped(why);
@@ -61,14 +73,39 @@ pub(super) fn lab(workspace: &Workspace) -> Result<Outcome> {
     if outside.code != Some(0) {
         bail!("the lab from outside failed, see above");
     }
-    let mut remarks = Vec::new();
-    for (tests, parameters) in INSIDE {
-        let runner = format!("{} lab run --radios 4 {parameters} --", sdmac.display());
-        let mut inside = cargo_at_root(workspace, &format!("test {tests}"));
-        let remark = count(inside.env(RUNNER, runner)).with_context(|| format!("{tests} {parameters}"))?;
-        remarks.push(remark);
+    let inside = |runs: &[(&str, &str)]| -> Result<String> {
+        let mut remarks = Vec::new();
+        for (tests, guest) in runs {
+            let runner = format!("{} lab run {guest} --", sdmac.display());
+            let mut command = cargo_at_root(workspace, &format!("test {tests}"));
+            let remark = count(command.env(RUNNER, runner)).with_context(|| format!("{tests}, {guest}"))?;
+            remarks.push(remark);
+        }
+        Ok(remarks.join("; "))
+    };
+    let uml = inside(INSIDE)?;
+    match qemu() {
+        Ok(()) => done(format!("inside: {uml}; in QEMU: {}", inside(IN_QEMU)?)),
+        Err(why) => done(format!("inside: {uml}; not in QEMU, {why}")),
     }
-    done(format!("inside: {}", remarks.join("; ")))
+}
+
+/// Gets QEMU, where that is allowed. `Err` says why there is none.
+fn qemu() -> Result<(), String> {
+    const PACKAGE: &str = "qemu-system-x86";
+    if exists("qemu-system-x86_64") {
+        return Ok(());
+    }
+    if !exists("apt-get") || !is_root() {
+        return Err(format!("which is not installed: sudo apt-get install {PACKAGE}"));
+    }
+    let words = ["install", "-y", "--no-install-recommends", PACKAGE];
+    run(Command::new("apt-get").args(words))
+        .map_err(|_| format!("since `apt-get install {PACKAGE}` failed, see above"))
+}
+
+fn is_root() -> bool {
+    answer(Command::new("id").arg("-u")).is_some_and(|id| id.trim() == "0")
 }
 
 /// Gets what the build needs, where that is allowed. `Err` says why there will be no kernel.
@@ -84,10 +121,9 @@ fn prepare(status: &Value) -> Result<(), String> {
         .flatten()
         .filter_map(Value::as_str)
         .collect();
-    let is_root = answer(Command::new("id").arg("-u")).is_some_and(|id| id.trim() == "0");
     if !packages.is_empty() {
         let command = format!("apt-get install -y {}", packages.join(" "));
-        if !is_root {
+        if !is_root() {
             return Err(format!("no kernel, and no tools to build one: sudo {command}"));
         }
         run(Command::new("apt-get").args(command.split_whitespace().skip(1)))

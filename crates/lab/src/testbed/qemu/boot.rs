@@ -37,7 +37,12 @@ pub fn command(options: &Options, kernel: &Kernel, folder: &Path, writable: &[Pa
     command
         .current_dir(folder)
         .args(["-M", "q35", "-cpu", "max", "-smp", "2"])
-        .args(["-accel", if options.kvm { "kvm" } else { "tcg,thread=multi" }])
+        .args(match options.kvm {
+            true => ["-accel", "kvm"].as_slice(),
+            // the guest's clock counts instructions, 2 ns for each, and jumps when all processors are idle: a busy host
+            // does not show in it
+            false => &["-accel", "tcg,thread=single", "-icount", "shift=1,sleep=off"],
+        })
         .args(["-m", &format!("{}M", options.memory >> 20)])
         .args([
             "-nodefaults",
