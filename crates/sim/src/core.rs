@@ -153,6 +153,8 @@ pub(crate) struct PendingConfirm {
     pub node: u32,
     pub confirm: Confirm,
     pub exchange: Option<(u64, u64)>,
+    /// The saturated source that may hand down its next MSDU.
+    pub refill: Option<u32>,
 }
 
 /// A received frame on its way.

@@ -35,8 +35,8 @@ pub(crate) struct Node {
     pub last_visible: u64,
     /// Requests that are not confirmed: (token, frame).
     pub open: Vec<(Token, u32)>,
-    /// Saturated sources to refill at every confirm.
-    pub refill: Option<u32>,
+    /// One of its saturated sources.
+    pub saturated: Option<u32>,
     /// When its protocol gets its first event, ns: what comes before is lost on it.
     pub start_ns: u64,
     /// The confirm of a request whose status is lost comes after this long, ns.
@@ -59,6 +59,7 @@ impl Core {
         let mut stamps = f.stamps;
         let on_air = matches!(outcome, Outcome::Acked | Outcome::NotAcked);
         let (adapter, attempts) = (f.adapter, f.attempts);
+        let refill = self.refill(node, &f.octets);
         let load = f.load;
         let n = &mut self.nodes[node as usize];
         let mut t9 = at.max(self.now);
@@ -110,6 +111,7 @@ impl Core {
             node,
             confirm,
             exchange,
+            refill,
         });
         self.at(t9, Ev::Confirm(index));
     }
@@ -191,12 +193,14 @@ impl NodeRadio<'_> {
         (how.not_before.is_some() && !n.honours_not_before).then_some(Refusal::NotSupported)
     }
 
-    fn refuse(&mut self, token: Token, how: &TxHow, why: Refusal) {
+    fn refuse(&mut self, token: Token, frame: &[u8], how: &TxHow, why: Refusal) {
+        let refill = self.core.refill(self.node, frame);
         let confirm = Confirm::without_air(token, Outcome::Refused(why), how.series.as_slice()[0].rate);
         let index = self.core.confirms.put(PendingConfirm {
             node: self.node,
             confirm,
             exchange: None,
+            refill,
         });
         let now = self.core.now;
         self.core.at(now, Ev::Confirm(index));
@@ -212,7 +216,7 @@ impl Radio for NodeRadio<'_> {
 
     fn request(&mut self, token: Token, frame: &[u8], how: &TxHow) {
         if let Some(why) = self.refusal(frame, how) {
-            return self.refuse(token, how, why);
+            return self.refuse(token, frame, how, why);
         }
         if let Some(o) = &mut self.core.trace.observer {
             o.requested(self.core.now, self.node, token, frame);

@@ -4,11 +4,15 @@
 
 use crate::core::{Core, Ev};
 use crate::rng::{Cause, Stream};
+use frame::mac::header::Header;
 use frame::{AccessCategory, MacAddr};
 use radio::{Instant, Msdu};
 
 /// Octets of the header of a payload: flow (4), number (4), time in ns (8), all little-endian.
 pub const HEADER_OCTETS: usize = 16;
+
+/// Octets of LLC/SNAP before a payload.
+const LLC_OCTETS: usize = 8;
 
 /// When a source hands down an MSDU.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -25,7 +29,8 @@ pub enum Pattern {
         /// Mean pause, ns.
         mean_ns: u64,
     },
-    /// Always `backlog` MSDUs waiting, from `phase_ns` on: a new one for every confirm.
+    /// Always `backlog` MSDUs waiting, from `phase_ns` on: a new one for every confirm of a frame with one of its own, and
+    /// 1 ms after a refusal.
     Saturated {
         /// MSDUs in the queue.
         backlog: u32,
@@ -99,7 +104,7 @@ impl Core {
             0
         };
         if fill > 0 {
-            self.nodes[node as usize].refill = Some(index);
+            self.nodes[node as usize].saturated = Some(index);
         }
         self.sources.push(Source {
             node,
@@ -140,6 +145,24 @@ impl Core {
             self.at(now + pause, Ev::Traffic(index));
         }
         Some(node)
+    }
+
+    /// Which saturated source of a node hands down its next MSDU when the request with this frame ends: the one whose
+    /// payload is in it. What a protocol wraps so that nobody knows it counts for the last saturated source of the node;
+    /// beacons and other management frames count for none.
+    pub(crate) fn refill(&self, node: u32, frame: &[u8]) -> Option<u32> {
+        let any = self.nodes[node as usize].saturated?;
+        let header = Header::parse(frame).ok().filter(|_| frame[0] & 0x0c == 0x08)?;
+        let payload = frame.get(header.octets() + LLC_OCTETS..)?;
+        let own = parse_header(payload).and_then(|(flow, number, _)| {
+            let source = self.sources.get(flow as usize)?;
+            let is_own = source.node == node && u64::from(number) < source.counts.submitted;
+            is_own.then_some((flow, source))
+        });
+        match own {
+            Some((flow, s)) => matches!(s.traffic.pattern, Pattern::Saturated { .. }).then_some(flow),
+            None => Some(any),
+        }
     }
 
     /// The MSDU around a payload of source `index`.

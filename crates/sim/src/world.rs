@@ -13,7 +13,10 @@ pub use crate::scene::{NodeConfig, NoiseConfig};
 use crate::trace::Observer;
 use crate::traffic::{FlowCounts, Traffic};
 use frame::mac::header::Header;
-use radio::{Beacon, Counters, Event, Instant, Protocol, Tsf};
+use radio::{Beacon, Counters, Event, Instant, Outcome, Protocol, Tsf};
+
+/// A saturated source tries again this long after a refusal, ns.
+const REFUSED_NS: u64 = 1_000_000;
 
 /// Nodes with protocols of type `P`, the medium between them, and virtual time.
 pub struct World<P> {
@@ -79,7 +82,7 @@ impl<P: Protocol> World<P> {
             thread_free: 0,
             last_visible: 0,
             open: Vec::new(),
-            refill: None,
+            saturated: None,
             start_ns: config.start_ns,
             confirm_timeout_ns: config.confirm_timeout_ns,
             honours_not_before: config.honours_not_before,
@@ -333,8 +336,13 @@ impl<P: Protocol> World<P> {
             o.confirmed(now, c.node, &c.confirm, c.exchange);
         }
         self.handle(c.node, Event::Confirm(c.confirm));
-        if let Some(source) = self.core.nodes[c.node as usize].refill {
-            self.submit(source);
+        match c.refill {
+            // what was refused now would be refused again in the same instant
+            Some(source) if matches!(c.confirm.outcome, Outcome::Refused(_)) => {
+                self.core.at(now + REFUSED_NS, Ev::Traffic(source));
+            }
+            Some(source) => self.submit(source),
+            None => {}
         }
     }
 
