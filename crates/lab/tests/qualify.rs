@@ -238,6 +238,19 @@ fn tries_are_split_by_outcome() {
     assert!(near(t.data_lost, 0.01) && near(t.ack_lost, 0.0198), "{t:?}");
 }
 
+/// With one beacon in a cycle of more than a second, one that is lost does not make the clock untrusted.
+#[test]
+fn long_cycles_bear_lost_beacons() {
+    let q = Question {
+        link: Link::Per { data: 0.1, ack: 0.0 },
+        schemes: vec![Scheme::Tdma],
+        max_cycles: Some(1_000),
+        ..easy(2, 1_100)
+    };
+    let r = &ask(&q, 2).schemes[0];
+    assert_eq!((r.verdict, r.misses), (Verdict::Pass, 0), "{}", r.why);
+}
+
 #[test]
 fn workers_do_not_show() {
     let q = Question {

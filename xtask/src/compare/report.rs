@@ -150,10 +150,17 @@ fn cost_line(outcome: &Outcome, program: &str, ns3: &Cost, ours: Option<&Cost>) 
         let ratio = ours.and_then(|ours| Some(value(ns3)? / value(ours)?));
         ratio.map_or_else(|| "-".to_owned(), |ratio| format!("{} x", number(ratio)))
     };
+    // by the medians: the least of one program may have met a quieter moment than that of the other
+    let reached = |value: fn(&Cost) -> f64, wanted: f64| {
+        let met = ours.is_some_and(|ours| value(ns3) / value(ours) >= wanted);
+        if met { "met" } else { "missed" }
+    };
+    let cpu = |wanted| format!("CPU {wanted} x {}", reached(Cost::median, wanted));
+    let memory = |wanted| format!("memory {wanted} x {}", reached(|cost| cost.max_rss_mb, wanted));
     let goal = match outcome.case.goal() {
         None => String::new(),
-        Some((cpu, None)) => format!("CPU {cpu} x"),
-        Some((cpu, Some(memory))) => format!("CPU {cpu} x, memory {memory} x"),
+        Some((c, None)) => cpu(c),
+        Some((c, Some(m))) => format!("{}, {}", cpu(c), memory(m)),
     };
     vec![
         outcome.case.label(),
@@ -312,7 +319,7 @@ mod tests {
                 "-",
                 "20 / 2",
                 "10 x",
-                "CPU 100 x"
+                "CPU 100 x met"
             ]
         );
         assert_eq!(

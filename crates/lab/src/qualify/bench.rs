@@ -107,7 +107,7 @@ impl Bench {
     pub(super) fn world(&self, scheme: Scheme, seed: u64, cycle_ns: u64, cycles: u32) -> Ready {
         let q = &self.question;
         let warm_up = match scheme {
-            Scheme::Tdma => tdma::SETTLING_NS.div_ceil(cycle_ns) as u32 + 1,
+            Scheme::Tdma => tdma::settling_ns(cycle_ns).div_ceil(cycle_ns) as u32 + 1,
             _ => 4,
         };
         // the controller's adapter shows true time, and schedules start at multiples of the cycle

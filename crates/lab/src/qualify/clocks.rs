@@ -7,7 +7,7 @@
 use super::bench::{Bench, Seat};
 use super::facts::COST_QUANTILE;
 use super::question::Question;
-use super::tdma::{BEACON_NS, HOLDOVER_NS, SETTLING_BEACONS};
+use super::tdma::{SETTLING_BEACONS, beacon_interval_ns, holdover};
 use protocols::mac::sink::Sink;
 use protocols::mac::sync::{Sync, SyncConfig};
 use protocols::mac::tdma::schedule::{Flow, TdmaPlan};
@@ -80,7 +80,7 @@ fn beacons(interval_ns: u64) -> u64 {
 impl Bench {
     /// Measures it, with beacons as far apart as the schedule for the question's cycle has them at most.
     pub(super) fn measure_clocks(&self) -> ClockError {
-        let interval_ns = self.question.cycle_ns.max(BEACON_NS);
+        let interval_ns = beacon_interval_ns(self.question.cycle_ns);
         let beacons = beacons(interval_ns);
         let mut differences = Vec::new();
         for world in 0..WORLDS {
@@ -130,7 +130,7 @@ impl Bench {
         let plan = TdmaPlan::new(&[flow], cycle, Some(beacon), &self.costs(0)).expect("two slots in 50 ms");
         let band = self.question.phy.band;
         // a beacon that is lost does not end the measurement
-        let holdover = Duration::from_ns(HOLDOVER_NS.max(4 * interval_ns));
+        let holdover = holdover(self.question.cycle_ns);
         let sync = match node {
             0 => SyncConfig::own(band, holdover),
             _ => SyncConfig::new(band, holdover),

@@ -35,6 +35,10 @@ pub(super) fn explain(bench: &Bench, r: &Result, interrupted: bool) -> (String, 
             let margin = r
                 .shortest
                 .map_or(String::new(), |s| match s.cycle_ns < q.cycle_ns {
+                    true if s.cycle_ns * 20 > q.cycle_ns * 19 => format!(
+                        "; a cycle of {} would still hold, which is next to no margin",
+                        time(s.cycle_ns as f64)
+                    ),
                     true => format!(
                         "; a cycle of {} would still hold, {:.1} times shorter",
                         time(s.cycle_ns as f64),

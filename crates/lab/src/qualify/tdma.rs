@@ -14,10 +14,25 @@ use radio::{Duration, Queue};
 pub(super) const BEACON_NS: u64 = 50_000_000;
 /// Beacons until all clocks are trusted: three, and one that may get lost.
 pub(super) const SETTLING_BEACONS: u64 = 5;
-/// The same in ns.
-pub(super) const SETTLING_NS: u64 = SETTLING_BEACONS * BEACON_NS;
-/// A clock is trusted for this long after its last beacon, ns.
-pub(super) const HOLDOVER_NS: u64 = 1_000_000_000;
+/// A clock is trusted for this long after its last beacon, ns ...
+const HOLDOVER_NS: u64 = 1_000_000_000;
+/// ... and for so many beacons that are lost in a row.
+const HOLDOVER_BEACONS: u64 = 8;
+
+/// Time between two beacons, ns: one cycle, if that is longer.
+pub(super) const fn beacon_interval_ns(cycle_ns: u64) -> u64 {
+    if cycle_ns > BEACON_NS { cycle_ns } else { BEACON_NS }
+}
+
+/// Time until all clocks are trusted, ns.
+pub(super) const fn settling_ns(cycle_ns: u64) -> u64 {
+    SETTLING_BEACONS * beacon_interval_ns(cycle_ns)
+}
+
+/// How long a clock is trusted after its last beacon.
+pub(super) fn holdover(cycle_ns: u64) -> Duration {
+    Duration::from_ns(HOLDOVER_NS.max(HOLDOVER_BEACONS * beacon_interval_ns(cycle_ns)))
+}
 
 /// How the schedule was computed.
 #[derive(Clone, Copy, PartialEq, Debug, serde::Serialize, schemars::JsonSchema)]
@@ -170,7 +185,7 @@ impl Bench {
     ) -> Seat {
         let plan = self.plan::<S>(cycle_ns).expect("only schedules that fit are run");
         let band = self.question.phy.band;
-        let holdover = Duration::from_ns(HOLDOVER_NS);
+        let holdover = holdover(cycle_ns);
         let sync = match node {
             0 => SyncConfig::own(band, holdover),
             _ => SyncConfig::new(band, holdover),

@@ -36,11 +36,11 @@ pub fn command(options: &Options, kernel: &Kernel, folder: &Path, writable: &[Pa
     words.extend(options.settings());
     command
         .current_dir(folder)
-        .args(["-M", "q35", "-cpu", "max", "-smp", "2"])
+        .args(["-M", "q35", "-cpu", "max"])
         .args(match options.kvm {
-            true => ["-accel", "kvm"].as_slice(),
-            // the guest's clock counts instructions, 2 ns for each, and jumps when all processors are idle: a busy host
-            // does not show in it
+            true => ["-accel", "kvm", "-smp", "2"].as_slice(),
+            // the guest's clock counts instructions, 2 ns for each, and jumps when the processor is idle: a busy host
+            // does not show in it. With two processors, one that is idle holds the other up
             false => &["-accel", "tcg,thread=single", "-icount", "shift=1,sleep=off"],
         })
         .args(["-m", &format!("{}M", options.memory >> 20)])
