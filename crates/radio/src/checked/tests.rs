@@ -2,19 +2,20 @@
 
 use super::*;
 use crate::attribute::{Attribute, AttributeName};
-use crate::event::{Confirm, Indication, Msdu, Outcome};
-use crate::stamp::Stamps;
+use crate::event::{Beacon, Confirm, Indication, Msdu, Outcome, SetAnswer};
+use crate::stamp::{Plane, Stamps};
 use crate::time::Duration;
 use crate::tx::TxHow;
 use core::sync::atomic::{AtomicU64, Ordering};
 use frame::{MacAddr, Rate};
 
-/// Sends one frame per submission; breaks a law on request.
+/// Sends one frame or sets one attribute per submission; breaks a law on request.
 #[derive(Default)]
 struct Sample {
     twice: bool,
     flood: bool,
     stuck: bool,
+    sets: bool,
     impure: Option<&'static AtomicU64>,
     wake: Option<Instant>,
 }
@@ -24,6 +25,10 @@ impl Protocol for Sample {
         match event {
             Event::Start => self.wake = Some(now + Duration::from_us(10)),
             Event::Timer if !self.stuck => self.wake = None,
+            Event::Submit(_) if self.sets => {
+                let token = radio.token();
+                radio.set(token, AdapterId::FIRST, Attribute::TxPower(10));
+            }
             Event::Submit(m) => {
                 let n = if self.flood { MAX_ACTIONS + 1 } else { 1 };
                 for _ in 0..n {
@@ -122,6 +127,24 @@ fn law_1() {
     );
 }
 
+/// The answer to a change ends it, as a confirm ends a request.
+#[test]
+fn law_1_of_changes() {
+    let sets = || Sample {
+        sets: true,
+        ..Sample::default()
+    };
+    let answer = Event::Set(SetAnswer {
+        token: Token(1),
+        result: Ok(()),
+    });
+    let (s, change) = ((0, Event::Start), (1, MSDU));
+    let broken = Some((Law::OneConfirm, Party::Host));
+    assert_eq!(law(sets(), &[s, change, (2, answer)]), None);
+    assert_eq!(law(sets(), &[s, change]), broken, "no answer");
+    assert_eq!(law(sets(), &[s, (2, answer)]), broken, "nothing was set");
+}
+
 /// A radio that calls back would have to hold the protocol, which Rust's borrows do not allow; the flag
 /// catches hosts that get around them with cells.
 #[test]
@@ -157,18 +180,20 @@ fn law_4() {
     assert_eq!(law(Sample::default(), &late), None);
 }
 
+fn received(tsf: u64) -> Indication<'static> {
+    Indication {
+        frame: b"",
+        rate: Rate::OFDM_6,
+        signal_dbm: None,
+        tsf: Some(Tsf(tsf)),
+        adapter: AdapterId::FIRST,
+        stamps: Stamps::NONE,
+    }
+}
+
 #[test]
 fn law_5() {
-    let heard = |tsf| {
-        Event::Indication(Indication {
-            frame: b"",
-            rate: Rate::OFDM_6,
-            signal_dbm: None,
-            tsf: Some(Tsf(tsf)),
-            adapter: AdapterId::FIRST,
-            stamps: Stamps::NONE,
-        })
-    };
+    let heard = |tsf| Event::Indication(received(tsf));
     let s = (0, Event::Start);
     let wrong = [s, (5, heard(50)), (5, heard(40))];
     assert_eq!(
@@ -184,6 +209,42 @@ fn law_5() {
     assert_eq!(
         law(Sample::default(), &[(0, confirm(1))]).unwrap().0,
         Law::OrderOfEvents
+    );
+}
+
+#[test]
+fn law_5_of_beacons() {
+    let beacon = |tsf| {
+        Event::Beacon(Beacon {
+            bssid: MacAddr::local(1),
+            timestamp: Tsf(0),
+            interval_tu: 100,
+            received: received(tsf),
+        })
+    };
+    let s = (0, Event::Start);
+    assert_eq!(
+        law(Sample::default(), &[s, (5, beacon(40)), (5, beacon(50))]),
+        None
+    );
+    assert_eq!(
+        law(Sample::default(), &[s, (5, beacon(50)), (5, beacon(40))]),
+        Some((Law::OrderOfEvents, Party::Host))
+    );
+}
+
+#[test]
+fn law_5_of_stamps() {
+    let stamped = |t8, t9| {
+        let mut c = Confirm::without_air(Token(1), Outcome::Acked, Rate::OFDM_6);
+        c.stamps.host(Plane::T8, us(t8));
+        c.stamps.host(Plane::T9, us(t9));
+        [(0, Event::Start), (1, MSDU), (9, Event::Confirm(c))]
+    };
+    assert_eq!(law(Sample::default(), &stamped(7, 8)), None);
+    assert_eq!(
+        law(Sample::default(), &stamped(8, 7)),
+        Some((Law::OrderOfEvents, Party::Host))
     );
 }
 
@@ -204,6 +265,20 @@ fn law_6() {
     assert_eq!(law(stuck, &events), Some((Law::BoundedActions, Party::Protocol)));
 }
 
+/// `N` requests may be open, and not one more.
+#[test]
+fn law_6_of_open_requests() {
+    let mut c: Checked<Sample, 1> = Checked::new(Sample::default());
+    let mut radio = Nothing::default();
+    c.handle(us(0), Event::Start, &mut radio);
+    c.handle(us(1), MSDU, &mut radio);
+    assert_eq!((c.violation(), c.open_tokens()), (None, &[Token(1)][..]));
+    c.handle(us(2), MSDU, &mut radio);
+    let v = c.violation().map(|v| (v.law, v.by, v.token));
+    assert_eq!(v, Some((Law::BoundedActions, Party::Protocol, Some(Token(2)))));
+    assert_eq!(c.open_tokens(), [Token(1)], "what has no room is not followed");
+}
+
 #[test]
 fn law_7() {
     static OUTSIDE: AtomicU64 = AtomicU64::new(0);
@@ -220,6 +295,20 @@ fn law_7() {
     let mut pure: Checked<Sample> = Checked::strict(Sample::default()).with_twin(Sample::default());
     pure.handle(us(0), Event::Start, &mut radio);
     pure.handle(us(1), MSDU, &mut radio);
+}
+
+/// A twin that does the same but wants to be woken at another time does something else.
+#[test]
+fn law_7_of_deadlines() {
+    let stuck = Sample {
+        stuck: true,
+        ..Sample::default()
+    };
+    let mut c: Checked<Sample> = Checked::new(Sample::default()).with_twin(stuck);
+    c.handle(us(0), Event::Start, &mut Nothing::default());
+    assert_eq!(c.violation(), None);
+    c.handle(us(10), Event::Timer, &mut Nothing::default());
+    assert_eq!(c.violation().map(|v| v.law), Some(Law::SameActions));
 }
 
 #[test]
