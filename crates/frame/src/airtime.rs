@@ -130,6 +130,15 @@ mod tests {
         let r = ht(31, Mhz40, GuardInterval::Long);
         assert_eq!(ppdu_us(r, 266, Band::Ghz5), 48 + 4);
         assert_eq!(ppdu_us(r, 267, Band::Ghz5), 48 + 8);
+        // around 300 Mb/s: MCS21 and MCS28 (324 Mb/s, 1296 bits) have two encoders, MCS15 (270, 1080) has one
+        for mcs in [21, 28] {
+            let r = ht(mcs, Mhz40, GuardInterval::Long);
+            assert_eq!(ppdu_us(r, 158, Band::Ghz5), 48 + 4, "16 + 8*158 + 12 = 1292");
+            assert_eq!(ppdu_us(r, 159, Band::Ghz5), 48 + 8, "16 + 8*159 + 12 = 1300");
+        }
+        let r = ht(15, Mhz40, GuardInterval::Long);
+        assert_eq!(ppdu_us(r, 132, Band::Ghz5), 40 + 4, "16 + 8*132 + 6 = 1078");
+        assert_eq!(ppdu_us(r, 133, Band::Ghz5), 40 + 8);
     }
 
     #[test]

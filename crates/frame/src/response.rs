@@ -149,6 +149,12 @@ mod tests {
         assert_eq!(response_rate(mcs7, set), ofdm(24));
         let mcs0 = Rate::ht(8, Width::Mhz20, GuardInterval::Long).unwrap();
         assert_eq!(response_rate(mcs0, set), ofdm(6));
+        // where every rate is basic, the one of the same modulation and coding; 5/6 has none, and takes 3/4
+        let all = OfdmRate::ALL.into_iter().map(Rate::Ofdm).fold(set, RateSet::with);
+        for (mcs, ack) in (0..=31).zip([6, 12, 18, 24, 36, 48, 54, 54].into_iter().cycle()) {
+            let ht = Rate::ht(mcs, Width::Mhz20, GuardInterval::Long).unwrap();
+            assert_eq!(response_rate(ht, all), ofdm(ack), "MCS {mcs}");
+        }
         // DSSS keeps its modulation class and preamble
         assert_eq!(
             response_rate(Rate::DSSS_11, RateSet::DSSS_MANDATORY),

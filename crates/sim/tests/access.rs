@@ -218,29 +218,34 @@ fn two_can_start_within_the_sensing_time() {
 /// has lost no attempt, even if it has only one.
 #[test]
 fn internal_collisions() {
-    let mut lab = Lab::near(7);
-    let mut adapter = edca(0);
-    adapter.edca[Queue::Voice.index()] = no_backoff(2);
-    adapter.edca[Queue::Background.index()] = EdcaParams {
-        cw_max: 15,
-        ..no_backoff(2)
-    };
-    let how = |q| one_shot().queue(q);
-    // both arrive while 1 sends, and draw zero
-    lab.adapter(
-        adapter,
-        vec![
-            (5 * MS + 10 * US, send(1, 0, 0, how(Queue::Background))),
-            (5 * MS + 12 * US, send(1, 0, 1, how(Queue::Voice))),
-        ],
-    );
-    lab.node(vec![(5 * MS, Act::Send(data(None, 1, 0, 50), one_shot()))]);
-    lab.run(10);
-    let sent = lab.of(0, OnAir::Frame);
-    let sequence = |i: usize| u16::from_le_bytes([sent[i].frame[22], sent[i].frame[23]]) >> 4;
-    assert_eq!((sent[0].start, sequence(0)), (5 * MS + 66 * US, 1));
-    assert_eq!((sequence(1), sent[1].attempt, sent[1].is_retry()), (0, 1, false));
-    assert_eq!(lab.script(0).outcomes(), [Outcome::Acked, Outcome::Acked]);
+    let mut draws = std::collections::BTreeSet::new();
+    for seed in 0..20 {
+        let mut lab = Lab::near(seed);
+        let mut adapter = edca(0);
+        adapter.edca[Queue::Voice.index()] = no_backoff(2);
+        adapter.edca[Queue::Background.index()] = EdcaParams {
+            cw_max: 15,
+            ..no_backoff(2)
+        };
+        let how = |q| one_shot().queue(q);
+        // both arrive while 1 sends, and draw zero
+        lab.adapter(
+            adapter,
+            vec![
+                (5 * MS + 10 * US, send(1, 0, 0, how(Queue::Background))),
+                (5 * MS + 12 * US, send(1, 0, 1, how(Queue::Voice))),
+            ],
+        );
+        lab.node(vec![(5 * MS, Act::Send(data(None, 1, 0, 50), one_shot()))]);
+        lab.run(10);
+        let sent = lab.of(0, OnAir::Frame);
+        let sequence = |i: usize| u16::from_le_bytes([sent[i].frame[22], sent[i].frame[23]]) >> 4;
+        assert_eq!((sent[0].start, sequence(0)), (5 * MS + 66 * US, 1));
+        assert_eq!((sequence(1), sent[1].attempt, sent[1].is_retry()), (0, 1, false));
+        assert_eq!(lab.script(0).outcomes(), [Outcome::Acked, Outcome::Acked]);
+        draws.insert((sent[1].start - 5 * MS) / US - (66 + 76 + 34));
+    }
+    assert_eq!(draws, [0, 9].into(), "CW is 1 after 0");
 }
 
 /// Voice before best effort of another station: AIFS 34 against 43 us.
@@ -267,20 +272,27 @@ fn priorities() {
 /// Within a TXOP the next frame follows SIFS after the ACK, as long as its exchange fits.
 #[test]
 fn txop_bursts() {
-    let mut lab = Lab::near(5);
-    let mut a = edca(0);
-    // 76 us for one exchange; two with SIFS between them take 168 us
-    a.edca[Queue::Voice.index()] = EdcaParams {
-        txop_us: 170,
-        ..no_backoff(2)
-    };
-    let how = one_shot().queue(Queue::Voice);
-    let plan = (0..4).map(|i| (5 * MS, send(1, 0, i, how))).collect();
-    lab.adapter(a, plan);
-    lab.node(vec![]);
-    lab.run(10);
-    let relative: Vec<u64> = lab.starts(0).iter().map(|t| (t - 5 * MS) / US).collect();
-    assert_eq!(relative, [0, 92, 168 + 34, 168 + 34 + 92]);
+    // one exchange takes 76 us; with SIFS between them two take 168 us and three 260 us
+    for (txop_us, starts) in [
+        (167, [0, 110, 220, 330]),
+        (168, [0, 92, 202, 294]),
+        (259, [0, 92, 202, 294]),
+        (260, [0, 92, 184, 294]),
+    ] {
+        let mut lab = Lab::near(5);
+        let mut a = edca(0);
+        a.edca[Queue::Voice.index()] = EdcaParams {
+            txop_us,
+            ..no_backoff(2)
+        };
+        let how = one_shot().queue(Queue::Voice);
+        let plan = (0..4).map(|i| (5 * MS, send(1, 0, i, how))).collect();
+        lab.adapter(a, plan);
+        lab.node(vec![]);
+        lab.run(10);
+        let relative: Vec<u64> = lab.starts(0).iter().map(|t| (t - 5 * MS) / US).collect();
+        assert_eq!(relative, starts, "TXOP of {txop_us} us");
+    }
 }
 
 /// A TXOP that ends early because the queue is empty does not shorten the next one.

@@ -1,15 +1,17 @@
 //! Clocks, timers, lost confirms, beacons: what the node sees.
 mod common;
 
-use common::script::{Act, Lab, Seen, one_shot, send};
+use common::script::{Act, Lab, Seen, data, one_shot, send};
 use frame::{MacAddr, Phy, Rate};
 use radio::{Attribute, Outcome, Queue, Tsf, TxHow};
 use sim::adapter::AdapterConfig;
 use sim::clock::Clock;
 use sim::fault::{HostFaults, Incident};
+use sim::host::{HostModel, Knots, Profile, Source};
 use sim::medium::Position;
 use sim::trace::OnAir;
 use sim::{LinkLoss, NodeConfig, Process};
+use std::rc::Rc;
 
 const MS: u64 = 1_000_000;
 const US: u64 = 1_000;
@@ -184,6 +186,30 @@ fn lost_confirms() {
         1_000,
         "the frames have arrived all the same"
     );
+}
+
+/// One thread takes the confirms: one whose interrupt is faster than that of the frame before waits for it.
+#[test]
+fn confirms_do_not_overtake_each_other() {
+    let mut lab = Lab::near(1);
+    let mut profile = Profile::built_in("ideal").unwrap();
+    // even between 0 and 500 us
+    let knots = Knots {
+        points: vec![(0.0, 0.0), (1.0, 500_000.0)],
+        mean_ns: None,
+    };
+    profile.confirm.timeout.isr.source = Source::Knots(knots);
+    let host = Some(Rc::new(HostModel::new(&profile).unwrap()));
+    // two exchanges per millisecond, at most 201 us apart: broadcasts, which end like a timeout
+    let frame = |i: u64| Act::Send(data(None, 0, i as u16, 50), one_shot());
+    let plan = (0..200).map(|i| (i / 2 * MS, frame(i)));
+    lab.config(NodeConfig { host, ..node(0) }, plan.collect());
+    lab.run(200);
+    let confirms = lab.script(0).confirms();
+    let tokens = confirms.iter().map(|c| c.1.token.0);
+    assert!(tokens.eq(1..=200), "in the order of the requests");
+    let waited = confirms.windows(2).filter(|w| w[0].0 == w[1].0).count();
+    assert!(waited > 10, "{waited} of 100 have waited for the one before");
 }
 
 /// Losses of data and of ACKs alone: what the sender and the receiver count differs by the lost ACKs.

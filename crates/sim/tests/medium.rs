@@ -68,6 +68,11 @@ fn capture_rules() {
             "{rule:?}, the weak one first"
         );
     }
+    // exactly at the stated ratio
+    for (other, survives) in [(-60.1, true), (-59.9, false)] {
+        let (first, _) = overlap(Capture::FirstWins(10.0), -50.0, other, 10);
+        assert_eq!(first, survives, "{other} dBm against -50");
+    }
     let mim = |window_us| Capture::MessageInMessage {
         by_db: 5.0,
         window_us,

@@ -217,6 +217,32 @@ fn a_failed_frame_has_a_second_chance_in_its_cycle() {
     room.close();
 }
 
+/// A request that reaches the adapter behind the guard has lost its slot, but no try: nothing was on the air.
+#[test]
+fn a_frame_that_is_late_for_its_slot_has_used_no_try() {
+    let mut room = cell(1, 1, 1_000);
+    let request_ns = 30_000..=30_000;
+    room.delays = Delays {
+        request_ns,
+        ..Delays::STEADY
+    };
+    room.submit(0, 1, AP, &[0; 50], None);
+    room.run_until(200_000);
+    let counters = |room: &Room| *room.protocol::<Stack>(1).counters();
+    assert_eq!((room.flights.len(), counters(&room).late), (0, 1));
+    room.delays = Delays::STEADY;
+    room.run_until(1_000_000);
+    assert_eq!(counters(&room).late, 1);
+    let sent: Vec<_> = room
+        .flights
+        .iter()
+        .map(|f| (f.start_ns, f.frame[1] & 8))
+        .collect();
+    assert_eq!(sent, [(3 * 134_000, 0)], "in its next slot, not as a repetition");
+    assert_eq!(room.delivered.len(), 1);
+    room.close();
+}
+
 /// Over many cycles every shared slot is taken about equally often by a node with one failed frame.
 #[test]
 fn shared_slots_are_chosen_evenly() {

@@ -189,6 +189,28 @@ fn an_empty_answer_counts_or_is_polled_again() {
     }
 }
 
+/// What waits goes by its deadline, whenever it came; at equal deadlines what came first goes first.
+#[test]
+fn the_earliest_deadline_goes_first() {
+    let mut room = cell(1, coordinator(), 3, 0);
+    // the first of each three finds the channel free; node 2 is the second that the coordinator has heard of
+    for (at, msdus) in [
+        (0, [(1, 2_000_000), (2, 3_000_000), (3, 1_000_000)]),
+        (CYCLE_NS, [(1, 2_000_000), (3, 3_000_000), (2, 3_000_000)]),
+    ] {
+        for (i, until) in msdus {
+            room.submit(at, 0, node(i), &[0; 50], Some(at + until));
+        }
+    }
+    room.run_until(2 * CYCLE_NS);
+    let down = room.flights.iter().filter(|f| f.node == 0);
+    let to: Vec<_> = down
+        .map(|f| Received::parse(&f.frame).unwrap().destination)
+        .collect();
+    assert_eq!(to, [1, 3, 2, 1, 3, 2].map(node));
+    room.close();
+}
+
 #[test]
 fn what_does_not_fit_is_rejected() {
     let mut room = cell(1, coordinator(), 9, 1);
