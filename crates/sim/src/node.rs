@@ -324,6 +324,18 @@ impl Radio for NodeRadio<'_> {
     }
 }
 
+/// Timestamp (us) and interval (TU) if the frame is a beacon.
+pub(crate) fn beacon(octets: &[u8]) -> Option<(u64, u16)> {
+    if octets.first() != Some(&0x80) {
+        return None;
+    }
+    let timestamp = u64::from_le_bytes(octets.get(24..32)?.try_into().ok()?);
+    Some((
+        timestamp,
+        u16::from_le_bytes(octets.get(32..34)?.try_into().ok()?),
+    ))
+}
+
 fn blank_frame() -> TxFrame {
     TxFrame {
         token: Token(0),

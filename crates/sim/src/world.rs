@@ -6,7 +6,7 @@ use crate::fault::Incident;
 use crate::medium::fate::LinkState;
 use crate::medium::links::Antenna;
 use crate::medium::{LinkLoss, MediumConfig, Position};
-use crate::node::{Node, NodeRadio};
+use crate::node::{Node, NodeRadio, beacon};
 use crate::plan::Plan;
 use crate::rng::{Cause, Stream};
 pub use crate::scene::{NodeConfig, NoiseConfig};
@@ -391,16 +391,4 @@ fn add_antenna(core: &mut Core, position: Position, tx_dbm: f64, mhz: u16) {
     });
     core.relimit(core.ears.len() - 1);
     core.links.touch();
-}
-
-/// Timestamp (us) and interval (TU) if the frame is a beacon.
-fn beacon(octets: &[u8]) -> Option<(u64, u16)> {
-    if octets.first() != Some(&0x80) {
-        return None;
-    }
-    let timestamp = u64::from_le_bytes(octets.get(24..32)?.try_into().ok()?);
-    Some((
-        timestamp,
-        u16::from_le_bytes(octets.get(32..34)?.try_into().ok()?),
-    ))
 }
