@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use lab::measure::host::{Condition, SAMPLES_FOR_P999, computer, profile, rows};
+use lab::report::folder::{AtomicFile, replace};
 use linux::host::{Load, Measurement, Plan, measure};
 use serde_json::json;
 use sim::host::{HostModel, Profile};
@@ -94,10 +95,7 @@ pub fn main(args: &Args, ui: &Ui) -> Result<ExitCode, Failure> {
     };
     let written = match described {
         Some(d) => {
-            let p = &d.profile;
-            let name = args.out.display();
-            std::fs::write(&args.out, p.to_toml())
-                .map_err(|e| Failure::on_the_way(format!("{name}: the profile cannot be written ({e})")))?;
+            replace(&args.out, d.profile.to_toml().as_bytes()).map_err(Failure::on_the_way)?;
             Some(d)
         }
         None => None,
@@ -142,18 +140,24 @@ fn condition(args: &Args, m: &Measurement) -> Option<Condition> {
         .find(|c| all.contains(c))
 }
 
-/// Fails before half a minute of measuring, not after it.
+/// Fails before half a minute of measuring, not after it: an old profile must be writable, and its folder too.
 fn writable(path: &Path) -> Result<(), Failure> {
-    let existed = path.exists();
-    let opened = std::fs::OpenOptions::new().append(true).create(true).open(path);
-    opened.map_err(|e| {
+    let refused = |e: &dyn std::fmt::Display| {
         Failure::input(format!(
             "{}: cannot be written ({e}); name another file with --out",
             path.display()
         ))
-    })?;
+    };
+    let existed = path.exists();
+    let opened = std::fs::OpenOptions::new().append(true).create(true).open(path);
+    opened.map_err(|e| refused(&e))?;
     if !existed {
         let _ = std::fs::remove_file(path);
+    }
+    if existed && path.is_file() {
+        let behind = path.canonicalize().map_err(|e| refused(&e))?;
+        // gone again when it is dropped
+        AtomicFile::create(behind).map_err(|e| refused(&e))?;
     }
     Ok(())
 }
