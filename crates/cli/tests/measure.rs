@@ -38,6 +38,10 @@ fn a_measured_profile_can_be_qualified() {
         let qualified = sdmac(&[&["qualify", "--host", profile][..], &question].concat());
         let said = String::from_utf8_lossy(&qualified.stderr);
         assert!(matches!(qualified.status.code(), Some(0 | 1)), "{base}: {said}");
+        assert!(
+            said.contains("rests on 40 samples"),
+            "few samples are said: {said}"
+        );
     }
 }
 
