@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use lab::measure::host::{Condition, SAMPLES_FOR_P999, computer, profile, rows};
 use lab::report::folder::{AtomicFile, replace};
-use linux::host::{Load, Measurement, Plan, measure};
+use linux::host::{Load, Measurement, Part, Plan, measure};
 use serde_json::json;
 use sim::host::{HostModel, Profile};
 
@@ -14,6 +14,7 @@ use crate::ui::{Failure, Ui};
 
 /// Measure this computer: timers, the way of a frame into and out of the kernel, wake-ups, idle and under load
 ///
+/// Each load is measured with ordinary scheduling, and with SCHED_FIFO and locked memory (mlockall) together.
 /// No Wi-Fi is needed. The result is a table, and a host profile for `sdmac qualify --host` and for scenarios. Without
 /// root some parts are left out; the command says which, why, and what to do.
 #[derive(clap::Args, Debug)]
@@ -184,6 +185,18 @@ fn table(m: &Measurement) -> String {
             r.p99_us,
             r.max_us,
             if r.interrupted { "  cut short" } else { "" }
+        );
+    }
+    if rows.iter().any(|r| r.realtime) {
+        let locked = !m.left_out.iter().any(|l| l.part == Part::MemoryLock);
+        let _ = writeln!(
+            t,
+            "fifo: SCHED_FIFO {}; other: ordinary scheduling, nothing locked",
+            if locked {
+                "and locked memory (mlockall)"
+            } else {
+                "alone, as memory could not be locked"
+            }
         );
     }
     for l in &m.left_out {
