@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use lab::measure::host::{Condition, SAMPLES_FOR_P999, computer, profile, rows};
-use linux::host::{Load, Measurement, Plan, measure};
+use lab::report::folder::{AtomicFile, replace};
+use linux::host::{Load, Measurement, Part, Plan, measure};
 use serde_json::json;
 use sim::host::{HostModel, Profile};
 
@@ -13,6 +14,7 @@ use crate::ui::{Failure, Ui};
 
 /// Measure this computer: timers, the way of a frame into and out of the kernel, wake-ups, idle and under load
 ///
+/// Each load is measured with ordinary scheduling, and with SCHED_FIFO and locked memory (mlockall) together.
 /// No Wi-Fi is needed. The result is a table, and a host profile for `sdmac qualify --host` and for scenarios. Without
 /// root some parts are left out; the command says which, why, and what to do.
 #[derive(clap::Args, Debug)]
@@ -94,10 +96,7 @@ pub fn main(args: &Args, ui: &Ui) -> Result<ExitCode, Failure> {
     };
     let written = match described {
         Some(d) => {
-            let p = &d.profile;
-            let name = args.out.display();
-            std::fs::write(&args.out, p.to_toml())
-                .map_err(|e| Failure::on_the_way(format!("{name}: the profile cannot be written ({e})")))?;
+            replace(&args.out, d.profile.to_toml().as_bytes()).map_err(Failure::on_the_way)?;
             Some(d)
         }
         None => None,
@@ -142,18 +141,24 @@ fn condition(args: &Args, m: &Measurement) -> Option<Condition> {
         .find(|c| all.contains(c))
 }
 
-/// Fails before half a minute of measuring, not after it.
+/// Fails before half a minute of measuring, not after it: an old profile must be writable, and its folder too.
 fn writable(path: &Path) -> Result<(), Failure> {
-    let existed = path.exists();
-    let opened = std::fs::OpenOptions::new().append(true).create(true).open(path);
-    opened.map_err(|e| {
+    let refused = |e: &dyn std::fmt::Display| {
         Failure::input(format!(
             "{}: cannot be written ({e}); name another file with --out",
             path.display()
         ))
-    })?;
+    };
+    let existed = path.exists();
+    let opened = std::fs::OpenOptions::new().append(true).create(true).open(path);
+    opened.map_err(|e| refused(&e))?;
     if !existed {
         let _ = std::fs::remove_file(path);
+    }
+    if existed && path.is_file() {
+        let behind = path.canonicalize().map_err(|e| refused(&e))?;
+        // gone again when it is dropped
+        AtomicFile::create(behind).map_err(|e| refused(&e))?;
     }
     Ok(())
 }
@@ -180,6 +185,18 @@ fn table(m: &Measurement) -> String {
             r.p99_us,
             r.max_us,
             if r.interrupted { "  cut short" } else { "" }
+        );
+    }
+    if rows.iter().any(|r| r.realtime) {
+        let locked = !m.left_out.iter().any(|l| l.part == Part::MemoryLock);
+        let _ = writeln!(
+            t,
+            "fifo: SCHED_FIFO {}; other: ordinary scheduling, nothing locked",
+            if locked {
+                "and locked memory (mlockall)"
+            } else {
+                "alone, as memory could not be locked"
+            }
         );
     }
     for l in &m.left_out {

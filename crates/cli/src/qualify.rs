@@ -102,6 +102,9 @@ impl From<Name> for Scheme {
 pub fn main(args: &Args, ui: &Ui) -> Result<ExitCode, Failure> {
     let question = args.question()?;
     question.check().map_err(Failure::input)?;
+    if let Some(warning) = lab::qualify::warning(&question) {
+        ui.tell(&warning);
+    }
     // a folder that cannot be written is better known before the work
     let folder = args
         .out

@@ -2,7 +2,8 @@
 //!
 //! Exit codes: 0 done; 1 the answer is no, or something failed on the way; 2 the input is wrong; 130 stopped by
 //! Ctrl-C, with partial results. The first Ctrl-C asks the command to stop and keep what it has, the second one ends
-//! the process at once.
+//! the process at once. SIGTERM and SIGHUP (a service that is stopped, a terminal that is closed) do the same, but a
+//! SIGHUP that the starter ignores, as `nohup` does, stays ignored.
 
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
@@ -13,6 +14,8 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::flag;
 
 /// Exit code of a program that an interrupt has ended: 128 + SIGINT.
 const INTERRUPTED: u8 = 130;
@@ -74,17 +77,17 @@ pub struct Ui {
 }
 
 impl Ui {
-    /// With these options; from now on Ctrl-C is ours.
+    /// With these options; from now on Ctrl-C, SIGTERM and SIGHUP are ours.
     pub fn new(options: Options) -> Ui {
         let stop = Arc::new(AtomicBool::new(false));
-        let flag = Arc::clone(&stop);
-        let handler = move || {
-            if flag.swap(true, Ordering::Relaxed) {
-                std::process::exit(i32::from(INTERRUPTED));
+        for signal in [SIGINT, SIGTERM, SIGHUP] {
+            if signal == SIGHUP && is_ignored(SIGHUP) {
+                continue;
             }
-        };
-        // without a handler Ctrl-C still ends the process: no reason to give up
-        let _ = ctrlc::set_handler(handler);
+            // without a handler the signal still ends the process: no reason to give up
+            let _ = flag::register_conditional_shutdown(signal, i32::from(INTERRUPTED), Arc::clone(&stop))
+                .and_then(|_| flag::register(signal, Arc::clone(&stop)));
+        }
         Ui { options, stop }
     }
 
@@ -95,7 +98,7 @@ impl Ui {
         }
     }
 
-    /// True from the first Ctrl-C on. Long work looks here at least ten times a second.
+    /// True from the first of these signals on. Long work looks here at least ten times a second.
     pub fn stop(&self) -> &Arc<AtomicBool> {
         &self.stop
     }
@@ -133,6 +136,14 @@ impl Ui {
         let silent = self.options.json || self.options.quiet || !io::stderr().is_terminal();
         Progress::new(what, total, !silent)
     }
+}
+
+/// Whether whoever started this process has it ignore the signal (`SigIgn` in proc_pid_status(5)).
+fn is_ignored(signal: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.unwrap_or(0) >> (signal - 1) & 1 == 1
 }
 
 /// A bar on stderr that goes away in the end. Any thread may move it.

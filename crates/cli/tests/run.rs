@@ -1,7 +1,7 @@
 //! `sdmac run` as people and programs see it: output, exit codes, folders, Ctrl-C.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 
 use serde_json::Value;
 
@@ -137,38 +137,76 @@ fn grids_give_means_and_files() {
     assert!(page.contains("./run-nodes%3D3_duration%3D50ms_seed%3D2.json"));
 }
 
-#[test]
-fn ctrl_c_keeps_what_there_is() {
-    let place = tempfile::tempdir().unwrap();
-    let out = place.path().join("out");
+/// Starts a run without an end; the folder is there once the signals are ours.
+fn endless(mut command: Command, out: &Path) -> Child {
     let path = scenario("oneshot.toml");
-    let child = sdmac(&[
-        "run",
-        &path,
-        "--set",
-        "duration=1000h",
-        "--out",
-        out.to_str().unwrap(),
-    ])
-    .stdout(Stdio::piped())
-    .stderr(Stdio::piped())
-    .spawn()
-    .unwrap();
-    // the folder is there once Ctrl-C is ours
+    let child = command
+        .args(["run", &path, "--set", "duration=1000h", "--out"])
+        .arg(out)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
     while !out.join("result.json").exists() {
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
     std::thread::sleep(std::time::Duration::from_millis(200));
+    child
+}
+
+fn kill(child: &Child, signal: &str) {
     let killed = Command::new("kill")
-        .args(["-INT", &child.id().to_string()])
+        .args([signal, &child.id().to_string()])
         .status()
         .unwrap();
     assert!(killed.success());
+}
+
+#[test]
+fn ctrl_c_keeps_what_there_is_and_so_do_sigterm_and_sighup() {
+    for signal in ["-INT", "-TERM", "-HUP"] {
+        let place = tempfile::tempdir().unwrap();
+        let out = place.path().join("out");
+        let child = endless(sdmac(&[]), &out);
+        kill(&child, signal);
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(
+            output.status.code(),
+            Some(130),
+            "{signal}: {}",
+            text(&output.stderr)
+        );
+        let result: Value = serde_json::from_slice(&std::fs::read(out.join("result.json")).unwrap()).unwrap();
+        assert_eq!(result["status"], "interrupted", "{signal}");
+        assert!(out.join("air.pcapng").metadata().unwrap().len() > 100);
+        for entry in std::fs::read_dir(&out).unwrap() {
+            let name = entry.unwrap().file_name().into_string().unwrap();
+            assert!(!name.ends_with(".tmp"), "{signal}: {name} was left");
+        }
+    }
+}
+
+/// `nohup sdmac run ...` outlives its terminal.
+#[test]
+fn a_sighup_that_is_ignored_stays_ignored() {
+    let place = tempfile::tempdir().unwrap();
+    let mut nohup = Command::new("sh");
+    nohup.args([
+        "-c",
+        "trap '' HUP; exec \"$0\" \"$@\"",
+        env!("CARGO_BIN_EXE_sdmac"),
+    ]);
+    let child = endless(nohup, &place.path().join("out"));
+    let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
+    let mask = status
+        .lines()
+        .find_map(|line| line.strip_prefix("SigIgn:"))
+        .unwrap();
+    let ignored = u64::from_str_radix(mask.trim(), 16).unwrap() & 1 == 1;
+    kill(&child, "-TERM");
     let output = child.wait_with_output().unwrap();
+    assert!(ignored, "SigIgn {mask}");
     assert_eq!(output.status.code(), Some(130), "{}", text(&output.stderr));
-    let result: Value = serde_json::from_slice(&std::fs::read(out.join("result.json")).unwrap()).unwrap();
-    assert_eq!(result["status"], "interrupted");
-    assert!(out.join("air.pcapng").metadata().unwrap().len() > 100);
 }
 
 #[test]

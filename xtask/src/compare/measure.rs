@@ -3,16 +3,19 @@
 use std::io::{Read, Write};
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, LazyLock};
 
 use anyhow::{Context, Result, bail};
 use wait4::Wait4;
 
 /// Set by Ctrl-C, which also reaches the program that is running.
-static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+static INTERRUPTED: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
 
 /// From now on Ctrl-C ends the program that runs, and only that.
 pub(super) fn catch_interrupt() -> Result<()> {
-    ctrlc::set_handler(|| INTERRUPTED.store(true, Ordering::Relaxed)).context("cannot catch Ctrl-C")
+    let flag = Arc::clone(&INTERRUPTED);
+    signal_hook::flag::register(signal_hook::consts::SIGINT, flag).context("cannot catch Ctrl-C")?;
+    Ok(())
 }
 
 /// True after Ctrl-C.

@@ -9,6 +9,7 @@
 //! | `facts` | what one exchange costs, before anything is simulated |
 //! | `bench` | the worlds in which the schemes are tried |
 //! | `others` | who else is on the channel |
+//! | `ground` | what the host profile rests on |
 //! | `clocks` | how well the clocks of TDMA agree, measured |
 //! | [`tdma`] | the schedule, its guard and its clock |
 //! | `watch` | watches a run: which messages missed, and why |
@@ -27,6 +28,7 @@ mod clocks;
 pub mod engine;
 mod facts;
 pub mod folder;
+mod ground;
 mod others;
 pub mod page;
 pub mod question;
@@ -41,6 +43,7 @@ mod watch;
 pub use answer::{Answer, Result, qualify};
 pub use bench::DRIFT_PPB;
 pub use engine::{Progress, Setting, Stage};
+pub use ground::warning;
 pub use question::{Interference, Link, Offsets, Question, QuestionError, Scheme};
 pub use tally::Cause;
 

@@ -295,6 +295,7 @@ pub(super) fn assumptions(bench: &Bench) -> Vec<String> {
         "EDCA: default parameters of the voice category, those of access points at the controller; 7 tries.".into(),
         "EDF and TDMA: one-shots in the voice queue without backoff, carrier sense on.".into(),
     ];
+    all.extend(super::ground::sentences(&q.host));
     if let Some(e) = bench.clock_error {
         all.push(match e.comparisons {
             0 => "TDMA: no clock heard a beacon; the guard reckons with the resolution of adapter time.".into(),

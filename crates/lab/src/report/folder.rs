@@ -231,6 +231,19 @@ impl Drop for AtomicFile {
     }
 }
 
+/// Writes a whole file at any place, an older one stays as it is until the new one is complete. What is no ordinary
+/// file, such as `/dev/stdout`, is written as it is; of a symbolic link the file behind it is replaced.
+pub fn replace(path: &Path, bytes: &[u8]) -> Result<(), FolderError> {
+    let failed = |source| FolderError::io(path, source);
+    if fs::metadata(path).is_ok_and(|m| !m.is_file()) {
+        return fs::write(path, bytes).map_err(failed);
+    }
+    let behind = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+    let mut file = AtomicFile::create(behind)?;
+    file.write_all(bytes).map_err(failed)?;
+    file.commit()
+}
+
 fn entries(path: &Path) -> io::Result<Vec<String>> {
     let mut names = Vec::new();
     for entry in fs::read_dir(path)? {
@@ -360,6 +373,22 @@ mod tests {
         // holds for root as well
         let error = Folder::create("/proc/self/out", false).unwrap_err();
         assert!(matches!(error, FolderError::Io { .. }), "{error}");
+    }
+
+    #[test]
+    fn replacing_keeps_links_and_devices() {
+        let dir = tempfile::tempdir().unwrap();
+        let (file, link) = (dir.path().join("file"), dir.path().join("link"));
+        replace(&file, b"first").unwrap();
+        std::os::unix::fs::symlink("file", &link).unwrap();
+        replace(&link, b"second").unwrap();
+        assert_eq!(fs::read(&file).unwrap(), b"second");
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert_eq!(entries(dir.path()).unwrap(), ["file", "link"]);
+        replace(Path::new("/dev/null"), b"gone").unwrap();
+        assert!(!fs::metadata("/dev/null").unwrap().is_file());
+        let error = replace(&dir.path().join("no/file"), b"x").unwrap_err();
+        assert!(error.to_string().starts_with("cannot write "), "{error}");
     }
 
     /// `/dev/full` answers every write with ENOSPC.

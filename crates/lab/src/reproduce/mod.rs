@@ -3,9 +3,12 @@
 //!
 //! Every value of ours comes from the simulated measurement bed ([`bed`]), from the arithmetic of the standard
 //! ([`frame`]), or, where a row checks the paper's own arithmetic, from other numbers of the paper; such rows say so.
+//! Sums of latencies are also computed, exactly for means and by numerical convolution for the rest ([`convolve`]);
+//! there the computed value is the one that is judged, and the simulated one must agree with it.
 
 pub mod bed;
 pub mod claims;
+pub mod convolve;
 pub mod counts;
 pub mod estimate;
 mod figures;

@@ -5,10 +5,11 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use rayon::prelude::*;
-use sim::host::{HostModel, Profile};
+use sim::host::{HostModel, Outcome, Profile};
 use sim::rng::mix3;
 
 use super::bed::{self, Conditions, Sets};
+use super::convolve::Computed;
 use super::retry::{Repeats, throughput_hz};
 use super::sync::{Differences, differences};
 
@@ -66,7 +67,18 @@ enum Work {
     Bed { experiment: usize, piece: u64 },
     Sync,
     Retry(usize),
+    Sum(usize),
 }
+
+/// The sums that are computed beside the simulation: the conditions of Table IV, then A and L_D of Table V.
+const SUMS: [(&str, Outcome); 6] = [
+    (TABLE_IV[0], Outcome::Acked),
+    (TABLE_IV[1], Outcome::Acked),
+    (TABLE_IV[2], Outcome::Acked),
+    (TABLE_IV[3], Outcome::Acked),
+    ("table5", Outcome::Acked),
+    ("table5", Outcome::Timeout),
+];
 
 /// The four ways of [`super::retry`]: who repeats, and whether anybody backs off.
 const RETRIES: [(Repeats, bool); 4] = [
@@ -146,6 +158,7 @@ impl Plan {
         let measured = Measured {
             beds: vec![Sets::default(); experiments.len()],
             retries: vec![None; RETRIES.len()],
+            sums: vec![None; SUMS.len()],
             sync: None,
             complete: false,
         };
@@ -168,6 +181,11 @@ impl Plan {
                     let found = differences(&models.get("table5"), seed, self.beacons());
                     lock(&measured).sync = Some(found);
                 }
+                Work::Sum(index) => {
+                    let (profile, outcome) = SUMS[index];
+                    let sum = Computed::new(&models.get(profile), outcome);
+                    lock(&measured).sums[index] = Some(sum);
+                }
                 Work::Retry(way) => {
                     let (repeats, backoff) = RETRIES[way];
                     let seed = mix3(self.seed, u64::MAX, 1);
@@ -178,6 +196,7 @@ impl Plan {
         };
         let mut works = vec![Work::Sync];
         works.extend((0..RETRIES.len()).map(Work::Retry));
+        works.extend((0..SUMS.len()).map(Work::Sum));
         for (experiment, e) in experiments.iter().enumerate() {
             let pieces = e.periods.div_ceil(PIECE);
             works.extend((0..pieces).map(|piece| Work::Bed { experiment, piece }));
@@ -230,6 +249,7 @@ impl Models {
 pub struct Measured {
     beds: Vec<Sets>,
     retries: Vec<Option<f64>>,
+    sums: Vec<Option<Computed>>,
     /// Two listeners of the same beacons.
     pub(super) sync: Option<Differences>,
     /// False if it was stopped early.
@@ -255,6 +275,16 @@ impl Measured {
     /// One day in each of the conditions `TABLE_IV`.
     pub fn table_iv(&self) -> &[Sets] {
         &self.beds[3..7]
+    }
+
+    /// The sums of Table IV, in its order, computed; `None` if it was stopped before.
+    pub fn computed_iv(&self) -> &[Option<Computed>] {
+        &self.sums[..TABLE_IV.len()]
+    }
+
+    /// The sums of Table V, A and L_D, likewise.
+    pub fn computed_v(&self) -> [Option<&Computed>; 2] {
+        [4, 5].map(|index| self.sums[index].as_ref())
     }
 
     /// One hour for each payload of Fig. 5.

@@ -5,6 +5,7 @@ use serde::{Serialize, Serializer};
 use serde_json::{Map, Value as Json, json};
 
 use super::claims::{Claim, Kind};
+use super::convolve::agrees;
 use super::estimate::Estimate;
 use super::plan::{Measured, Plan};
 use super::values::Values;
@@ -58,6 +59,8 @@ pub struct Number {
     pub paper: Option<f64>,
     /// Ours, if there is one.
     pub ours: Option<Estimate>,
+    /// What the simulation says, where ours was computed and not simulated.
+    pub simulated: Option<Estimate>,
     /// The tolerance in words, empty if it is not judged.
     pub tolerance: String,
     /// The verdict.
@@ -73,6 +76,14 @@ pub struct Row {
     pub numbers: Vec<Number>,
 }
 
+impl Number {
+    /// Whether the simulation rules out the value that was computed: one of the two is a mistake.
+    pub fn is_contradicted(&self) -> bool {
+        let both = self.ours.zip(self.simulated);
+        both.is_some_and(|(ours, simulated)| !agrees(ours.value, &simulated))
+    }
+}
+
 impl Row {
     fn new(claim: &Claim, values: &Values) -> Row {
         let number = |v: &super::claims::Value| {
@@ -83,7 +94,13 @@ impl Row {
                 .get(&v.name)
                 .zip(ours)
                 .is_some_and(|(e, o)| e.covers(o.value));
-            let verdict = match ours.and_then(|o| v.accepts(&o)) {
+            let kind = v.kind.unwrap_or(claim.kind);
+            // arithmetic has no sampling error to be excused by
+            let at = |o: Estimate| match kind {
+                Kind::Exact => Estimate::exact(o.value),
+                _ => o,
+            };
+            let verdict = match ours.and_then(|o| v.accepts(&at(o))) {
                 Some(true) => Verdict::Ok,
                 Some(false) if explained => Verdict::Explained,
                 Some(false) => Verdict::Wrong,
@@ -91,15 +108,20 @@ impl Row {
                 None if judged => Verdict::Missing,
                 None => Verdict::NotJudged,
             };
-            Number {
+            let mut number = Number {
                 name: v.name.clone(),
                 unit: v.unit.clone().unwrap_or_default(),
-                kind: v.kind.unwrap_or(claim.kind),
+                kind,
                 paper: v.paper,
                 ours,
+                simulated: values.simulated(&claim.id, &v.name),
                 tolerance: v.tolerance(),
                 verdict,
+            };
+            if number.is_contradicted() {
+                number.verdict = Verdict::Wrong;
             }
+            number
         };
         Row {
             claim: claim.clone(),
@@ -122,9 +144,18 @@ impl Row {
         outside.map(|n| (n.name.as_str(), self.claim.explained[&n.name].why.as_str()))
     }
 
+    /// Values that were computed and that the simulation rules out.
+    pub fn contradictions(&self) -> impl Iterator<Item = &str> {
+        let wrong = self.numbers.iter().filter(|n| n.is_contradicted());
+        wrong.map(|n| n.name.as_str())
+    }
+
     /// The note of the claim, and the explanations.
     fn note(&self) -> String {
         let mut note = self.claim.note.clone();
+        for name in self.contradictions() {
+            note = format!("{note} {name}: the simulation rules out the value that was computed.");
+        }
         for (name, why) in self.explanations() {
             note = format!("{note} {name}: {why}").trim_start().to_string();
         }
@@ -151,7 +182,7 @@ impl Serialize for Row {
         let claim = &self.claim;
         let tolerance = |n: &Number| (!n.tolerance.is_empty()).then(|| n.tolerance.clone());
         let interval = |n: &Number| n.ours.map(|o| [o.low, o.high]);
-        let mut row = serializer.serialize_struct("Row", 11)?;
+        let mut row = serializer.serialize_struct("Row", 13)?;
         row.serialize_field("id", &claim.id)?;
         row.serialize_field("where", &claim.place)?;
         row.serialize_field("what", &claim.what)?;
@@ -160,6 +191,10 @@ impl Serialize for Row {
         row.serialize_field("paper", &self.each(|n| json!(n.paper)))?;
         row.serialize_field("ours", &self.each(|n| json!(n.ours.map(|o| o.value))))?;
         row.serialize_field("interval", &self.each(|n| json!(interval(n))))?;
+        row.serialize_field(
+            "simulated",
+            &self.each(|n| json!(n.simulated.map(|s| [s.low, s.high]))),
+        )?;
         row.serialize_field("tolerance", &self.each(|n| json!(tolerance(n))))?;
         row.serialize_field("verdict", self.verdict().word())?;
         row.serialize_field("ok", &self.verdict().is_ok())?;
@@ -212,5 +247,42 @@ impl Reproduction {
     pub fn count(&self, verdict: Verdict) -> usize {
         let numbers = self.rows.iter().flat_map(|r| &r.numbers);
         numbers.filter(|n| n.verdict == verdict).count()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One row of kind exact: 10 within 0.1.
+    fn row(values: &Values) -> Row {
+        let text = "paper = 'x'\n[[claim]]\nid = '0-1'\nwhere = 'I'\nkind = 'exact'\nwhat = 'y'\n\
+                    values = [{ name = 'v', paper = 10, within = 0.1 }]\n";
+        Row::new(&super::super::claims::parse(text).unwrap()[0], values)
+    }
+
+    #[test]
+    fn what_is_exact_is_not_excused_by_its_interval() {
+        let mut values = Values::default();
+        values.put("0-1", "v", Estimate::with_error(10.2, 0.1));
+        assert_eq!(row(&values).verdict(), Verdict::Wrong);
+        values.put("0-1", "v", Estimate::with_error(10.1, 0.1));
+        assert_eq!(row(&values).verdict(), Verdict::Ok);
+    }
+
+    #[test]
+    fn a_computed_value_must_agree_with_the_simulation() {
+        for (simulated, verdict) in [(10.0, Verdict::Ok), (11.0, Verdict::Wrong)] {
+            let mut values = Values::default();
+            values.put("0-1", "v", Estimate::with_error(simulated, 0.01));
+            values.compute("0-1", "v", 10.05);
+            let row = row(&values);
+            assert_eq!(row.verdict(), verdict);
+            assert_eq!(
+                row.contradictions().count(),
+                usize::from(verdict == Verdict::Wrong)
+            );
+            assert_eq!(row.numbers[0].ours, Some(Estimate::exact(10.05)));
+        }
     }
 }

@@ -18,7 +18,7 @@ const AP: MacAddr = MacAddr::local(1);
 
 enum Role {
     AccessPoint(Box<Beaconer<Sink>>),
-    /// Notes (t5, t9) of every beacon.
+    /// Notes (t6, t9) of every beacon.
     Listener(Vec<(u64, u64)>),
 }
 
@@ -28,8 +28,8 @@ impl Protocol for Role {
             Role::AccessPoint(p) => p.handle(now, event, radio),
             Role::Listener(seen) => {
                 if let Event::Beacon(b) = event {
-                    let t5 = b.received.stamps.get_host(Plane::T5).unwrap_or(now);
-                    seen.push((t5.as_ns(), now.as_ns()));
+                    let t6 = b.received.stamps.get_host(Plane::T6).unwrap_or(now);
+                    seen.push((t6.as_ns(), now.as_ns()));
                 }
             }
         }
@@ -45,7 +45,7 @@ impl Protocol for Role {
 
 /// How far two hosts differ about each of `beacons` beacons, in ns.
 pub struct Differences {
-    /// By the stamps of the interrupt routine, t5.
+    /// By the stamps of the interrupt routine at its end, t6: with the jitter that Table V has of it.
     pub interrupt: Counts,
     /// By the time at which the application learns of it, t9.
     pub application: Counts,

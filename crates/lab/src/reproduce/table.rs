@@ -51,6 +51,12 @@ fn write_row(f: &mut fmt::Formatter<'_>, row: &Row) -> fmt::Result {
             n.verdict.word()
         )?;
     }
+    for name in row.contradictions() {
+        write_wrapped(
+            f,
+            &format!("{name}: the simulation rules out the value that was computed"),
+        )?;
+    }
     for (name, why) in row.explanations() {
         write_wrapped(f, &format!("{name}: {why}"))?;
     }
@@ -178,7 +184,8 @@ impl Reproduction {
             sections,
             footer:
                 "Intervals: 99.9 %, from the number of samples alone. A value is within tolerance if its \
-                     interval meets the accepted range."
+                     interval meets the accepted range; one of kind exact only if it lies in that range itself. \
+                     Sums without an interval were computed, and the simulation agrees with them."
                     .into(),
         }
     }

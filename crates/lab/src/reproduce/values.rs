@@ -1,11 +1,14 @@
 //! Our value for every number of every row.
 
+mod margin;
+
 use std::collections::BTreeMap;
 
 use frame::{Phy, Rate, RateSet};
 
 use super::bed::{Set, Sets, Span, air_ns};
 use super::claims::Claim;
+use super::convolve::Density;
 use super::counts::Counts;
 use super::estimate::{ERRORS, Estimate};
 use super::plan::{ACK_LOST, DATA_LOST, DAY, Measured, WEEK};
@@ -14,9 +17,16 @@ use super::retry::Repeats;
 /// L_A is cut here into timeouts and corrupt ACKs: T_hw in ns, far from both modes.
 const BETWEEN_MODES_NS: u64 = 35_000;
 
+/// By id of the row and name of the value.
+type ByName = BTreeMap<(String, String), Estimate>;
+
 /// Values by id of the row and name of the value. A value that could not be had is not there.
 #[derive(Clone, Default, PartialEq, Debug)]
-pub struct Values(BTreeMap<(String, String), Estimate>);
+pub struct Values {
+    values: ByName,
+    /// What the simulation says of a value that was computed.
+    simulated: ByName,
+}
 
 impl Values {
     /// All that the measurements allow. `claims` gives the numbers of the paper to the rows that check its
@@ -37,12 +47,36 @@ impl Values {
 
     /// One value.
     pub fn get(&self, id: &str, name: &str) -> Option<Estimate> {
-        self.0.get(&(id.to_string(), name.to_string())).copied()
+        self.values.get(&(id.to_string(), name.to_string())).copied()
     }
 
-    fn put(&mut self, id: &str, name: &str, value: impl Into<Option<Estimate>>) {
+    /// What was simulated of a value that was computed.
+    pub fn simulated(&self, id: &str, name: &str) -> Option<Estimate> {
+        self.simulated.get(&(id.to_string(), name.to_string())).copied()
+    }
+
+    /// Puts a computed value in the place of a simulated one, which stays beside it.
+    pub(super) fn compute(&mut self, id: &str, name: &str, us: f64) {
+        let key = (id.to_string(), name.to_string());
+        if let Some(simulated) = self.values.insert(key.clone(), Estimate::exact(us)) {
+            self.simulated.insert(key, simulated);
+        }
+    }
+
+    /// Mean and percentiles of a computed sum, later by `plus_us`.
+    fn compute_sum(&mut self, id: &str, prefix: &str, mean_ns: f64, sum: Option<&Density>, plus_us: f64) {
+        let mut put = |name: &str, us: f64| self.compute(id, &format!("{prefix}{name}"), us);
+        put("mean", mean_ns / 1e3 + plus_us);
+        let Some(sum) = sum else { return };
+        put("sd", sum.sd_us());
+        put("p99", sum.quantile_us(0.99) + plus_us);
+        put("p99.9", sum.quantile_us(0.999) + plus_us);
+        put("p99.99", sum.quantile_us(0.9999) + plus_us);
+    }
+
+    pub(super) fn put(&mut self, id: &str, name: &str, value: impl Into<Option<Estimate>>) {
         if let Some(value) = value.into() {
-            self.0.insert((id.to_string(), name.to_string()), value);
+            self.values.insert((id.to_string(), name.to_string()), value);
         }
     }
 
@@ -124,6 +158,7 @@ impl Values {
             "discarded",
             Estimate::counted(week.discarded).times(share),
         );
+        self.put("0-14", "implied", self.get("0-14", "discarded"));
     }
 
     /// Rows 0-21 to 0-39, 0-70 and 0-75.
@@ -132,6 +167,15 @@ impl Values {
             let parts = [Span::Request, Span::Hardware, Span::Confirm, Span::Sdmac];
             for (id, span) in (first..).zip(parts) {
                 self.describe(&format!("0-{id}"), "", sets.acked.of(span), 0.0, DAY);
+            }
+        }
+        for (sum, id) in measured
+            .computed_iv()
+            .iter()
+            .zip(["0-24", "0-28", "0-32", "0-36"])
+        {
+            if let Some(c) = sum {
+                self.compute_sum(id, "", c.means.total_ns(), c.total.as_ref(), 0.0);
             }
         }
         let get = |id: &str, name: &str| self.get(id, name);
@@ -170,7 +214,7 @@ impl Values {
         }
     }
 
-    /// Rows 0-41 to 0-53, 0-57, 0-69 and 0-71. A is from the seven days; L_D and L_A are from the beds in which
+    /// Rows 0-41 to 0-53, 0-56, 0-57, 0-69 and 0-71. A is from the seven days; L_D and L_A are from the beds in which
     /// every data frame, and every ACK, is lost.
     fn table_v(&mut self, measured: &Measured) {
         let sets = [
@@ -204,6 +248,25 @@ impl Values {
                 self.describe(id, prefix, set.of(span), plus_us, like);
             }
         }
+        for (c, (prefix, acked)) in measured
+            .computed_v()
+            .into_iter()
+            .zip([("a.", true), ("ld.", false)])
+        {
+            let Some(c) = c else { continue };
+            let (means, air_us) = (c.means, air_ns(acked, 50) as f64 / 1e3);
+            if acked {
+                self.compute_sum("0-44", prefix, means.request_ns, Some(&c.request), 0.0);
+            }
+            self.compute_sum("0-46", prefix, means.hardware_ns, None, air_us);
+            self.compute_sum("0-51", prefix, means.confirm_ns, Some(&c.confirm), 0.0);
+            self.compute_sum("0-52", prefix, means.total_ns(), c.total.as_ref(), 0.0);
+            self.compute_sum("0-53", prefix, means.total_ns(), c.total.as_ref(), air_us);
+        }
+        // T_path less the time on the air
+        let air_us = air_ns(true, 50) as f64 / 1e3;
+        let path = self.get("0-53", "a.p99.99");
+        self.put("0-56", "p99.99", path.map(|t| t + -air_us));
         for name in ["min", "p99.99", "max"] {
             self.put("0-57", name, self.get("0-52", &format!("a.{name}")));
         }
@@ -281,62 +344,6 @@ impl Values {
         };
         self.put("0-55", "min", median(&|c| c.min(DAY / 24)));
         self.put("0-55", "p99.9", median(&|c| c.quantile(0.999)));
-    }
-
-    /// Rows 0-56, 0-64, 0-65 and 0-67: the paper's arithmetic on its own numbers.
-    fn arithmetic(&mut self, claims: &[Claim]) {
-        let paper = |id: &str, name: &str| -> Option<f64> {
-            let claim = claims.iter().find(|c| c.id == id)?;
-            claim.values.iter().find(|v| v.name == name)?.paper
-        };
-        let exact = |x: Option<f64>| x.map(Estimate::exact);
-        // T_path less the time on the air
-        let air_us = air_ns(true, 50) as f64 / 1e3;
-        self.put(
-            "0-56",
-            "p99.99",
-            exact(paper("0-53", "a.p99.99").map(|t| t - air_us)),
-        );
-        for set in ["a", "ld", "la"] {
-            let (sd, n) = (paper("0-52", &format!("{set}.sd")), paper("0-13", set));
-            let half = sd.zip(n).map(|(sd, n)| 1.96 * sd / n.sqrt());
-            self.put("0-64", set, exact(half));
-        }
-        let bound = |name: &str| Some(paper("0-44", name)? + paper("0-45", name)?);
-        let jitter = bound("a.p99.9").zip(bound("a.min")).map(|(high, low)| high - low);
-        self.put("0-65", "margin", exact(jitter));
-        let total = jitter.zip(paper("0-66", "p99.9")).map(|(j, s)| j + s);
-        self.put("0-67", "margin", exact(total));
-    }
-
-    /// Rows 0-65 to 0-68: what the margin is worth.
-    fn guard(&mut self, measured: &Measured) {
-        if let Some(sync) = &measured.sync {
-            self.put("0-66", "p99.9", sync.interrupt.quantile(0.999));
-            self.put("0-66", "application", sync.application.quantile(0.999));
-        }
-        let release = measured.week().acked.of(Span::Release);
-        let Some(earliest) = release.min(release.count()) else {
-            return;
-        };
-        let late = release.quantile(0.999).map(|p| p - earliest);
-        self.put("0-65", "simulated", late);
-        let Some(margin) = self.get("0-67", "margin") else {
-            return;
-        };
-        let sync_us = margin - self.get("0-65", "margin").unwrap_or(margin);
-        // a normal law of which 99.9 % lie within that
-        let sigma = sync_us.value / ERRORS;
-        let out = |ns: u64| {
-            let left = margin.value - (ns as f64 / 1e3 - earliest.value);
-            0.5 * libm::erfc(left / sigma / std::f64::consts::SQRT_2)
-        };
-        let n = release.count() as f64;
-        let sum: f64 = release.iter().map(|(ns, k)| out(ns) * k as f64).sum();
-        let squares: f64 = release.iter().map(|(ns, k)| out(ns).powi(2) * k as f64).sum();
-        let p = sum / n;
-        let error = ((squares / n - p * p).max(0.0) / n).sqrt();
-        self.put("0-68", "probability", Estimate::with_error(p, error));
     }
 
     /// Row 0-73: the cost of an attempt, and of repeating in software.

@@ -112,6 +112,12 @@ impl Distribution {
         self.curve.at(normal::quantile(p))
     }
 
+    /// The latency at a standard normal number, in ns: what [`Distribution::quantile_ns`] gives for the probability
+    /// of a number not above it. All dependence between latencies is between such numbers.
+    pub fn at_normal_ns(&self, z: f64) -> f64 {
+        self.curve.at(z)
+    }
+
     /// One draw, in ns: one word of `random`, and the larger the word the longer the latency.
     #[inline]
     pub fn sample_ns(&self, random: &mut impl Random) -> u64 {

@@ -43,7 +43,7 @@ pub use error::{Problem, ProfileError};
 pub use knots::{Knots, KnotsError};
 pub use normal::Random;
 pub use profile::{Confirm, ConfirmPath, Correlation, Dma, Hardware, Profile, RequestPath, Timers};
-pub use sample::{ConfirmSample, Load, Means, Outcome, Part, RequestSample, Residual, Wait};
+pub use sample::{ConfirmSample, Dependencies, Load, Means, Outcome, Part, RequestSample, Residual, Wait};
 pub use statistics::{Fit, Statistics, StatisticsError};
 
 use curve::{Curve, whole};
@@ -189,6 +189,15 @@ impl HostModel {
             Part::Confirm => confirm.total()?,
         };
         Some(Distribution::from_curve(curve))
+    }
+
+    /// How the software parts of a transmission with this outcome depend on each other.
+    pub fn dependencies(&self, outcome: Outcome) -> Dependencies {
+        Dependencies {
+            request: self.request.common,
+            confirm: self.confirm[outcome as usize].common,
+            paths: self.coupling[0],
+        }
     }
 
     /// The components that miss their stated mean or standard deviation by more than 0.1 % and 1 ns.

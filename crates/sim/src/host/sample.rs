@@ -109,6 +109,18 @@ pub enum Part {
     Confirm,
 }
 
+/// How the software parts of one transmission depend on each other. Each path has a standard normal number, its load
+/// X; a part of it sees `c X + sqrt(1 - c^2) Y`, where Y is its own, and c is 0 to 1.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Dependencies {
+    /// The c of the request path.
+    pub request: f64,
+    /// The c of the confirm path.
+    pub confirm: f64,
+    /// Correlation of the two loads, 0 to 1.
+    pub paths: f64,
+}
+
 /// Exact means of one transmission with a given outcome, in ns: what a large number of draws tends to.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Means {
