@@ -5,7 +5,7 @@ use crate::core::{Core, Ear, Ev};
 use crate::fault::Incident;
 use crate::medium::fate::LinkState;
 use crate::medium::links::Antenna;
-use crate::medium::{LinkLoss, MediumConfig, Position};
+use crate::medium::{LinkLoss, MediumConfig, PathLossTrace, Position};
 use crate::node::{Node, NodeRadio, beacon};
 use crate::plan::Plan;
 use crate::rng::{Cause, Stream};
@@ -144,6 +144,11 @@ impl<P: Protocol> World<P> {
             self.core.nodes[to as usize].adapters.0,
         );
         self.plan(at_ns, Plan::Loss { from, to, db });
+    }
+
+    /// Plans the changes of a trace: the path from `from` to `to` has these losses, one way.
+    pub fn plan_losses(&mut self, from: u32, to: u32, trace: &PathLossTrace) {
+        (trace.steps()).for_each(|(at_ns, db)| self.plan_loss(at_ns, from, to, db));
     }
 
     /// Plans a move of a node.

@@ -7,6 +7,7 @@ use protocols::mac::sender::{Sender, SenderConfig};
 use radio::Protocol;
 use sim::fault::{HostFaults, Incident};
 use sim::host::Wait;
+use sim::medium::OUT_OF_REACH_DB;
 use sim::rng::{Cause, Stream, mix3};
 use sim::{AdapterConfig, Capture, LossModel, MediumConfig, NodeConfig, NoiseConfig};
 use sim::{Pattern, Position, Traffic, World};
@@ -78,6 +79,9 @@ impl Scenario {
         }
         for (from, to, loss) in &self.links {
             world.set_link_loss(*from, *to, loss.clone());
+        }
+        for (from, to, trace) in &self.traces {
+            world.plan_losses(*from, *to, trace);
         }
         world
     }
@@ -335,7 +339,11 @@ fn plan<P: Protocol>(s: &Scenario, world: &mut World<P>) {
                 }
                 What::MoveTo(to) => world.plan_move(at, node, place(*to)),
                 What::PathLoss { db, .. } => {
-                    let db = if db.0 >= 300.0 { f64::INFINITY } else { db.0 };
+                    let db = if db.0 >= OUT_OF_REACH_DB {
+                        f64::INFINITY
+                    } else {
+                        db.0
+                    };
                     let other = other.expect("a path loss has another node");
                     world.plan_loss(at, node, other, db);
                     world.plan_loss(at, other, node, db);

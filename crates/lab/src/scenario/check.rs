@@ -1,9 +1,11 @@
 //! Whether the parts of a file fit together: names, channels, rates, times, files.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use frame::{Phy, Rate, ppdu_us};
 use sim::LinkLoss;
+use sim::medium::PathLossTrace;
 use toml::Spanned;
 
 use super::file::{self, File, Placement};
@@ -15,6 +17,8 @@ use super::units::{LONGEST_NS, RateText, Time};
 use super::world::{self, ForeignWhat, Pattern, Phase, What};
 use super::{FlowPlan, MAX_FLOWS, MAX_NODES, Scenario, To};
 
+/// Changes of path losses at most, all links together.
+const MAX_STEPS: usize = 1_000_000;
 /// Octets around an MSDU: header and FCS.
 const MPDU_OCTETS: u32 = 28;
 
@@ -61,9 +65,9 @@ pub(super) fn scenario(source: &Source) -> Result<Scenario, ScenarioError> {
         }
         flows.push(flow);
     }
-    let mut links = Vec::new();
+    let (mut links, mut traces) = (Vec::new(), Vec::new());
     for link in &file.link {
-        check.link(&names, link, &mut links)?;
+        check.link(&names, link, &mut links, &mut traces)?;
     }
     let mut incidents = Vec::new();
     for incident in &file.incident {
@@ -90,6 +94,7 @@ pub(super) fn scenario(source: &Source) -> Result<Scenario, ScenarioError> {
         pairs,
         flows,
         links,
+        traces,
         peers,
         incidents,
         file,
@@ -343,6 +348,7 @@ impl Check<'_> {
         names: &Names<'_>,
         link: &world::Link,
         out: &mut Vec<(u32, u32, LinkLoss)>,
+        traces: &mut Vec<(u32, u32, Arc<PathLossTrace>)>,
     ) -> Result<(), ScenarioError> {
         let (from, to) = (names.range(&link.from)?, names.range(&link.to)?);
         let process = |p: &Option<world::Process>| p.as_ref().map(|p| self.process(p)).transpose();
@@ -351,17 +357,31 @@ impl Check<'_> {
             response: process(&link.ack)?,
             heard: link.heard.0,
         };
+        let trace = link
+            .path_loss
+            .as_ref()
+            .map(|csv| self.path_loss(csv))
+            .transpose()?;
         for a in from {
             for b in to.clone().filter(|b| *b != a) {
                 out.push((a, b, loss.clone()));
                 if link.both_ways {
                     out.push((b, a, loss.clone()));
                 }
+                if let Some(trace) = &trace {
+                    traces.push((a, b, trace.clone()));
+                    traces.extend(link.both_ways.then(|| (b, a, trace.clone())));
+                }
                 if out.len() > MAX_FLOWS {
                     let what = format!("at most {MAX_FLOWS} links can have losses of their own");
                     return Err(self.source.at(link.from.span(), what));
                 }
             }
+        }
+        let steps: usize = traces.iter().map(|(_, _, trace)| trace.len()).sum();
+        if steps > MAX_STEPS {
+            let what = format!("paths can change {MAX_STEPS} times in all, and these change {steps} times");
+            return Err(self.source.at(link.from.span(), what));
         }
         Ok(())
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use sim::host::{HostModel, Profile};
-use sim::medium::PerTable;
+use sim::medium::{PathLossTrace, PerTable};
 use sim::{ErrorModel, Process};
 use toml::Spanned;
 
@@ -88,6 +88,12 @@ impl Check<'_> {
                 Some(ErrorModel::Table(table.map_err(|e| self.in_file(csv, e))?))
             }
         })
+    }
+
+    /// The loss of a path over time.
+    pub(super) fn path_loss(&self, csv: &Spanned<String>) -> Result<Arc<PathLossTrace>, ScenarioError> {
+        let trace = PathLossTrace::from_csv(&self.text(csv)?);
+        trace.map(Arc::new).map_err(|e| self.in_file(csv, e))
     }
 
     fn in_file(&self, csv: &Spanned<String>, what: String) -> ScenarioError {

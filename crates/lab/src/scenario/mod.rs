@@ -27,6 +27,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use sim::host::HostModel;
+use sim::medium::PathLossTrace;
 use sim::{ErrorModel, LinkLoss};
 
 use crate::record::{Limits, NodeAbout};
@@ -50,6 +51,8 @@ pub struct Scenario {
     pairs: Vec<(u32, u32, f64)>,
     flows: Vec<FlowPlan>,
     links: Vec<(u32, u32, LinkLoss)>,
+    /// Losses of paths over time.
+    traces: Vec<(u32, u32, Arc<PathLossTrace>)>,
     /// Each entry of `[[schedule]]`.
     schedules: Vec<schedule::Planned>,
     /// For each group the node that its protocol talks to, and its access point.

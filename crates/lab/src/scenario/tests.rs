@@ -2,6 +2,7 @@
 
 mod adapters;
 mod parameters;
+mod paths;
 mod slots;
 
 use std::path::Path;

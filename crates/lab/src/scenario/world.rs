@@ -110,6 +110,9 @@ pub struct Link {
     /// Share of the lost frames whose header was heard.
     #[serde(default = "nothing")]
     pub heard: Share,
+    /// Loss of the path over time in place of the medium's: a CSV file with lines `time_us,db`.
+    #[schemars(with = "Option<String>")]
+    pub path_loss: Option<Spanned<String>>,
 }
 
 fn nothing() -> Share {

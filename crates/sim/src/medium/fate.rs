@@ -1,6 +1,7 @@
 //! Losses of a link that its signal-to-noise ratio does not explain: given error rates, bursts, traces, and losses
 //! of data or of ACKs alone.
 
+use super::steps::steps_from_csv;
 use crate::rng::Stream;
 
 /// How frames of one kind are lost on a link.
@@ -30,33 +31,7 @@ impl Process {
     /// # Errors
     /// A sentence with the number of the line that is wrong.
     pub fn trace_from_csv(text: &str) -> Result<Process, String> {
-        let mut points: Vec<(u64, f64)> = Vec::new();
-        for (n, line) in text.lines().enumerate() {
-            let line = line.split('#').next().unwrap_or("").trim();
-            if line.is_empty() || (n == 0 && line.starts_with("time")) {
-                continue;
-            }
-            let wrong = || format!("line {}: expected time_us,per but found '{line}'", n + 1);
-            let (time, per) = line.split_once(',').ok_or_else(wrong)?;
-            let time: f64 = time.trim().parse().map_err(|_| wrong())?;
-            let per: f64 = per.trim().parse().map_err(|_| wrong())?;
-            if !(0.0..=1.0).contains(&per) || !(0.0..=9e12).contains(&time) {
-                return Err(format!(
-                    "line {}: time must be positive and a PER lies between 0 and 1",
-                    n + 1
-                ));
-            }
-            let ns = (time * 1_000.0) as u64;
-            if points.last().is_some_and(|l| l.0 >= ns) {
-                return Err(format!("line {}: times must rise", n + 1));
-            }
-            points.push((ns, per));
-        }
-        if points.is_empty() {
-            Err("there is no line of the form time_us,per".into())
-        } else {
-            Ok(Process::Trace(points))
-        }
+        steps_from_csv(text, "per", 0.0..=1.0).map(Process::Trace)
     }
 }
 

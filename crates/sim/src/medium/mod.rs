@@ -8,10 +8,12 @@ pub mod fate;
 pub mod links;
 pub mod loss;
 pub mod power;
+mod steps;
 
 pub use error::{ErrorModel, PerTable};
 pub use fate::{LinkLoss, Process};
 pub use loss::{LossModel, Position};
+pub use steps::{OUT_OF_REACH_DB, PathLossTrace};
 
 /// What happens when a frame starts while another one is being received.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
