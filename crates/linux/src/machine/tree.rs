@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// See the [module](self).
+/// The small files of a computer: see the head of this file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Tree {
     root: PathBuf,
