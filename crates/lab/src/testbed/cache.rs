@@ -47,6 +47,12 @@ impl Machine {
     }
 }
 
+/// FNV-1a of what a kernel is made of, as its folder has it.
+pub(super) fn fingerprint(octets: impl Iterator<Item = u8>) -> String {
+    let step = |hash: u64, octet: u8| (hash ^ u64::from(octet)).wrapping_mul(0x0100_0000_01b3);
+    format!("{:016x}", octets.fold(0xcbf2_9ce4_8422_2325, step))
+}
+
 /// The folder of all kernels.
 #[derive(Clone, Debug)]
 pub struct Cache {

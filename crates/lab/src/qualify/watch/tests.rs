@@ -70,6 +70,21 @@ fn send(w: &mut Watch, start_ns: u64, node: u32, flow: u32, cycle: u32) {
     });
 }
 
+fn disturb(w: &mut Watch, start_ns: u64, end_ns: u64) {
+    w.transmission(&Transmission {
+        start_ns,
+        end_ns,
+        adapter: 9,
+        node: u32::MAX,
+        what: OnAir::Noise,
+        rate: Rate::OFDM_6,
+        mhz: 5180,
+        frame: &[],
+        attempt: 0,
+        octets: 0,
+    });
+}
+
 fn receive(w: &mut Watch, at_ns: u64, from: u32, at: u32) {
     w.reception(&ReceptionEnd {
         at_ns,
@@ -131,18 +146,7 @@ fn causes_of_misses() {
     deliver(&mut w, 3_500_000, 2, 1, 1);
     // one meets noise
     send(&mut w, 3_200_000, 0, 0, 2);
-    w.transmission(&Transmission {
-        start_ns: 3_210_000,
-        end_ns: 3_220_000,
-        adapter: 9,
-        node: u32::MAX,
-        what: OnAir::Noise,
-        rate: Rate::OFDM_6,
-        mhz: 5180,
-        frame: &[],
-        attempt: 0,
-        octets: 0,
-    });
+    disturb(&mut w, 3_210_000, 3_220_000);
     deliver(&mut w, 3_100_000, 2, 1, 2);
     deliver(&mut w, 3_100_000, 0, 3, 2);
     let t = w.finish(1);
@@ -207,18 +211,7 @@ fn a_node_that_was_never_polled_is_told_from_one_that_did_not_answer() {
 /// Time division, a foreign frame until 2.05 ms; nobody backs off.
 fn after_a_stranger(wait_ns: Option<u64>) -> Watch {
     let mut w = Watch::new(About { wait_ns, ..about() });
-    w.transmission(&Transmission {
-        start_ns: 2_010_000,
-        end_ns: 2_050_000,
-        adapter: 9,
-        node: u32::MAX,
-        what: OnAir::Noise,
-        rate: Rate::OFDM_6,
-        mhz: 5180,
-        frame: &[],
-        attempt: 0,
-        octets: 0,
-    });
+    disturb(&mut w, 2_010_000, 2_050_000);
     w
 }
 

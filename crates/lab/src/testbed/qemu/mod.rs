@@ -10,15 +10,16 @@ pub mod cpio;
 pub mod get;
 pub mod modules;
 
+use super::cache::fingerprint;
+
 /// The first program of the first file system: a script for busybox.
 pub const SCRIPT: &str = include_str!("init.sh");
 
 /// FNV-1a of what a first file system is made of: another script or other modules are another kernel.
 pub fn hash() -> String {
-    let step = |hash: u64, octet: u8| (hash ^ u64::from(octet)).wrapping_mul(0x0100_0000_01b3);
     let names = modules::WANTED
         .iter()
         .flat_map(|name| name.bytes().chain([b'\n']));
     let octets = SCRIPT.bytes().chain(names);
-    format!("{:016x}", octets.fold(0xcbf2_9ce4_8422_2325, step))
+    fingerprint(octets)
 }

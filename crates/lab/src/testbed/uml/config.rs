@@ -1,14 +1,15 @@
 //! What is built into the kernel: a fragment on top of `make ARCH=um defconfig`, and the proof that it stuck.
 
+use crate::testbed::cache::fingerprint;
+
 /// The fragment. Every kernel in the cache is named after its hash.
 pub const FRAGMENT: &str = include_str!("kernel.config");
 
 /// FNV-1a of the fragment's settings: other settings are another kernel, another comment is not.
 pub fn hash() -> String {
-    let step = |hash: u64, octet: u8| (hash ^ u64::from(octet)).wrapping_mul(0x0100_0000_01b3);
     let settings = FRAGMENT.lines().filter(|line| Setting::parse(line).is_some());
     let octets = settings.flat_map(|line| line.bytes().chain([b'\n']));
-    format!("{:016x}", octets.fold(0xcbf2_9ce4_8422_2325, step))
+    fingerprint(octets)
 }
 
 /// One line of a configuration: the option, and its value, `None` for one that is not set.
