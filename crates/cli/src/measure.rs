@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use lab::measure::host::{Condition, SAMPLES_FOR_P999, computer, profile, rows};
 use lab::report::folder::{AtomicFile, replace};
-use linux::host::{Load, Measurement, Part, Plan, measure};
+use linux::host::{Load, Measurement, Plan, Sched, measure};
 use serde_json::json;
 use sim::host::{HostModel, Profile};
 
@@ -14,7 +14,7 @@ use crate::ui::{Failure, Ui};
 
 /// Measure this computer: timers, the way of a frame into and out of the kernel, wake-ups, idle and under load
 ///
-/// Each load is measured with ordinary scheduling, and with SCHED_FIFO and locked memory (mlockall) together.
+/// Each load is measured with ordinary scheduling and with SCHED_FIFO, both without and with locked memory (mlockall).
 /// No Wi-Fi is needed. The result is a table, and a host profile for `sdmac qualify --host` and for scenarios. Without
 /// root some parts are left out; the command says which, why, and what to do.
 #[derive(clap::Args, Debug)]
@@ -42,9 +42,10 @@ pub struct Args {
     /// The load that the profile describes
     #[arg(long, default_value = "idle", value_parser = load)]
     profile_of: Load,
-    /// Describe ordinary scheduling, even where SCHED_FIFO was measured
-    #[arg(long)]
-    no_realtime: bool,
+    /// The scheduling that the profile describes: other, other+mlock, fifo, fifo+mlock [default: the last of these that
+    /// could be measured]
+    #[arg(long, value_parser = sched)]
+    sched: Option<Sched>,
     /// Profile that says what cannot be measured here: the adapter and its driver. A name or a file
     #[arg(long, default_value = "table5")]
     base: String,
@@ -59,6 +60,14 @@ fn load(text: &str) -> Result<Load, String> {
         .into_iter()
         .find(|l| l.name() == text)
         .ok_or_else(|| format!("the loads are {}", names()))
+}
+
+fn sched(text: &str) -> Result<Sched, String> {
+    let names = || Sched::ALL.map(Sched::name).join(", ");
+    Sched::ALL
+        .into_iter()
+        .find(|s| s.name() == text)
+        .ok_or_else(|| format!("the kinds of scheduling are {}", names()))
 }
 
 /// Runs the command.
@@ -128,17 +137,12 @@ pub fn main(args: &Args, ui: &Ui) -> Result<ExitCode, Failure> {
     Ok(ui.exit_code())
 }
 
-/// The condition to describe: with SCHED_FIFO where that was measured.
+/// The condition to describe: as asked for, else the most determinate of those measured.
 fn condition(args: &Args, m: &Measurement) -> Option<Condition> {
-    let all = Condition::measured(m);
-    let wanted = |realtime| Condition {
-        load: args.profile_of,
-        realtime,
-    };
-    [!args.no_realtime, false]
-        .map(wanted)
-        .into_iter()
-        .find(|c| all.contains(c))
+    let measured = Condition::measured(m);
+    let mine = measured.into_iter().filter(|c| c.load == args.profile_of);
+    mine.filter(|c| args.sched.is_none_or(|sched| c.sched == sched))
+        .max_by_key(|c| Sched::ALL.iter().position(|s| *s == c.sched))
 }
 
 /// Fails before half a minute of measuring, not after it: an old profile must be writable, and its folder too.
@@ -167,7 +171,7 @@ fn table(m: &Measurement) -> String {
     let mut t = format!("{}\n\n", computer(&m.environment));
     let _ = writeln!(
         t,
-        "{:15} {:8} {:5} {:>8}  {:>9} {:>9} {:>9} {:>9} {:>9}  us",
+        "{:15} {:8} {:11} {:>8}  {:>9} {:>9} {:>9} {:>9} {:>9}  us",
         "what", "load", "sched", "samples", "min", "p50", "p99", "p99.9", "max"
     );
     let rows = rows(m);
@@ -175,10 +179,10 @@ fn table(m: &Measurement) -> String {
         let p999 = r.p999_us.map_or("-".into(), |us| format!("{us:.1}"));
         let _ = writeln!(
             t,
-            "{:15} {:8} {:5} {:>8}  {:>9.1} {:>9.1} {:>9.1} {p999:>9} {:>9.1}{}",
+            "{:15} {:8} {:11} {:>8}  {:>9.1} {:>9.1} {:>9.1} {p999:>9} {:>9.1}{}",
             r.what,
             r.load,
-            if r.realtime { "fifo" } else { "other" },
+            r.sched,
             r.samples,
             r.min_us,
             r.p50_us,
@@ -187,18 +191,10 @@ fn table(m: &Measurement) -> String {
             if r.interrupted { "  cut short" } else { "" }
         );
     }
-    if rows.iter().any(|r| r.realtime) {
-        let locked = !m.left_out.iter().any(|l| l.part == Part::MemoryLock);
-        let _ = writeln!(
-            t,
-            "fifo: SCHED_FIFO {}; other: ordinary scheduling, nothing locked",
-            if locked {
-                "and locked memory (mlockall)"
-            } else {
-                "alone, as memory could not be locked"
-            }
-        );
-    }
+    let _ = writeln!(
+        t,
+        "fifo: SCHED_FIFO; other: ordinary scheduling; mlock: memory locked (mlockall)"
+    );
     for l in &m.left_out {
         let _ = writeln!(
             t,

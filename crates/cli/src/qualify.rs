@@ -56,7 +56,7 @@ pub struct Args {
     #[arg(long, value_parser = question::parse_rate)]
     rate: Option<question::Rate>,
     /// Everything random follows from it
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 1, allow_negative_numbers = true)]
     seed: u64,
     /// What to compare
     #[arg(long, value_enum, value_delimiter = ',', default_value = "edca,edf,tdma")]

@@ -24,7 +24,7 @@ pub struct Args {
     #[arg(long)]
     quick: bool,
     /// Everything random follows from it
-    #[arg(long, value_name = "N", default_value_t = 2018)]
+    #[arg(long, value_name = "N", default_value_t = 2018, allow_negative_numbers = true)]
     seed: u64,
     /// Threads; the numbers do not depend on it [default: one for each processor]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]

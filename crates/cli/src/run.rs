@@ -28,7 +28,7 @@ pub struct Args {
     #[arg(long = "set", value_name = "KEY=VALUE,...")]
     set: Vec<String>,
     /// Seed, in place of the scenario's
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     seed: Option<u64>,
     /// Run with each of these seeds: `1..10` (both included) or `1,2,5`
     #[arg(long, value_name = "LIST", conflicts_with = "seed")]

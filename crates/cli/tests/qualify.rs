@@ -26,13 +26,13 @@ fn bad_input_gets_a_sentence_and_exit_code_2() {
     let dir = tempfile::tempdir().unwrap();
     let old = dir.path().join("old.toml");
     std::fs::write(&old, "format = \"sdmac-host-profile\"\nversion = 7\n").unwrap();
-    let bad: [(&str, &str, &str); 23] = [
+    let bad: [(&str, &str, &str); 24] = [
         ("nodes", "0", "give 1 to 250"),
         ("nodes", "1000000000", "give 1 to 250"),
         ("nodes", "99999999999", "give 1 to 250"),
         ("nodes", "-1", "invalid value"),
         ("cycle", "-4ms", "not a time"),
-        ("cycle", "0ms", "above zero"),
+        ("cycle", "0ms", "between 1 ns"),
         ("cycle", "4", "not a time"),
         ("cycle", "50us", "on the air"),
         ("cycle", "1000s", "at most 10s"),
@@ -43,6 +43,7 @@ fn bad_input_gets_a_sentence_and_exit_code_2() {
         ("payload", "0", "1 to 1500"),
         ("payload", "65535", "1 to 1500"),
         ("payload", "-5", "invalid value"),
+        ("seed", "-1", "invalid value '-1'"),
         ("miss", "-1e-4", "between 0 and 1"),
         ("offsets", "odd", "none, even or random"),
         ("host", "table6", "table6"),
@@ -80,7 +81,7 @@ fn a_negative_value_is_a_value_and_no_option() {
     let out = command.args(["--cycle", "-4ms"]).output().unwrap();
     assert_eq!(out.status.code(), Some(2));
     let said = String::from_utf8(out.stderr).unwrap();
-    assert!(said.contains("'-4ms' is not a time above zero"), "{said}");
+    assert!(said.contains("'-4ms' is not between 1 ns and 1e9 s"), "{said}");
 }
 
 #[cfg(target_os = "linux")]

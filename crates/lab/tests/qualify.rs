@@ -47,6 +47,23 @@ fn two_nodes_have_time_to_spare() {
     assert!(a.schemes[1..].iter().all(|r| r.misses == 0));
 }
 
+/// 2 x 40 exchanges of 80 us and a SIFS take 7.7 ms.
+#[test]
+fn more_than_the_air_can_carry_is_not_blamed_on_collisions() {
+    let q = Question {
+        schemes: vec![Scheme::Edca],
+        max_cycles: Some(400),
+        ..easy(40, 5)
+    };
+    let a = ask(&q, 2);
+    assert_eq!(a.schemes[0].verdict, Verdict::Fail);
+    let why = &a.schemes[0].why;
+    assert!(
+        why.contains("the cycle is too short for their frames alone: 80 exchanges of"),
+        "{why}"
+    );
+}
+
 /// The waterfall of the paper's host: t1 to t4 and t5 to t9 together take 22 us on average (Table V).
 #[test]
 fn the_waterfall_is_that_of_the_profile() {

@@ -67,7 +67,7 @@ fn print(measurement: &Measurement) {
         );
     }
     println!(
-        "\n{:15} {:8} {:5} {:>7}   min, p50, p99, p99.9, max in us",
+        "\n{:15} {:8} {:11} {:>7}   min, p50, p99, p99.9, max in us",
         "series", "load", "sched", "samples"
     );
     for series in &measurement.results {
@@ -78,11 +78,11 @@ fn print(measurement: &Measurement) {
             let rank = (sorted.len() * per_mille).div_ceil(1000).max(1);
             sorted.get(rank - 1).map_or(f64::NAN, |&ns| ns as f64 / 1000.0)
         };
-        let scheduler = if series.realtime { "FIFO" } else { "OTHER" };
+        let scheduler = series.sched.name();
         let columns = [0, 500, 990, 999, 1000].map(|per_mille| format!("{:10.1}", quantile(per_mille)));
         let note = if series.interrupted { " cut short" } else { "" };
         println!(
-            "{:15} {:8} {scheduler:5} {:7}{}{note}",
+            "{:15} {:8} {scheduler:11} {:7}{}{note}",
             series.what.name(),
             series.load.name(),
             sorted.len(),

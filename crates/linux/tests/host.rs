@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-use linux::host::{Load, Measurement, Mechanism, Part, Plan, SeriesKind, Work, measure};
+use linux::host::{Load, Measurement, Mechanism, Part, Plan, Sched, SeriesKind, Work, measure};
 
 /// One measurement at a time: the tests look at the threads and locks of the whole process.
 fn alone() -> MutexGuard<'static, ()> {
@@ -78,20 +78,20 @@ fn wait_until_no_thread_is_left() {
 /// Every series of the plan is there once and whole, or is said to be missing, and not both.
 fn assert_accounted_for(plan: &Plan, measurement: &Measurement) {
     for &load in &plan.loads {
-        for &realtime in &plan.realtime {
+        for &sched in &plan.sched {
             for &what in &plan.what {
                 let found: Vec<_> = measurement
                     .results
                     .iter()
-                    .filter(|series| (series.what, series.load, series.realtime) == (what, load, realtime))
+                    .filter(|series| (series.what, series.load, series.sched) == (what, load, sched))
                     .collect();
                 let missing = measurement
                     .left_out
                     .iter()
-                    .any(|left| left.part.covers(what, load, realtime));
-                assert_eq!(found.len(), usize::from(!missing), "{what} {load} {realtime}");
+                    .any(|left| left.part.covers(what, load, sched));
+                assert_eq!(found.len(), usize::from(!missing), "{what} {load} {sched}");
                 for series in found {
-                    assert_eq!(series.samples_ns.len(), plan.samples, "{what} {load} {realtime}");
+                    assert_eq!(series.samples_ns.len(), plan.samples, "{what} {load} {sched}");
                     assert!(!series.interrupted);
                 }
             }
@@ -165,7 +165,7 @@ fn a_stop_between_series_keeps_what_is_there() {
     let _alone = alone();
     let folder = tempfile::tempdir().unwrap();
     let plan = Plan {
-        realtime: vec![false],
+        sched: vec![Sched::OTHER],
         ..small(folder.path())
     };
     let stop = never();
@@ -205,7 +205,7 @@ fn a_stop_in_the_middle_of_any_series_cuts_it_short() {
                 period_us: 100_000,
                 what: vec![kind],
                 loads: vec![load],
-                realtime: vec![false],
+                sched: vec![Sched::OTHER],
                 ..small(folder.path())
             };
             let stop = never();

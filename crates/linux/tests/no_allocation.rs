@@ -5,7 +5,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use linux::host::{Load, Plan, SeriesKind, measure};
+use linux::host::{Load, Plan, Sched, SeriesKind, measure};
 
 /// Counts the allocations of measuring threads, which are known by their name.
 struct Counting;
@@ -56,14 +56,14 @@ fn ten_times_the_samples_take_no_further_allocation() {
         "allocations of such a thread are counted"
     );
     for kind in SeriesKind::ALL {
-        for realtime in [false, true] {
+        for sched in Sched::ALL {
             let allocations = |samples| {
                 let plan = Plan {
                     samples,
                     period_us: 500,
                     what: vec![kind],
                     loads: vec![Load::Idle],
-                    realtime: vec![realtime],
+                    sched: vec![sched],
                     budget: Duration::from_secs(3600),
                     ..Plan::default()
                 };
@@ -78,12 +78,12 @@ fn ten_times_the_samples_take_no_further_allocation() {
             };
             let (few, some) = allocations(10);
             let (many, more) = allocations(100);
-            // Without the right to SCHED_FIFO there is nothing to measure.
+            // Without the right to SCHED_FIFO or to lock memory there is nothing to measure.
             assert!(
-                (some, more) == (10, 100) || (realtime && (some, more) == (0, 0)),
+                (some, more) == (10, 100) || (sched != Sched::OTHER && (some, more) == (0, 0)),
                 "{kind}: {some} {more}"
             );
-            assert_eq!(few, many, "{kind}, realtime {realtime}");
+            assert_eq!(few, many, "{kind}, {sched}");
         }
     }
 }

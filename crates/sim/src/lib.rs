@@ -18,6 +18,7 @@ mod pool;
 pub mod queue;
 pub mod rng;
 mod scene;
+pub mod text;
 pub mod trace;
 pub mod traffic;
 pub mod world;

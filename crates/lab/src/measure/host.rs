@@ -5,7 +5,7 @@
 //! an outcome to a blocked caller (t8 to t9), because both are a wake-up from the kernel; timers are timers.
 
 use crate::stats::Sorted;
-use linux::host::{Environment, Load, Measurement, Mechanism, Series, SeriesKind};
+use linux::host::{Environment, Load, Measurement, Mechanism, Sched, Series, SeriesKind};
 use sim::host::{Basis, Component, ConfirmPath, Dependence, HostModel, Profile, ProfileError, Source};
 use std::fmt::Write as _;
 
@@ -14,8 +14,8 @@ use std::fmt::Write as _;
 pub struct Condition {
     /// The load beside.
     pub load: Load,
-    /// With SCHED_FIFO and locked memory.
-    pub realtime: bool,
+    /// How the measuring threads were scheduled.
+    pub sched: Sched,
 }
 
 /// Samples of a series below which a percentile is a guess: 10 beyond p99.9.
@@ -24,7 +24,7 @@ pub const SAMPLES_FOR_P999: usize = 10_000;
 impl Condition {
     /// The series of `what` in this condition, if it was measured.
     fn series<'a>(&self, m: &'a Measurement, what: SeriesKind) -> Option<&'a Series> {
-        let mine = |s: &&Series| s.what == what && s.load == self.load && s.realtime == self.realtime;
+        let mine = |s: &&Series| s.what == what && s.load == self.load && s.sched == self.sched;
         m.results.iter().find(mine).filter(|s| !s.samples_ns.is_empty())
     }
 
@@ -34,7 +34,7 @@ impl Condition {
         for s in m.results.iter().filter(|s| !s.samples_ns.is_empty()) {
             let c = Condition {
                 load: s.load,
-                realtime: s.realtime,
+                sched: s.sched,
             };
             if !all.contains(&c) {
                 all.push(c);
@@ -43,13 +43,9 @@ impl Condition {
         all
     }
 
-    /// `idle`, `io, SCHED_FIFO`.
+    /// `idle, other`, `io, fifo+mlock`.
     pub fn name(&self) -> String {
-        format!(
-            "{}{}",
-            self.load.name(),
-            if self.realtime { ", SCHED_FIFO" } else { "" }
-        )
+        format!("{}, {}", self.load, self.sched)
     }
 }
 
@@ -85,11 +81,7 @@ pub fn profile(
     }
     let mut p = base.clone();
     assume_all(&mut p);
-    p.name = format!(
-        "measured-{}{}",
-        condition.load.name(),
-        if condition.realtime { "-fifo" } else { "" }
-    );
+    p.name = format!("measured-{}-{}", condition.load, condition.sched);
     p.provenance = provenance(m, condition, base);
     let carried = base.correlation.request_confirm;
     let mut dependence = Dependence::Paths(carried);
@@ -337,8 +329,8 @@ pub struct Row {
     pub what: &'static str,
     /// Load beside.
     pub load: &'static str,
-    /// With SCHED_FIFO and locked memory.
-    pub realtime: bool,
+    /// `other`, `other+mlock`, `fifo` or `fifo+mlock`.
+    pub sched: &'static str,
     /// Number of samples.
     pub samples: usize,
     /// True if it was cut short.
@@ -364,7 +356,7 @@ pub fn rows(m: &Measurement) -> Vec<Row> {
         Row {
             what: s.what.name(),
             load: s.load.name(),
-            realtime: s.realtime,
+            sched: s.sched.name(),
             samples: sorted.len(),
             interrupted: s.interrupted,
             min_us: us(sorted.min()),
@@ -396,14 +388,14 @@ mod tests {
     ];
     const IDLE: Condition = Condition {
         load: Load::Idle,
-        realtime: false,
+        sched: Sched::OTHER,
     };
 
     fn measurement(series: Vec<(SeriesKind, Vec<u64>)>) -> Measurement {
         let series = series.into_iter().map(|(what, samples_ns)| Series {
             what,
             load: IDLE.load,
-            realtime: IDLE.realtime,
+            sched: IDLE.sched,
             samples_ns,
             interrupted: false,
         });

@@ -66,7 +66,7 @@ pub(super) fn explain(bench: &Bench, r: &Result, interrupted: bool) -> (String, 
             (format!("{stopped}{}{more}.", misses(r)), advice)
         }
         Verdict::Fail => {
-            let (cause, share) = main_cause(r);
+            let (cause, share) = main_cause(&bench.question, r);
             let why = format!(
                 "{}, {} of them because {}.",
                 misses(r),
@@ -92,8 +92,13 @@ fn misses(r: &Result) -> String {
 const DEAD_LINK: f64 = 0.5;
 
 /// The cause to name, and how many of the misses it explains.
-fn main_cause(r: &Result) -> (Cause, f64) {
+fn main_cause(q: &Question, r: &Result) -> (Cause, f64) {
     let c = &r.causes;
+    if r.scheme == Scheme::Edca && needed_ns(q) > q.cycle_ns {
+        // who waits for a full channel collides sooner or later, but would be late without that as well
+        let n = c.no_time + c.collisions;
+        return (Cause::NoTime, n as f64 / r.misses.max(1) as f64);
+    }
     if r.air.lost_alone > DEAD_LINK && c.losses + c.collisions > 0 {
         // those that met another one would have been lost as well
         let n = c.losses + c.collisions;
@@ -106,6 +111,11 @@ fn main_cause(r: &Result) -> (Cause, f64) {
         .zip(of)
         .fold((Cause::NoTime, 0), first_most);
     (cause, n as f64 / r.misses.max(1) as f64)
+}
+
+/// The least time that the messages of a cycle take on the air, each way, ns.
+fn needed_ns(q: &Question) -> u64 {
+    2 * u64::from(q.nodes) * (q.exchange_ns() + u64::from(q.phy.sifs_us) * 1_000)
 }
 
 /// What to do about a cause, by scheme.
@@ -143,6 +153,12 @@ fn because(bench: &Bench, r: &Result, cause: Cause) -> String {
     match cause {
         Cause::NoTime => match r.scheme {
             Scheme::Edf => "their node was polled, but did not answer before the deadline".into(),
+            Scheme::Edca if needed_ns(q) > q.cycle_ns => format!(
+                "the cycle is too short for their frames alone: {} exchanges of {} take {}, without backoff and collisions",
+                2 * q.nodes,
+                time(q.exchange_ns() as f64),
+                time(needed_ns(q) as f64)
+            ),
             Scheme::Edca => format!(
                 "the cycle was full: the channel was taken for {} of the time, backoff not counted, and {} frames waited in one queue",
                 percent(r.air.data + r.air.ack + r.air.overhead + r.air.foreign),

@@ -265,19 +265,19 @@ pub enum Placement {
     /// Row by row from the south-west on.
     Grid {
         /// Between neighbours.
-        spacing_m: Metres,
+        spacing_m: Distance,
         /// Nodes of a row; as in a square by default.
         columns: Option<Count>,
     },
     /// Evenly, from the east counter-clockwise.
     Circle {
         /// Radius.
-        radius_m: Metres,
+        radius_m: Distance,
     },
     /// From the origin eastwards.
     Line {
         /// Between neighbours.
-        spacing_m: Metres,
+        spacing_m: Distance,
     },
     /// Each in its own place.
     #[schemars(with = "Vec<Point>")]

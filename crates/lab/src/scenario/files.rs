@@ -106,10 +106,10 @@ impl Check<'_> {
             self.source
                 .at(csv.span(), format!("cannot read {}: {e}", path.display()))
         };
-        if std::fs::metadata(&path).map_err(unreadable)?.len() > MAX_CSV_OCTETS {
+        let text = sim::text::read_at_most(&path, MAX_CSV_OCTETS).map_err(unreadable)?;
+        text.ok_or_else(|| {
             let what = format!("{} has more than {MAX_CSV_OCTETS} octets", path.display());
-            return Err(self.source.at(csv.span(), what));
-        }
-        std::fs::read_to_string(&path).map_err(unreadable)
+            self.source.at(csv.span(), what)
+        })
     }
 }

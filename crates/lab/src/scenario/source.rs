@@ -60,13 +60,12 @@ impl Source {
             what,
         };
         let unreadable = |e: std::io::Error| wrong(format!("cannot read the scenario: {e}"));
-        let length = std::fs::metadata(path).map_err(unreadable)?.len();
-        if length > MAX_OCTETS {
-            return Err(wrong(format!(
-                "a scenario has at most {MAX_OCTETS} octets, this file has {length}"
-            )));
-        }
-        let text = std::fs::read_to_string(path).map_err(unreadable)?;
+        let text = sim::text::read_at_most(path, MAX_OCTETS).map_err(unreadable)?;
+        let text = text.ok_or_else(|| {
+            wrong(format!(
+                "a scenario has at most {MAX_OCTETS} octets, this file has more"
+            ))
+        })?;
         Source::new(path, text, changes)
     }
 

@@ -194,8 +194,13 @@ number!(
     Decibel(f64), -300.0, 300.0, "number"
 );
 number!(
-    /// A length in metres.
+    /// A coordinate in metres.
     Metres(f64), -1e6, 1e6, "number"
+);
+
+number!(
+    /// A distance in metres.
+    Distance(f64), 0.0, 1e6, "number"
 );
 
 /// A place: `[x, y]` in metres, eastwards and northwards.

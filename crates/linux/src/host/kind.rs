@@ -81,6 +81,57 @@ impl fmt::Display for SeriesKind {
     }
 }
 
+/// How a measuring thread is scheduled, and whether the memory of the process is locked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Sched {
+    /// `SCHED_FIFO` with [`Plan::priority`](super::Plan::priority); else `SCHED_OTHER`.
+    pub fifo: bool,
+    /// mlockall(2) on all that is mapped when the measuring thread starts.
+    pub locked: bool,
+}
+
+impl Sched {
+    /// All four, from the least to the most determinate.
+    pub const ALL: [Self; 4] = [
+        Self::OTHER,
+        Self {
+            fifo: false,
+            locked: true,
+        },
+        Self {
+            fifo: true,
+            locked: false,
+        },
+        Self::FIFO_LOCKED,
+    ];
+    /// Ordinary scheduling, nothing locked.
+    pub const OTHER: Self = Self {
+        fifo: false,
+        locked: false,
+    };
+    /// Both.
+    pub const FIFO_LOCKED: Self = Self {
+        fifo: true,
+        locked: true,
+    };
+
+    /// A name for tables and options; never changes.
+    pub const fn name(self) -> &'static str {
+        match (self.fifo, self.locked) {
+            (false, false) => "other",
+            (false, true) => "other+mlock",
+            (true, false) => "fifo",
+            (true, true) => "fifo+mlock",
+        }
+    }
+}
+
+impl fmt::Display for Sched {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
 /// What else the computer does while it is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Load {
@@ -135,5 +186,9 @@ mod tests {
         names.sort_unstable();
         names.dedup();
         assert_eq!(names.len(), SeriesKind::ALL.len());
+        assert_eq!(
+            Sched::ALL.map(Sched::name),
+            ["other", "other+mlock", "fifo", "fifo+mlock"]
+        );
     }
 }

@@ -29,7 +29,7 @@ use std::sync::atomic::AtomicBool;
 pub use counters::Rates;
 pub use environment::{Environment, Preemption, environment};
 use kind::Run;
-pub use kind::{Load, Mechanism, SeriesKind};
+pub use kind::{Load, Mechanism, Sched, SeriesKind};
 pub use link::PacketPath;
 pub use load::{LoadReport, Work};
 use pace::{Halt, monotonic_ns};
@@ -59,9 +59,9 @@ pub struct Series {
     pub what: SeriesKind,
     /// Under which load.
     pub load: Load,
-    /// Whether with `SCHED_FIFO`, and with locked memory unless [`Part::MemoryLock`] was left out.
-    pub realtime: bool,
-    /// The samples in the order taken, ns. In the three packet series of one load and `realtime` the same index is the
+    /// How the measuring threads were scheduled.
+    pub sched: Sched,
+    /// The samples in the order taken, ns. In the three packet series of one load and `sched` the same index is the
     /// same frame.
     pub samples_ns: Vec<u64>,
     /// Whether there are fewer than the plan asked for: stopped, out of time, or too many frames lost.
@@ -84,9 +84,9 @@ pub struct LeftOut {
 /// What a [`LeftOut`] is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
-    /// All series with `realtime`.
+    /// All series with `SCHED_FIFO`.
     Realtime,
-    /// Locking memory in the series with `realtime`; they were measured without.
+    /// All series with locked memory.
     MemoryLock,
     /// The veth pair; frames were measured over something lesser, see [`Measurement::packet_path`].
     Veth,
@@ -97,20 +97,21 @@ pub enum Part {
     /// All series under one load; if it failed midway, those after that.
     Load(Load),
     /// One series.
-    Series(SeriesKind, Load, bool),
+    Series(SeriesKind, Load, Sched),
     /// All series of the plan that are not in [`Measurement::results`] and not named elsewhere in the list.
     Rest,
 }
 
 impl Part {
-    /// Whether the series of this kind, load and `realtime` can be missing because of it.
-    pub fn covers(self, kind: SeriesKind, load: Load, realtime: bool) -> bool {
+    /// Whether the series of this kind, load and scheduling can be missing because of it.
+    pub fn covers(self, kind: SeriesKind, load: Load, sched: Sched) -> bool {
         match self {
-            Self::Realtime => realtime,
-            Self::MemoryLock | Self::Veth | Self::PacketSocket => false,
+            Self::Realtime => sched.fifo,
+            Self::MemoryLock => sched.locked,
+            Self::Veth | Self::PacketSocket => false,
             Self::Packets => kind.run() == Run::Packet,
             Self::Load(of) => of == load,
-            Self::Series(of, under, with) => (of, under, with) == (kind, load, realtime),
+            Self::Series(of, under, with) => (of, under, with) == (kind, load, sched),
             Self::Rest => true,
         }
     }
@@ -120,18 +121,12 @@ impl std::fmt::Display for Part {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Realtime => f.write_str("everything with SCHED_FIFO"),
-            Self::MemoryLock => f.write_str("locked memory"),
+            Self::MemoryLock => f.write_str("everything with locked memory"),
             Self::Veth => f.write_str("frames over a veth pair"),
             Self::PacketSocket => f.write_str("frames through packet sockets"),
             Self::Packets => f.write_str("frames"),
             Self::Load(load) => write!(f, "everything under {load} load"),
-            Self::Series(kind, load, realtime) => {
-                write!(
-                    f,
-                    "{kind} under {load} load{}",
-                    if *realtime { " with SCHED_FIFO" } else { "" }
-                )
-            }
+            Self::Series(kind, load, sched) => write!(f, "{kind} under {load} load, {sched}"),
             Self::Rest => f.write_str("the rest of the plan"),
         }
     }

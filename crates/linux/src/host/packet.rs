@@ -168,7 +168,11 @@ mod tests {
 
     fn seats() -> (Seat, Seat) {
         let cpus = allowed_cpus().unwrap();
-        let seat = |cpu| Seat { cpu, fifo: None };
+        let seat = |cpu| Seat {
+            cpu,
+            fifo: None,
+            locked: false,
+        };
         (seat(cpus[0]), seat(cpus[cpus.len() - 1]))
     }
 
@@ -213,6 +217,7 @@ mod tests {
         assert_eq!((none.receive.ns.len(), none.receive.interrupted), (0, true));
         let bad = Seat {
             fifo: Some(200),
+            locked: false,
             ..receiver
         }; // No such priority.
         assert!(exchange(&link, bad, sender, 100, 50, 500_000, halt).is_err());

@@ -4,12 +4,12 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::kind::{Load, Run, SeriesKind};
+use super::kind::{Load, Run, Sched, SeriesKind};
 use super::thread;
 
 /// What to measure, and how much of it.
 ///
-/// Every combination of `what`, `loads` and `realtime` is measured for `samples` periods.
+/// Every combination of `what`, `loads` and `sched` is measured for `samples` periods.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
     /// Samples of each series; 1 to [`Plan::MAX_SAMPLES`].
@@ -20,8 +20,8 @@ pub struct Plan {
     pub what: Vec<SeriesKind>,
     /// The loads, in this order.
     pub loads: Vec<Load>,
-    /// Whether without (`false`) and with (`true`) `SCHED_FIFO` and locked memory.
-    pub realtime: Vec<bool>,
+    /// How the measuring threads are scheduled.
+    pub sched: Vec<Sched>,
     /// Priority of `SCHED_FIFO`, 1 to 99. On a PREEMPT_RT kernel interrupt threads have 50.
     pub priority: u8,
     /// How long before its deadline [`Mechanism::Hybrid`](super::Mechanism::Hybrid) starts to spin, µs.
@@ -49,7 +49,7 @@ pub struct Cpus {
 }
 
 impl Default for Plan {
-    /// Everything, 400 samples each: about 25 s.
+    /// Everything, 400 samples each: about 50 s.
     fn default() -> Self {
         let disk = PathBuf::from("/var/tmp"); // /tmp is often memory.
         Self {
@@ -57,14 +57,14 @@ impl Default for Plan {
             period_us: 1000,
             what: SeriesKind::ALL.to_vec(),
             loads: Load::ALL.to_vec(),
-            realtime: vec![false, true],
+            sched: Sched::ALL.to_vec(),
             priority: 50,
             spin_us: 200,
             frame_octets: 100,
             cpus: None,
             folder: if disk.is_dir() { disk } else { std::env::temp_dir() },
             file_octets: 64 << 20,
-            budget: Duration::from_secs(90),
+            budget: Duration::from_secs(180),
         }
     }
 }
@@ -73,11 +73,11 @@ impl Plan {
     /// Largest number of samples of a series (8 octets each).
     pub const MAX_SAMPLES: usize = 1_000_000;
 
-    /// Everything, 40 samples each: about 3 s. Enough to see that it works, too little for percentiles.
+    /// Everything, 40 samples each: about 6 s. Enough to see that it works, too little for percentiles.
     pub fn quick() -> Self {
         Self {
             samples: 40,
-            budget: Duration::from_secs(20),
+            budget: Duration::from_secs(30),
             ..Self::default()
         }
     }
@@ -89,15 +89,15 @@ impl Plan {
     }
 
     /// One run for each step of progress, grouped by load.
-    pub(super) fn runs(&self) -> Vec<(Load, Run, bool)> {
+    pub(super) fn runs(&self) -> Vec<(Load, Run, Sched)> {
         let mut runs = Vec::new();
         for &load in &self.loads {
             for kind in SeriesKind::ALL
                 .into_iter()
                 .filter(|kind| self.what.contains(kind))
             {
-                for &realtime in &self.realtime {
-                    let run = (load, kind.run(), realtime);
+                for &sched in &self.sched {
+                    let run = (load, kind.run(), sched);
                     if !runs.contains(&run) {
                         runs.push(run);
                     }
@@ -183,10 +183,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn default_takes_about_25_seconds_and_quick_about_3() {
-        assert_eq!(Plan::default().runs().len(), 4 * 2 * 7);
-        assert_eq!(Plan::default().duration(), Duration::from_micros(22_400_000));
-        assert_eq!(Plan::quick().duration(), Duration::from_micros(2_240_000));
+    fn default_takes_about_45_seconds_and_quick_about_4_5() {
+        assert_eq!(Plan::default().runs().len(), 4 * 4 * 7);
+        assert_eq!(Plan::default().duration(), Duration::from_micros(44_800_000));
+        assert_eq!(Plan::quick().duration(), Duration::from_micros(4_480_000));
         Plan::default().check().unwrap();
         Plan::quick().check().unwrap();
     }
@@ -200,10 +200,10 @@ mod tests {
                 SeriesKind::PacketSend,
             ],
             loads: vec![Load::Io],
-            realtime: vec![true, true],
+            sched: vec![Sched::FIFO_LOCKED; 2],
             ..Plan::default()
         };
-        assert_eq!(plan.runs(), [(Load::Io, Run::Packet, true)]);
+        assert_eq!(plan.runs(), [(Load::Io, Run::Packet, Sched::FIFO_LOCKED)]);
     }
 
     #[test]

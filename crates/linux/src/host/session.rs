@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::atomic::Ordering;
 
-use super::kind::{Load, Run, SeriesKind};
+use super::kind::{Load, Run, Sched, SeriesKind};
 use super::link::Link;
 use super::load::Running;
 use super::pace::{Halt, monotonic_ns};
@@ -44,8 +44,11 @@ struct Session<'a> {
 impl Session<'_> {
     fn carry_out(&mut self, progress: &dyn Progress) {
         let mut runs = self.plan.runs();
-        if runs.iter().any(|&(.., realtime)| realtime) && !self.may_be_realtime() {
-            runs.retain(|&(.., realtime)| !realtime);
+        if runs.iter().any(|&(.., sched)| sched.fifo) && !self.may_be_realtime() {
+            runs.retain(|&(.., sched)| !sched.fifo);
+        }
+        if runs.iter().any(|&(.., sched)| sched.locked) && !self.may_lock() {
+            runs.retain(|&(.., sched)| !sched.locked);
         }
         if runs.iter().any(|&(_, run, _)| run == Run::Packet) && !self.open_link() {
             runs.retain(|&(_, run, _)| run != Run::Packet);
@@ -60,13 +63,13 @@ impl Session<'_> {
             match Running::start(load, self.plan, self.halt) {
                 Ok(running) => {
                     let mut broken = false;
-                    for (index, &(_, run, realtime)) in of_one_load.iter().enumerate() {
+                    for (index, &(_, run, sched)) in of_one_load.iter().enumerate() {
                         if self.out_of_time() {
                             break;
                         }
-                        progress.step(step + index, total, &label(run, load, realtime));
+                        progress.step(step + index, total, &label(run, load, sched));
                         let before = self.measurement.results.len();
-                        self.run(load, run, realtime);
+                        self.run(load, run, sched);
                         broken = running.is_broken();
                         if broken {
                             self.measurement.results.truncate(before); // Measured without the load, at least in part.
@@ -89,7 +92,7 @@ impl Session<'_> {
     }
 
     /// One run, its series added to the results.
-    fn run(&mut self, load: Load, run: Run, realtime: bool) {
+    fn run(&mut self, load: Load, run: Run, sched: Sched) {
         let Plan {
             samples,
             period_us,
@@ -98,10 +101,11 @@ impl Session<'_> {
             ..
         } = *self.plan;
         let (period_ns, halt) = (u64::from(period_us) * 1000, self.halt);
-        let _unlock = realtime.then(MemoryLock::new);
+        let _unlock = sched.locked.then(MemoryLock::new);
         let seat = |cpu| Seat {
             cpu,
-            fifo: realtime.then_some(self.plan.priority),
+            fifo: sched.fifo.then_some(self.plan.priority),
+            locked: sched.locked,
         };
         let measured = seat(self.measurement.cpus.measured);
         let helper = seat(self.measurement.cpus.helper);
@@ -142,7 +146,7 @@ impl Session<'_> {
                     .extend(wanted.map(|(what, samples)| Series {
                         what,
                         load,
-                        realtime,
+                        sched,
                         samples_ns: samples.ns,
                         interrupted: samples.interrupted,
                     }));
@@ -150,14 +154,14 @@ impl Session<'_> {
             Err(error) => {
                 for kind in SeriesKind::ALL.into_iter().filter(|kind| kind.run() == run) {
                     if self.plan.what.contains(&kind) {
-                        self.leave_out(Part::Series(kind, load, realtime), &error, None, "");
+                        self.leave_out(Part::Series(kind, load, sched), &error, None, "");
                     }
                 }
             }
         }
     }
 
-    /// Whether `SCHED_FIFO` is to be had. Also tells whether memory can be locked.
+    /// Whether `SCHED_FIFO` is to be had.
     fn may_be_realtime(&mut self) -> bool {
         let priority = self.plan.priority;
         let tried = std::thread::scope(|scope| {
@@ -176,6 +180,11 @@ impl Session<'_> {
             );
             return false;
         }
+        true
+    }
+
+    /// Whether memory can be locked.
+    fn may_lock(&mut self) -> bool {
         if let Err(error) = MemoryLock::probe() {
             self.leave_out(
                 Part::MemoryLock,
@@ -184,6 +193,7 @@ impl Session<'_> {
                 "run as root, give the program the capability (setcap cap_ipc_lock+ep), or raise memlock in \
                  /etc/security/limits.conf",
             );
+            return false;
         }
         true
     }
@@ -216,21 +226,18 @@ impl Session<'_> {
         let Measurement {
             results, left_out, ..
         } = &self.measurement;
-        let known = |kind, load, realtime| {
+        let known = |kind, load, sched| {
             results
                 .iter()
-                .any(|series| (series.what, series.load, series.realtime) == (kind, load, realtime))
-                || left_out.iter().any(|left| left.part.covers(kind, load, realtime))
+                .any(|series| (series.what, series.load, series.sched) == (kind, load, sched))
+                || left_out.iter().any(|left| left.part.covers(kind, load, sched))
         };
         let Plan {
-            what,
-            loads,
-            realtime,
-            ..
+            what, loads, sched, ..
         } = self.plan;
         let missing = loads.iter().any(|&load| {
             what.iter()
-                .any(|&kind| realtime.iter().any(|&with| !known(kind, load, with)))
+                .any(|&kind| sched.iter().any(|&sched| !known(kind, load, sched)))
         });
         if missing && self.halt.stop.load(Ordering::Relaxed) {
             self.leave_out(Part::Rest, &"stopped", None, "");
@@ -264,12 +271,12 @@ impl Session<'_> {
     }
 }
 
-fn label(run: Run, load: Load, realtime: bool) -> String {
+fn label(run: Run, load: Load, sched: Sched) -> String {
     let what = match run {
         Run::Timer(how) => SeriesKind::Timer(how).name(),
         Run::Packet => "packet",
         Run::WakeEventfd => SeriesKind::WakeEventfd.name(),
         Run::WakePipe => SeriesKind::WakePipe.name(),
     };
-    format!("{what}, {load}{}", if realtime { ", SCHED_FIFO" } else { "" })
+    format!("{what}, {load}, {sched}")
 }

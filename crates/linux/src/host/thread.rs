@@ -22,6 +22,8 @@ pub(super) struct Seat {
     pub cpu: usize,
     /// Priority of `SCHED_FIFO`; `None` is `SCHED_OTHER`.
     pub fifo: Option<u8>,
+    /// Whether the memory of the process is locked first.
+    pub locked: bool,
 }
 
 impl Seat {
@@ -51,9 +53,8 @@ impl Seat {
         // Without this a SCHED_OTHER thread's timers are late by 50 µs on purpose (PR_SET_TIMERSLACK).
         set_current_timer_slack(NonZeroU64::new(1))?;
         std::hint::black_box([1_u8; 64 << 10]); // The stack to come, touched.
-        if self.fifo.is_some() {
-            // Whether memory can be locked was found out, and reported, before.
-            let _ = mlockall(MlockAllFlags::CURRENT);
+        if self.locked {
+            mlockall(MlockAllFlags::CURRENT)?;
         }
         sys::set_scheduler(self.fifo) // Also for SCHED_OTHER: a thread inherits its starter's policy.
     }
@@ -173,7 +174,13 @@ mod tests {
         let before = allowed_cpus().unwrap();
         let cpu = before[0];
         for fifo in [None, Some(3)] {
-            match (Seat { cpu, fifo }).run(|| Ok((allowed_cpus()?, rustix::thread::current_timer_slack()?))) {
+            match (Seat {
+                cpu,
+                fifo,
+                locked: false,
+            })
+            .run(|| Ok((allowed_cpus()?, rustix::thread::current_timer_slack()?)))
+            {
                 // A real-time thread has no slack to read.
                 Ok((cpus, slack_ns)) => assert!(cpus == [cpu] && slack_ns <= 1, "{cpus:?} {slack_ns}"),
                 Err(error) => assert!(fifo.is_some() && error.kind() == io::ErrorKind::PermissionDenied),
@@ -190,6 +197,7 @@ mod tests {
         let result = Seat {
             cpu: CpuSet::MAX_CPU - 1,
             fifo: None,
+            locked: false,
         }
         .run(move || {
             drop(guard);

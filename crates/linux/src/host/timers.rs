@@ -118,6 +118,7 @@ mod tests {
         Seat {
             cpu: super::super::thread::allowed_cpus().unwrap()[0],
             fifo: None,
+            locked: false,
         }
     }
 

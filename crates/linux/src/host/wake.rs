@@ -179,7 +179,11 @@ mod tests {
 
     fn seats() -> (Seat, Seat) {
         let cpus = allowed_cpus().unwrap();
-        let seat = |cpu| Seat { cpu, fifo: None };
+        let seat = |cpu| Seat {
+            cpu,
+            fifo: None,
+            locked: false,
+        };
         (seat(cpus[0]), seat(cpus[cpus.len() - 1]))
     }
 
@@ -229,6 +233,7 @@ mod tests {
         let bad = Seat {
             cpu: good.cpu,
             fifo: Some(200),
+            locked: false,
         }; // No such priority.
         for measure in [by_eventfd, by_pipe] {
             assert!(measure(bad, good, 50, 200_000, halt).is_err());

@@ -215,14 +215,7 @@ impl Profile {
     /// Reads a profile from a file.
     pub fn load(path: &Path) -> Result<Self, ProfileError> {
         let file = path.display().to_string();
-        let read = || {
-            if std::fs::metadata(path)?.len() > MAX_FILE_OCTETS {
-                Ok(None)
-            } else {
-                std::fs::read_to_string(path).map(Some)
-            }
-        };
-        match read() {
+        match crate::text::read_at_most(path, MAX_FILE_OCTETS) {
             Ok(Some(text)) => Self::parse(&text, &file),
             Ok(None) => Err(ProfileError::TooLong { file }),
             Err(cause) => Err(ProfileError::Read { file, cause }),

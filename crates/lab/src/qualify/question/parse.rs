@@ -23,7 +23,7 @@ pub fn parse_time(text: &str) -> Result<u64, String> {
     let ns = value * unit;
     if !(1.0..=1e18).contains(&ns) {
         return Err(format!(
-            "'{text}' is not a time above zero: write for example 4ms"
+            "'{text}' is not between 1 ns and 1e9 s: write for example 4ms"
         ));
     }
     Ok(ns.round() as u64)

@@ -72,6 +72,11 @@ fn places_are_places() {
         ),
         (
             "placement.grid = { spacing_m = 5 }",
+            "placement.circle = { radius_m = -10 }",
+            &["-10 is not a number from 0 to 1000000"],
+        ),
+        (
+            "placement.grid = { spacing_m = 5 }",
             "placement.positions = [[1, 2], [3], [4, 5]]",
             &["expected a place in metres"],
         ),
