@@ -31,7 +31,7 @@ fn bad_input_gets_a_sentence_and_exit_code_2() {
         ("nodes", "1000000000", "give 1 to 250"),
         ("nodes", "99999999999", "give 1 to 250"),
         ("nodes", "-1", "invalid value"),
-        ("cycle", "-4ms", "not a time"),
+        ("cycle", "-4ms", "between 1 ns"),
         ("cycle", "0ms", "between 1 ns"),
         ("cycle", "4", "not a time"),
         ("cycle", "50us", "on the air"),
