@@ -39,7 +39,7 @@ enum Item {
 enum Owned {
     Submit(MacAddr, AccessCategory, Option<Instant>, Vec<u8>),
     Confirm(Confirm),
-    Heard(Vec<u8>, frame::Rate, Tsf, Stamps),
+    Heard(AdapterId, Vec<u8>, frame::Rate, Tsf, Stamps),
     Set(SetAnswer),
 }
 
@@ -224,7 +224,9 @@ impl Room {
         match item {
             Item::Start(node, request) => self.start(node, request),
             Item::End(node, request, flight) => self.end(node, request, flight),
-            Item::Hear(node, frame, rate) => self.indicate(self.now, self.now, node, &frame, rate),
+            Item::Hear(node, frame, rate) => {
+                self.indicate(self.now, self.now, node, AdapterId::FIRST, &frame, rate);
+            }
             Item::Visible(node, event) => match event {
                 Owned::Submit(peer, category, deadline, payload) => {
                     let payload = &payload;
@@ -243,13 +245,13 @@ impl Room {
                     self.handle(node, Event::Confirm(c));
                 }
                 Owned::Set(answer) => self.handle(node, Event::Set(answer)),
-                Owned::Heard(frame, rate, tsf, stamps) => {
+                Owned::Heard(adapter, frame, rate, tsf, stamps) => {
                     let received = Indication {
                         frame: &frame,
                         rate,
                         signal_dbm: None,
                         tsf: Some(tsf),
-                        adapter: AdapterId::FIRST,
+                        adapter,
                         stamps,
                     };
                     match mgmt::Beacon::parse(&frame) {
@@ -331,9 +333,12 @@ impl Room {
                 self.put(self.now + 1_000_000, Item::Visible(node, answer));
             }
             Act::Abort(token) => {
-                let waiting =
-                    |item: &Item| matches!(item, Item::Start(n, r) if *n == node && r.token == token);
-                if self.queue.values().any(waiting) {
+                // one that is on the air is not tried again
+                let open = |item: &Item| match item {
+                    Item::Start(n, r) | Item::End(n, r, _) => *n == node && r.token == token,
+                    _ => false,
+                };
+                if self.queue.values().any(open) {
                     self.aborted.push((node, token));
                 }
             }

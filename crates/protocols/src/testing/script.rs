@@ -1,7 +1,7 @@
 //! What a test says to the room, and what the room tells it.
 
 use frame::MacAddr;
-use radio::{Refusal, TxHow};
+use radio::{AdapterId, Refusal, TxHow};
 use std::ops::RangeInclusive;
 use std::vec::Vec;
 
@@ -43,6 +43,8 @@ pub enum Fate {
     Refused(Refusal),
     /// The adapter is reset; nothing goes on the air.
     Reset,
+    /// The adapter is dead: nothing goes on the air, and the host gives up after 1 ms.
+    Silent,
 }
 
 /// One attempt, before its fate is known.
@@ -69,6 +71,8 @@ pub struct Flight {
     pub end_ns: u64,
     /// Index of the node.
     pub node: usize,
+    /// Which of its adapters; those of equal number are on one channel.
+    pub adapter: AdapterId,
     /// The MPDU without FCS.
     pub frame: Vec<u8>,
     /// What became of it; `DataLost` if it collided.

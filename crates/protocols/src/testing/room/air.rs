@@ -4,7 +4,7 @@ use super::{Attempt, Fate, Flight, Item, Owned, Request, Room};
 use frame::mac::header::set_retry;
 use frame::mac::{Header, Kind};
 use frame::{Band, MacAddr, Rate, airtime, ppdu_us};
-use radio::{Confirm, Outcome, Plane, Refusal, Stamps, Tsf};
+use radio::{AdapterId, Confirm, Outcome, Plane, Refusal, Stamps, Tsf};
 
 const SIFS_NS: u64 = 16_000;
 const ACK_NS: u64 = 44_000;
@@ -25,11 +25,13 @@ impl Room {
         if request.how.expires.is_some_and(|t| t < local) {
             return self.confirm(node, request, Outcome::Expired, 0);
         }
+        let channel = request.how.adapter;
         let busy_until = self
             .flights
             .iter()
             .rev()
             .take(64)
+            .filter(|f| f.adapter == channel)
             .map(|f| f.end_ns)
             .max()
             .unwrap_or(0);
@@ -47,6 +49,7 @@ impl Room {
         match fate {
             Fate::Refused(why) => return self.confirm(node, request, Outcome::Refused(why), 0),
             Fate::Reset => return self.confirm(node, request, Outcome::Aborted, 0),
+            Fate::Silent => return self.confirm(node, request, Outcome::Unknown, 1_000_000),
             _ => {}
         }
         let rate = request.rate();
@@ -57,6 +60,7 @@ impl Room {
             start_ns: self.now,
             end_ns: end + if acked { SIFS_NS + ACK_NS } else { 0 },
             node,
+            adapter: channel,
             frame: request.frame.clone(),
             fate,
             collided: false,
@@ -72,7 +76,7 @@ impl Room {
             .iter_mut()
             .rev()
             .take(64)
-            .filter(|f| f.end_ns > self.now)
+            .filter(|f| f.end_ns > self.now && f.adapter == channel)
         {
             (other.collided, flight.collided) = (true, true);
         }
@@ -88,6 +92,7 @@ impl Room {
         let Flight {
             fate,
             start_ns,
+            adapter,
             ref frame,
             ..
         } = self.flights[index];
@@ -96,7 +101,8 @@ impl Room {
             let to = Header::parse(&frame).map_or(MacAddr::BROADCAST, |h| h.receiver());
             for n in (0..self.nodes.len()).filter(|n| *n != node) {
                 if to.is_group() || self.nodes[n].address == to {
-                    self.indicate(start_ns, self.now, n, &frame, request.rate());
+                    let rate = request.rate();
+                    self.indicate(start_ns, self.now, n, adapter, &frame, rate);
                 }
             }
         }
@@ -141,12 +147,24 @@ impl Room {
         self.visible(self.now + after + path, node, Owned::Confirm(c));
     }
 
-    pub(super) fn indicate(&mut self, start: u64, end: u64, node: usize, frame: &[u8], rate: Rate) {
+    pub(super) fn indicate(
+        &mut self,
+        start: u64,
+        end: u64,
+        node: usize,
+        adapter: AdapterId,
+        frame: &[u8],
+        rate: Rate,
+    ) {
         let path = self.draw(self.delays.indicate_ns.clone());
         let mut stamps = Stamps::NONE;
         stamps.host(Plane::T5, self.local(node, end + path / 2));
         let tsf = Tsf(self.nodes[node].tsf.shows(start + bit_ns(rate, 0)) / 1_000);
-        self.visible(end + path, node, Owned::Heard(frame.into(), rate, tsf, stamps));
+        self.visible(
+            end + path,
+            node,
+            Owned::Heard(adapter, frame.into(), rate, tsf, stamps),
+        );
     }
 }
 
