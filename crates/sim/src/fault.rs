@@ -19,6 +19,12 @@ pub enum Incident {
         /// Number of the adapter on its node.
         adapter: u8,
     },
+    /// Adapter `adapter` of the node is pulled out: what is queued is aborted, it hears nothing more, and further
+    /// requests are refused.
+    AdapterGone {
+        /// Number of the adapter on its node.
+        adapter: u8,
+    },
     /// The host's clock jumps ahead by this many ns. It never jumps back: the contract forbids it.
     ClockJump {
         /// ns.

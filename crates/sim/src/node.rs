@@ -179,7 +179,8 @@ impl NodeRadio<'_> {
 
     /// Why a request cannot be taken, if so.
     fn refusal(&self, frame: &[u8], how: &TxHow) -> Option<Refusal> {
-        let Some(adapter) = self.adapter(how.adapter) else {
+        let there = |a: &usize| !self.core.adapters[*a].gone;
+        let Some(adapter) = self.adapter(how.adapter).filter(there) else {
             return Some(Refusal::NoAdapter);
         };
         if Header::parse(frame).is_err() || frame.len() > radio::MAX_FRAME_OCTETS || frame.len() < 10 {

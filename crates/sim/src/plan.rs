@@ -97,6 +97,13 @@ impl Core {
                     self.reset(a);
                 }
             }
+            Incident::AdapterGone { adapter: n } => {
+                if let Some(a) = adapter(n) {
+                    self.reset(a);
+                    let a = &mut self.adapters[a];
+                    (a.gone, a.reception, a.ack_generation) = (true, false, false);
+                }
+            }
             Incident::ClockJump { ahead_ns } => {
                 let clock = &mut self.nodes[node as usize].clock;
                 clock.offset_ns = clock.offset_ns.saturating_add(ahead_ns);

@@ -126,11 +126,21 @@ impl<P: Protocol> World<P> {
 
     /// Gives the link between two nodes (their first adapters), in one direction, losses of its own.
     pub fn set_link_loss(&mut self, from: u32, to: u32, loss: LinkLoss) {
+        self.set_adapter_loss(from, to, 0, loss);
+    }
+
+    /// As [`set_link_loss`](World::set_link_loss), for the adapters with number `adapter` of both nodes.
+    ///
+    /// # Panics
+    /// If one of them does not have that many.
+    pub fn set_adapter_loss(&mut self, from: u32, to: u32, adapter: u8, loss: LinkLoss) {
         let core = &mut self.core;
-        let (from, to) = (
-            core.nodes[from as usize].adapters.0,
-            core.nodes[to as usize].adapters.0,
-        );
+        let of = |node: u32| {
+            let (first, count) = core.nodes[node as usize].adapters;
+            assert!(adapter < count, "node {node} has {count} adapters");
+            first + u32::from(adapter)
+        };
+        let (from, to) = (of(from), of(to));
         let stream = Stream::new(core.seed, u64::from(from) << 32 | u64::from(to), Cause::Link);
         core.losses.push(LinkState::new(loss, stream));
         core.links.set_loss_state(from, to, core.losses.len() as u32 - 1);

@@ -171,6 +171,24 @@ fn adapter_reset() {
     assert_eq!(lab.script(0).outcomes()[3], Outcome::Acked);
 }
 
+/// An adapter that is pulled out: what it had is aborted, what comes later is refused, and it acknowledges nothing.
+#[test]
+fn adapter_gone() {
+    let mut lab = Lab::near(1);
+    lab.node(vec![
+        (5 * MS, send(1, 0, 0, one_shot())),
+        (10 * MS, send(9, 0, 1, TxHow::multi_shot(Rate::OFDM_6, 7))),
+        (20 * MS, send(1, 0, 2, one_shot())),
+    ]);
+    lab.node(vec![(30 * MS, send(0, 1, 0, one_shot()))]);
+    lab.w
+        .plan_incident(10 * MS + 200 * US, 0, Incident::AdapterGone { adapter: 0 });
+    lab.run(50);
+    let gone = Outcome::Refused(radio::Refusal::NoAdapter);
+    assert_eq!(lab.script(0).outcomes(), [Outcome::Acked, Outcome::Aborted, gone]);
+    assert_eq!(lab.script(1).outcomes(), [Outcome::NotAcked]);
+}
+
 /// The receiver is switched off, or retuned, while the ACK comes in after the timeout: the attempt has failed.
 #[test]
 fn turning_away_from_an_ack() {

@@ -144,6 +144,8 @@ pub(crate) struct Adapter {
     pub reception: bool,
     pub ack_generation: bool,
     pub promiscuous: bool,
+    /// Pulled out.
+    pub gone: bool,
     /// Repetitions are handed up, too.
     pub repetitions: bool,
     pub bssid: u64,
@@ -217,6 +219,7 @@ impl Adapter {
             reception: true,
             ack_generation: true,
             promiscuous: false,
+            gone: false,
             repetitions: false,
             bssid: 0,
             slot_ns: u64::from(phy.slot_us) * 1_000,

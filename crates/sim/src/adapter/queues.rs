@@ -47,7 +47,7 @@ impl Core {
         f.arrived = true;
         let to = f.adapter as usize;
         let q = f.how.queue.index();
-        if f.aborted {
+        if f.aborted || self.adapters[to].gone {
             return self.confirm(id, Outcome::Aborted, self.now, None);
         }
         if self.adapters[to].dcu[q].frames.len() >= usize::from(self.adapters[to].queue_limit) {
