@@ -129,30 +129,25 @@ impl<P: Protocol> World<P> {
         self.set_adapter_loss(from, to, 0, loss);
     }
 
-    /// As [`set_link_loss`](World::set_link_loss), for the adapters with number `adapter` of both nodes.
-    ///
-    /// # Panics
-    /// If one of them does not have that many.
+    /// As [`set_link_loss`](World::set_link_loss), for the adapters with number `adapter` of both nodes, which must exist.
     pub fn set_adapter_loss(&mut self, from: u32, to: u32, adapter: u8, loss: LinkLoss) {
+        let (from, to) = (self.radio(from, adapter), self.radio(to, adapter));
         let core = &mut self.core;
-        let of = |node: u32| {
-            let (first, count) = core.nodes[node as usize].adapters;
-            assert!(adapter < count, "node {node} has {count} adapters");
-            first + u32::from(adapter)
-        };
-        let (from, to) = (of(from), of(to));
         let stream = Stream::new(core.seed, u64::from(from) << 32 | u64::from(to), Cause::Link);
         core.losses.push(LinkState::new(loss, stream));
         core.links.set_loss_state(from, to, core.losses.len() as u32 - 1);
     }
 
-    /// Plans a change of the path loss between two nodes in one direction, in dB; infinite: they lose sight of each
-    /// other.
+    fn radio(&self, node: u32, adapter: u8) -> u32 {
+        let (first, count) = self.core.nodes[node as usize].adapters;
+        assert!(adapter < count, "node {node} has {count} adapters");
+        first + u32::from(adapter)
+    }
+
+    /// Plans a change of the path loss between two nodes (their first adapters) in one direction, in dB; infinite: they
+    /// lose sight of each other.
     pub fn plan_loss(&mut self, at_ns: u64, from: u32, to: u32, db: f64) {
-        let (from, to) = (
-            self.core.nodes[from as usize].adapters.0,
-            self.core.nodes[to as usize].adapters.0,
-        );
+        let (from, to) = (self.radio(from, 0), self.radio(to, 0));
         self.plan(at_ns, Plan::Loss { from, to, db });
     }
 

@@ -1,0 +1,293 @@
+//! Rate control above the adapter: an overlay that fills in the retry chain (up to four rates with their tries) of every
+//! frame for one receiver, from what became of the frames before.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | [`minstrel`] | the rate control of Linux for 802.11a/b/g: tries everything now and then, keeps what carries most |
+//! | [`rsin`] | the chain with the least residual loss that still fits before the deadline, from the strength of ACKs |
+//!
+//! The number of tries is the protocol's above: a one-shot stays a one-shot, at a rate that is chosen here. Frames to
+//! groups, and frames that expect no ACK, pass unchanged.
+
+pub mod minstrel;
+pub mod rsin;
+#[cfg(test)]
+mod tests;
+
+use frame::mac::Header;
+use frame::{MacAddr, Phy, Rate};
+use radio::tx::MAX_SERIES;
+use radio::{
+    AckPolicy, AdapterId, Attribute, AttributeName, Confirm, Duration, Event, Instant, Msdu, Outcome,
+    Protocol, Radio, Series, SeriesList, Token, TxHow,
+};
+
+/// Legacy rates of a PHY at most: those of 802.11b and g together.
+pub const MAX_RATES: usize = 12;
+
+/// The rates to choose from, slowest first.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Rates {
+    len: u8,
+    list: [Rate; MAX_RATES],
+}
+
+impl Rates {
+    /// All legacy rates of a PHY (DSSS with the long preamble).
+    pub fn of(phy: &Phy) -> Rates {
+        // in units of 500 kb/s, ascending
+        const UNITS: [u8; MAX_RATES] = [2, 4, 11, 12, 18, 22, 24, 36, 48, 72, 96, 108];
+        let mut rates = Rates {
+            len: 0,
+            list: [phy.lowest; MAX_RATES],
+        };
+        for rate in UNITS.into_iter().filter_map(Rate::from_500kbps) {
+            if phy.has(rate) {
+                rates.list[usize::from(rates.len)] = rate;
+                rates.len += 1;
+            }
+        }
+        rates
+    }
+
+    /// The rates, slowest first; one at least.
+    pub fn as_slice(&self) -> &[Rate] {
+        &self.list[..usize::from(self.len).max(1)]
+    }
+}
+
+/// The next frame.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Ask {
+    /// Octets of the MPDU with FCS.
+    pub octets: u32,
+    /// Frames on the air at most, 1 or more.
+    pub tries: u16,
+    /// Time until it is of no use any more.
+    pub left: Option<Duration>,
+}
+
+/// What became of a frame.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Sent {
+    /// Its chain.
+    pub chain: SeriesList,
+    /// Frames on the air by series.
+    pub used: [u16; MAX_SERIES],
+    /// Whether the last of them was acknowledged.
+    pub acked: bool,
+    /// Strength of the ACK in dBm, where the adapter tells.
+    pub ack_signal_dbm: Option<i8>,
+}
+
+impl Sent {
+    /// What a confirm says about a chain; `None` if it tells nothing (no frame was on the air, or nobody knows).
+    pub fn of(chain: SeriesList, confirm: &Confirm) -> Option<Sent> {
+        if confirm.attempts == 0 || confirm.outcome == Outcome::Unknown {
+            return None;
+        }
+        let mut left = confirm.attempts;
+        let mut used = [0; MAX_SERIES];
+        for (used, series) in used.iter_mut().zip(chain.as_slice()) {
+            *used = left.min(u16::from(series.tries));
+            left -= *used;
+        }
+        Some(Sent {
+            chain,
+            used,
+            acked: confirm.outcome.is_acked(),
+            ack_signal_dbm: confirm.ack_signal_dbm,
+        })
+    }
+
+    /// Index of the last series that was used.
+    pub fn last(&self) -> usize {
+        self.used.iter().rposition(|n| *n > 0).unwrap_or(0)
+    }
+}
+
+/// A way to choose chains for one receiver.
+pub trait Algorithm {
+    /// The chain of the next frame. More tries than asked for are cut off.
+    fn chain(&mut self, now: Instant, ask: &Ask) -> SeriesList;
+    /// Learns.
+    fn learn(&mut self, now: Instant, sent: &Sent);
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Flight {
+    token: Token,
+    peer: MacAddr,
+    chain: SeriesList,
+}
+
+#[derive(Clone, Debug)]
+struct Peer<A> {
+    address: MacAddr,
+    last: Instant,
+    algorithm: A,
+}
+
+/// See the [module](self). One `A` for each of up to `PEERS` receivers (a new one takes the place of the one that was
+/// used least lately), and up to `N` requests without confirm; more pass unchanged.
+#[derive(Clone, Debug)]
+pub struct RateControl<P, A, const PEERS: usize = 8, const N: usize = 16> {
+    above: P,
+    control: Control<A, PEERS, N>,
+}
+
+impl<P: Protocol, A: Algorithm + Clone, const PEERS: usize, const N: usize> RateControl<P, A, PEERS, N> {
+    /// `fresh` is what is known of a receiver at first.
+    pub fn new(fresh: A, above: P) -> Self {
+        RateControl {
+            above,
+            control: Control {
+                fresh,
+                peers: core::array::from_fn(|_| None),
+                flights: [None; N],
+            },
+        }
+    }
+
+    /// The protocol above.
+    pub fn protocol(&self) -> &P {
+        &self.above
+    }
+
+    /// What is known of a receiver.
+    pub fn algorithm(&self, peer: MacAddr) -> Option<&A> {
+        let known = self.control.peers.iter().flatten();
+        known.filter(|p| p.address == peer).map(|p| &p.algorithm).next()
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Control<A, const PEERS: usize, const N: usize> {
+    fresh: A,
+    peers: [Option<Peer<A>>; PEERS],
+    flights: [Option<Flight>; N],
+}
+
+impl<A: Algorithm + Clone, const PEERS: usize, const N: usize> Control<A, PEERS, N> {
+    fn peer(&mut self, address: MacAddr, now: Instant) -> Option<&mut Peer<A>> {
+        let known = self
+            .peers
+            .iter()
+            .position(|p| p.as_ref().is_some_and(|p| p.address == address));
+        let oldest = || (0..PEERS).min_by_key(|i| self.peers[*i].as_ref().map(|p| p.last));
+        let index = known.or_else(oldest)?;
+        if known.is_none() {
+            self.peers[index] = Some(Peer {
+                address,
+                last: now,
+                algorithm: self.fresh.clone(),
+            });
+        }
+        self.peers[index].as_mut()
+    }
+
+    /// Chooses the chain of a request.
+    fn choose(&mut self, now: Instant, token: Token, frame: &[u8], how: &TxHow) -> Option<SeriesList> {
+        let header = Header::parse(frame).ok().filter(Header::wants_ack)?;
+        if how.ack == AckPolicy::NoAck {
+            return None;
+        }
+        let free = self.flights.iter().position(Option::is_none)?;
+        let from = how.not_before.map_or(now, |t| t.max(now));
+        let ask = Ask {
+            octets: frame.len() as u32 + 4,
+            tries: how.series.attempts(),
+            left: how.expires.map(|t| t.since(from)),
+        };
+        let address = header.receiver();
+        let peer = self.peer(address, now)?;
+        peer.last = now;
+        let chain = cut(peer.algorithm.chain(now, &ask), ask.tries);
+        self.flights[free] = Some(Flight {
+            token,
+            peer: address,
+            chain,
+        });
+        Some(chain)
+    }
+
+    fn learn(&mut self, now: Instant, confirm: &Confirm) {
+        let mine = |f: &Option<Flight>| f.is_some_and(|f| f.token == confirm.token);
+        let Some(flight) = self.flights.iter_mut().find(|f| mine(f)).and_then(Option::take) else {
+            return;
+        };
+        // a peer that was forgotten meanwhile learns nothing
+        let peer = self.peers.iter_mut().flatten().find(|p| p.address == flight.peer);
+        if let (Some(peer), Some(sent)) = (peer, Sent::of(flight.chain, confirm)) {
+            peer.algorithm.learn(now, &sent);
+        }
+    }
+}
+
+/// The first `tries` frames of a chain.
+fn cut(chain: SeriesList, tries: u16) -> SeriesList {
+    let mut left = tries.max(1);
+    let mut short = [chain.as_slice()[0]; MAX_SERIES];
+    let mut n = 0;
+    for series in chain.as_slice() {
+        let tries = u16::from(series.tries).min(left) as u8;
+        if tries > 0 {
+            short[n] = Series { tries, ..*series };
+            n += 1;
+        }
+        left -= u16::from(tries);
+    }
+    SeriesList::new(&short[..n]).unwrap_or(chain)
+}
+
+/// The radio of the protocol above: requests get their chain.
+struct Desk<'a, A, const PEERS: usize, const N: usize> {
+    now: Instant,
+    control: &'a mut Control<A, PEERS, N>,
+    radio: &'a mut dyn Radio,
+}
+
+impl<A: Algorithm + Clone, const PEERS: usize, const N: usize> Radio for Desk<'_, A, PEERS, N> {
+    fn token(&mut self) -> Token {
+        self.radio.token()
+    }
+
+    fn request(&mut self, token: Token, frame: &[u8], how: &TxHow) {
+        let chain = self.control.choose(self.now, token, frame, how);
+        let how = chain.map_or(*how, |chain| how.series(chain));
+        self.radio.request(token, frame, &how);
+    }
+
+    fn set(&mut self, token: Token, adapter: AdapterId, attribute: Attribute) {
+        self.radio.set(token, adapter, attribute);
+    }
+
+    fn get(&self, adapter: AdapterId, name: AttributeName) -> Option<Attribute> {
+        self.radio.get(adapter, name)
+    }
+
+    fn abort(&mut self, token: Token) {
+        self.radio.abort(token);
+    }
+
+    fn deliver(&mut self, msdu: Msdu<'_>) {
+        self.radio.deliver(msdu);
+    }
+}
+
+impl<P: Protocol, A: Algorithm + Clone, const PEERS: usize, const N: usize> Protocol
+    for RateControl<P, A, PEERS, N>
+{
+    fn handle(&mut self, now: Instant, event: Event<'_>, radio: &mut dyn Radio) {
+        if let Event::Confirm(c) = &event {
+            self.control.learn(now, c);
+        }
+        let control = &mut self.control;
+        let mut desk = Desk { now, control, radio };
+        self.above.handle(now, event, &mut desk);
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        self.above.deadline()
+    }
+}

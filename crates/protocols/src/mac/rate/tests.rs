@@ -1,0 +1,375 @@
+//! Both algorithms on links whose losses are known, and the overlay in a room.
+
+use super::minstrel::Minstrel;
+use super::rsin::Rsin;
+use super::*;
+use crate::mac::data::{Identity, Role};
+use crate::mac::sender::{Sender, SenderConfig};
+use crate::testing::{Dice, Fate, Room};
+use frame::ppdu_us;
+use proptest::prelude::*;
+use std::vec::Vec;
+
+const PHY: Phy = Phy::A;
+const OCTETS: u32 = 1_200;
+
+fn kbps(rate: Rate) -> u32 {
+    rate.kbps100()
+}
+
+/// Time of one try that waits for nobody, us.
+fn try_us(rate: Rate) -> u64 {
+    let answer = PHY.sifs_us + PHY.ack_us(rate, PHY.basic);
+    u64::from(PHY.difs_us() + 7 * PHY.slot_us + ppdu_us(rate, OCTETS, PHY.band) + answer)
+}
+
+/// Frames acknowledged per second in 60 s on a link that loses this share at each of the eight rates, after 10 s.
+fn goodput(algorithm: &mut dyn Algorithm, losses: [f64; 8], seed: u64) -> f64 {
+    let rates = Rates::of(&PHY);
+    let mut dice = Dice::new(seed);
+    let (mut now_us, mut acked_frames) = (0, 0u64);
+    while now_us < 70_000_000 {
+        let now = Instant::from_us(now_us);
+        let ask = Ask {
+            octets: OCTETS,
+            tries: 20,
+            left: None,
+        };
+        let chain = algorithm.chain(now, &ask);
+        let mut sent = Sent {
+            chain,
+            used: [0; MAX_SERIES],
+            acked: false,
+            ack_signal_dbm: None,
+        };
+        'chain: for (i, series) in chain.as_slice().iter().enumerate() {
+            let index = rates.as_slice().iter().position(|r| *r == series.rate).unwrap();
+            for _ in 0..series.tries {
+                sent.used[i] += 1;
+                now_us += try_us(series.rate);
+                if dice.within(0..=999_999) as f64 >= losses[index] * 1e6 {
+                    sent.acked = true;
+                    break 'chain;
+                }
+            }
+        }
+        acked_frames += u64::from(sent.acked && now_us >= 10_000_000);
+        algorithm.learn(Instant::from_us(now_us), &sent);
+    }
+    acked_frames as f64 / 60.0
+}
+
+struct Fixed(Rate);
+
+impl Algorithm for Fixed {
+    fn chain(&mut self, _: Instant, _: &Ask) -> SeriesList {
+        SeriesList::one(self.0, 20)
+    }
+    fn learn(&mut self, _: Instant, _: &Sent) {}
+}
+
+#[test]
+fn rates_of_phys() {
+    let of = |phy: &Phy| {
+        Rates::of(phy)
+            .as_slice()
+            .iter()
+            .map(|r| kbps(*r))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(of(&Phy::A), [60, 90, 120, 180, 240, 360, 480, 540]);
+    assert_eq!(of(&Phy::B), [10, 20, 55, 110]);
+    assert_eq!(
+        of(&Phy::G),
+        [10, 20, 55, 60, 90, 110, 120, 180, 240, 360, 480, 540]
+    );
+}
+
+/// Looking around costs: one frame in ten begins with another rate. Five per cent where most rates work; more where
+/// half of them are dead, because the faster dead ones are tried four times in each interval.
+#[test]
+fn minstrel_carries_what_the_best_rate_carries() {
+    let links = [
+        ([0.0; 8], 0.95),
+        ([0.0, 0.0, 0.0, 0.0, 0.01, 0.05, 0.6, 0.95], 0.95),
+        ([0.3; 8], 0.95),
+        ([0.0, 0.0, 0.05, 0.6, 0.9, 1.0, 1.0, 1.0], 0.92),
+        ([0.02, 0.3, 0.2, 0.7, 1.0, 1.0, 1.0, 1.0], 0.92),
+    ];
+    for (i, (losses, share)) in links.into_iter().enumerate() {
+        let fixed = |rate: &Rate| goodput(&mut Fixed(*rate), losses, 5);
+        let best = Rates::of(&PHY).as_slice().iter().map(fixed).fold(0.0, f64::max);
+        let ours = goodput(&mut Minstrel::new(&PHY, 1), losses, 5);
+        assert!(
+            ours > share * best,
+            "link {i}: {ours:.0} frames/s, {best:.0} at the best fixed rate"
+        );
+    }
+}
+
+#[test]
+fn minstrel_finds_the_fastest_that_works() {
+    let mut minstrel = Minstrel::new(&PHY, 3);
+    goodput(&mut minstrel, [0.0; 8], 1);
+    assert_eq!(minstrel.best(), Rate::OFDM_54);
+    let weak = [0.0, 0.0, 0.0, 1.0, 1.0, 1.0, 1.0, 1.0];
+    // `goodput` begins at 0 again, so this is a new one
+    let mut later = Minstrel::new(&PHY, 3);
+    goodput(&mut later, weak, 1);
+    assert_eq!(later.best(), Rate::OFDM_12);
+}
+
+/// Tries that fit into 6 ms with the reference frame: by hand for 6 and 54 Mb/s of 802.11a.
+/// 6 Mb/s: 1624 us of frame, 16 + 44 of answer; with half windows of 67, 139, 283 us three tries take 5.5 ms. 54 Mb/s: 200 us and 16 + 28; six tries take 5.97 ms.
+#[test]
+fn tries_of_minstrel() {
+    let minstrel = Minstrel::new(&PHY, 1);
+    let tries: Vec<u8> = minstrel.rates().iter().map(|r| r.tries).collect();
+    assert_eq!((tries[0], tries[7]), (3, 6));
+    assert!(tries.is_sorted());
+}
+
+/// Every rate is tried now and then, the slow ones rarely as the first.
+#[test]
+fn minstrel_looks_around() {
+    let mut minstrel = Minstrel::new(&PHY, 1);
+    let mut seen = [0u32; 8];
+    for i in 0..5_000 {
+        let ask = Ask {
+            octets: OCTETS,
+            tries: 20,
+            left: None,
+        };
+        let chain = minstrel.chain(Instant::from_us(i * 1_000), &ask);
+        let first = chain.as_slice()[0].rate;
+        let index = Rates::of(&PHY)
+            .as_slice()
+            .iter()
+            .position(|r| *r == first)
+            .unwrap();
+        seen[index] += 1;
+        let mut used = [0; MAX_SERIES];
+        used[0] = 1;
+        let sent = Sent {
+            chain,
+            used,
+            acked: true,
+            ack_signal_dbm: None,
+        };
+        minstrel.learn(Instant::from_us(i * 1_000 + 500), &sent);
+    }
+    assert!(seen[7] > 4_300, "{seen:?}");
+    assert!(seen[..7].iter().all(|n| *n > 0), "{seen:?}");
+}
+
+/// Losses by a threshold of 5 dB more for each step of rate, softened over 4 dB.
+fn by_threshold(rate: Rate, ratio_db: f64, _: u32) -> f64 {
+    let rates = Rates::of(&PHY);
+    let index = rates.as_slice().iter().position(|r| *r == rate).unwrap() as f64;
+    (0.5 - (ratio_db - 3.0 * index) / 8.0).clamp(1e-4, 1.0)
+}
+
+/// All non-increasing chains, the slow way; at most four different rates.
+fn best_of_all(ratio_db: f64, octets: u32, tries: usize, budget_us: u32) -> f64 {
+    fn from(
+        rate: usize,
+        k: usize,
+        loss: f64,
+        left: i64,
+        chain: &mut Vec<usize>,
+        ask: &(f64, u32, usize),
+    ) -> f64 {
+        let mut best = if k == 0 { f64::INFINITY } else { loss };
+        if k == ask.2 {
+            return best;
+        }
+        let backoff = ((16_u32 << k).min(1024) - 1) * PHY.slot_us / 2;
+        for index in (0..=rate).rev() {
+            let r = Rates::of(&PHY).as_slice()[index];
+            let answer = PHY.sifs_us + PHY.ack_us(r, PHY.basic);
+            let cost = PHY.difs_us() + backoff + ppdu_us(r, ask.1, PHY.band) + answer;
+            chain.push(index);
+            let mut kinds = chain.clone();
+            kinds.dedup();
+            if i64::from(cost) <= left && kinds.len() <= MAX_SERIES {
+                let all = loss * by_threshold(r, ask.0, ask.1);
+                best = best.min(from(index, k + 1, all, left - i64::from(cost), chain, ask));
+            }
+            chain.pop();
+        }
+        best
+    }
+    from(
+        7,
+        0,
+        1.0,
+        budget_us.into(),
+        &mut Vec::new(),
+        &(ratio_db, octets, tries),
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+    #[test]
+    fn rsin_finds_the_best_chain(ratio in -5.0..40.0, octets in 40u32..1_500, tries in 1usize..5, budget in 200u32..6_000) {
+        let rsin = Rsin::new(&PHY, -94, 0, by_threshold);
+        let best = best_of_all(ratio, octets, tries, budget);
+        let (chain, loss) = rsin.solve(ratio, octets, tries, budget);
+        let attempts = chain.attempts();
+        if best.is_finite() {
+            prop_assert!((loss - best).abs() <= 1e-12 * best, "{loss} {best}");
+            prop_assert!(usize::from(attempts) <= tries);
+            let rates: Vec<u32> = chain.as_slice().iter().map(|s| kbps(s.rate)).collect();
+            prop_assert!(rates.is_sorted_by(|a, b| a > b), "{rates:?}");
+        } else {
+            prop_assert_eq!((attempts, chain.as_slice()[0].rate), (1, Rate::OFDM_54));
+        }
+    }
+}
+
+#[test]
+fn rsin_listens_to_acks() {
+    let mut rsin = Rsin::new(&PHY, -94, 3, by_threshold);
+    let ask = Ask {
+        octets: 100,
+        tries: 1,
+        left: None,
+    };
+    let first = rsin.chain(Instant::ZERO, &ask);
+    assert_eq!(first.as_slice()[0].rate, Rate::OFDM_6);
+    let mut used = [0; MAX_SERIES];
+    used[0] = 1;
+    let mut sent = Sent {
+        chain: first,
+        used,
+        acked: true,
+        ack_signal_dbm: Some(-50),
+    };
+    rsin.learn(Instant::ZERO, &sent);
+    assert_eq!(rsin.ratio_db(), Some(41.0));
+    // strong: the fastest loses as little as all others and takes least
+    assert_eq!(rsin.chain(Instant::ZERO, &ask).as_slice()[0].rate, Rate::OFDM_54);
+    sent.ack_signal_dbm = Some(-58);
+    rsin.learn(Instant::ZERO, &sent);
+    assert_eq!(rsin.ratio_db(), Some(40.0));
+    sent.acked = false;
+    rsin.learn(Instant::ZERO, &sent);
+    assert_eq!(rsin.ratio_db(), Some(39.0));
+}
+
+#[test]
+fn what_a_confirm_says_about_a_chain() {
+    let s = |rate, tries| Series { rate, tries };
+    let chain = SeriesList::new(&[s(Rate::OFDM_54, 2), s(Rate::OFDM_24, 3), s(Rate::OFDM_6, 1)]).unwrap();
+    let confirm = |outcome, attempts| Confirm {
+        attempts,
+        ..Confirm::without_air(Token(1), outcome, Rate::OFDM_54)
+    };
+    let sent = Sent::of(chain, &confirm(Outcome::Acked, 4)).unwrap();
+    assert_eq!((sent.used, sent.last(), sent.acked), ([2, 2, 0, 0], 1, true));
+    let sent = Sent::of(chain, &confirm(Outcome::NotAcked, 6)).unwrap();
+    assert_eq!((sent.used, sent.last(), sent.acked), ([2, 3, 1, 0], 2, false));
+    assert_eq!(Sent::of(chain, &confirm(Outcome::Unknown, 0)), None);
+    assert_eq!(Sent::of(chain, &confirm(Outcome::Expired, 0)), None);
+    assert_eq!(
+        cut(chain, 3).as_slice(),
+        [s(Rate::OFDM_54, 2), s(Rate::OFDM_24, 1)]
+    );
+    assert_eq!(cut(chain, 9), chain);
+}
+
+type Stack = RateControl<Sender, Minstrel>;
+
+fn stack(me: MacAddr, tries: u8) -> Stack {
+    let role = Role::Direct {
+        bssid: MacAddr::local(9),
+    };
+    let mut config = SenderConfig::new(Identity { me, role }, Rate::OFDM_6);
+    config.how = TxHow::multi_shot(Rate::OFDM_6, tries);
+    RateControl::new(Minstrel::new(&PHY, 1), Sender::new(config))
+}
+
+/// A link on which 36 Mb/s and more are lost: they are given up, for one receiver and not for the other.
+#[test]
+fn each_receiver_has_its_rates() {
+    let address = [1, 2, 3].map(MacAddr::local);
+    let mut room = Room::new(1);
+    for me in address {
+        room.add(me, move || stack(me, 7));
+    }
+    room.script(move |a| {
+        let weak = Header::parse(a.frame).is_ok_and(|h| h.receiver() == address[2]);
+        let (_, series) = a.how.series.at(a.before).unwrap();
+        if weak && kbps(series.rate) >= 360 {
+            Fate::DataLost
+        } else {
+            Fate::Arrives
+        }
+    });
+    for i in 0..2_000_u64 {
+        room.submit(i * 2_000_000, 0, address[1 + i as usize % 2], &[7; 200], None);
+    }
+    room.run_until(4_100_000_000);
+    assert_eq!(room.delivered.len(), 2_000);
+    let best = |i: usize| room.protocol::<Stack>(0).algorithm(address[i]).unwrap().best();
+    assert_eq!((best(1), kbps(best(2))), (Rate::OFDM_54, 240));
+    assert!(room.protocol::<Stack>(0).algorithm(address[0]).is_none());
+    room.close();
+}
+
+#[test]
+fn a_one_shot_stays_one_and_groups_keep_their_rate() {
+    let (a, b) = (MacAddr::local(1), MacAddr::local(2));
+    let mut room = Room::new(1);
+    room.add(a, move || stack(a, 1));
+    room.script(|x| {
+        assert_eq!(x.how.series.attempts(), 1);
+        if Header::parse(x.frame).unwrap().is_group() {
+            assert_eq!(x.how.series.as_slice()[0].rate, Rate::OFDM_6);
+        }
+        Fate::AckLost
+    });
+    for i in 0..300 {
+        room.submit(
+            i * 1_000_000,
+            0,
+            if i % 3 == 0 { MacAddr::BROADCAST } else { b },
+            &[1],
+            None,
+        );
+    }
+    room.run_until(400_000_000);
+    assert_eq!(room.flights.len(), 300);
+    room.close();
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+    /// Laws hold whatever happens; `close` replays the tapes.
+    #[test]
+    fn any_air(seed: u64, gaps in proptest::collection::vec(0u64..2_000_000, 1..60)) {
+        let (a, b) = (MacAddr::local(1), MacAddr::local(2));
+        let mut room = Room::new(seed);
+        room.add(a, move || stack(a, 7));
+        room.add(b, move || stack(b, 7));
+        room.delays.confirm_ns = 5_000..=400_000;
+        let mut dice = Dice::new(seed);
+        room.script(move |_| match dice.within(0..=5) {
+            0..=1 => Fate::Arrives,
+            2 => Fate::DataLost,
+            3 => Fate::AckLost,
+            4 => Fate::ConfirmLost,
+            _ => Fate::Reset,
+        });
+        let mut t = 0;
+        for (i, gap) in gaps.iter().enumerate() {
+            t += gap;
+            room.submit(t, i % 2, if i % 2 == 0 { b } else { a }, &[1; 100], (i % 3 == 0).then_some(t + gap));
+        }
+        room.run_until(t + 100_000_000);
+        let ended: u64 = [0, 1].map(|n| room.protocol::<Stack>(n).protocol().counters().confirms.total()).iter().sum();
+        prop_assert_eq!(ended, gaps.len() as u64);
+        room.close();
+    }
+}
