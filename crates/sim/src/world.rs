@@ -106,17 +106,14 @@ impl<P: Protocol> World<P> {
         core.adapters[adapter as usize].carrier_sense = false;
         core.relimit(adapter as usize);
         let stream = Stream::new(core.seed, u64::from(adapter), Cause::Fault);
-        let (on_ns, off_ns, random) = (config.on_ns.max(1), config.off_ns, config.random);
-        self.plan(
-            config.start_ns,
-            Plan::Noise {
-                adapter,
-                on_ns,
-                off_ns,
-                random,
-                stream,
-            },
-        );
+        let noise = Plan::Noise {
+            adapter,
+            on_ns: config.on_ns.max(1),
+            off_ns: config.off_ns,
+            random: config.random,
+            stream,
+        };
+        self.plan(config.start_ns, noise);
     }
 
     /// Adds traffic from `node` and tells the number of its flow: 0, 1, 2...
@@ -209,7 +206,7 @@ impl<P: Protocol> World<P> {
 
     /// Counters of an adapter of a node.
     pub fn counters(&self, node: u32, adapter: u8) -> Counters {
-        self.core.adapters[(self.core.nodes[node as usize].adapters.0 + u32::from(adapter)) as usize].counters
+        self.core.adapters[self.radio(node, adapter) as usize].counters
     }
 
     /// What has become of a flow.
