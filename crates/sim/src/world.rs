@@ -99,11 +99,10 @@ impl<P: Protocol> World<P> {
         let a = AdapterConfig::station(frame::MacAddr::ZERO, frame::Phy::A, config.mhz, false);
         // an antenna that belongs to no node: it receives nothing
         let mut silent = Adapter::new(&a, u32::MAX, 0, u64::MAX - u64::from(adapter), core.seed);
-        silent.reception = false;
+        (silent.reception, silent.carrier_sense) = (false, false);
         core.adapters.push(silent);
         add_antenna(core, config.position, config.tx_dbm, config.mhz);
         core.ears[adapter as usize].gate |= crate::core::gate::DEAF;
-        core.adapters[adapter as usize].carrier_sense = false;
         core.relimit(adapter as usize);
         let stream = Stream::new(core.seed, u64::from(adapter), Cause::Fault);
         let noise = Plan::Noise {
