@@ -14,3 +14,4 @@ extern crate std;
 pub mod mac;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
+pub mod transport;
