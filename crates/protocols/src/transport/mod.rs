@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`wire`] | the header, and how it is read, written and changed on the way |
 //! | [`atp`] | ATP, a transport whose rate follows the delays that the hops measure |
+//! | [`tahoe`] | TCP Tahoe and NewReno, the baselines |
 //! | [`hop`] | what every node on the way does: averages its delay, and raises that in passing packets |
 //!
 //! A transport has the shape of the neck: one event at a time comes in ([`Event`]), datagrams go out ([`Path`]), and
@@ -19,6 +20,7 @@
 pub mod atp;
 pub mod hop;
 mod stream;
+pub mod tahoe;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 pub mod wire;

@@ -13,6 +13,7 @@ pub(super) use inbox::Inbox;
 pub use outbox::Sent;
 pub(super) use outbox::{Outbox, Piece};
 pub(super) use reader::Reader;
+pub(super) use ring::Ring;
 
 /// Translates between offsets in a stream and numbers on the wire: the call itself has the initial number, and the
 /// first octet the next one (as in RFC 9293, 3.4).

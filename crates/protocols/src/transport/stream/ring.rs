@@ -2,7 +2,7 @@
 
 /// See the [module](self). Who uses it keeps stretches no longer than the buffer.
 #[derive(Clone, Debug)]
-pub(super) struct Ring<O> {
+pub(in super::super) struct Ring<O> {
     store: O,
 }
 

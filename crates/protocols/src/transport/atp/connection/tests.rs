@@ -528,3 +528,17 @@ proptest! {
         }
     }
 }
+
+/// Short epochs find out exactly what is missing: little is sent again in vain.
+#[test]
+fn losses_cost_little_more_than_themselves() {
+    for config in [Config::aggressive(), Config::adaptive()] {
+        for loss in [0, 50, 100, 200, 300, 400] {
+            let lossy = || Link { loss, ..Link::good() };
+            let mut n = two(7, config, [lossy(), lossy()], [work(300_000), work(0)]);
+            assert!(n.run_until(60 * SECOND), "{loss} {:?}", n.end(0).counters());
+            let (sent, vain) = (n.end(0).counters().sent, n.end(1).counters().repeated);
+            assert!(vain <= sent / 6, "{loss}: {vain} of {sent}");
+        }
+    }
+}
