@@ -2,7 +2,8 @@
 //!
 //! Each of them is a [`radio::Protocol`]. An *innermost* protocol ([`mac::sender`], [`mac::oneshot`]) turns MSDUs
 //! into requests. An *overlay* (`Edf<P>`, `Tdma<P>`, `Beaconer<P>`) is a protocol towards the host and the host
-//! of the protocol `P` inside it, so overlays nest: `Tdma<Edf<Sender>>`. [`mac`] says how to add one.
+//! of the protocol `P` inside it, so overlays nest: `Tdma<Edf<Sender>>`. [`mac`] says how to add one. [`mesh`] carries
+//! datagrams over several hops, and the ends of a [`transport`] talk by datagrams.
 //!
 //! What belongs here: protocols, and what several of them share. What does not: hosts, scenarios, measurements.
 #![no_std]
@@ -12,5 +13,7 @@
 extern crate std;
 
 pub mod mac;
+pub mod mesh;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
+pub mod transport;

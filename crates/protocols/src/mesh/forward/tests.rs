@@ -1,0 +1,160 @@
+//! A chain of four nodes in a room.
+
+use super::*;
+use crate::testing::{Fate, Room};
+use crate::transport::wire::OPTION_RAW_DELAY;
+use frame::Rate;
+use std::vec::Vec;
+
+const fn node(n: usize) -> MacAddr {
+    MacAddr::local(n as u32 + 1)
+}
+
+fn forwarder(n: usize, nodes: usize) -> Forwarder<4, 8> {
+    let bssid = MacAddr::local(99);
+    let identity = Identity {
+        me: node(n),
+        role: crate::mac::data::Role::Direct { bssid },
+    };
+    let mut f = Forwarder::new(&ForwarderConfig {
+        identity,
+        how: TxHow::one_shot(Rate::OFDM_6),
+        hop: HopConfig::default(),
+    });
+    for to in (0..nodes).filter(|to| *to != n) {
+        assert!(f.set_route(node(to), node(if to > n { n + 1 } else { n - 1 })));
+    }
+    f
+}
+
+fn chain(nodes: usize) -> Room {
+    let mut room = Room::new(1);
+    for n in 0..nodes {
+        room.add(node(n), move || forwarder(n, nodes));
+    }
+    room
+}
+
+/// Ports 1 and 2, and a packet of ATP.
+fn packet(control: Control, options: u8) -> Vec<u8> {
+    let header = Packet {
+        options,
+        sequence: 77,
+        ..Packet::new(ProtocolId::Atp, control)
+    };
+    [&[0, 1, 0, 2][..], &header.octets()].concat()
+}
+
+fn delivered(room: &Room) -> Vec<(usize, MacAddr, Packet)> {
+    let read = |payload: &[u8]| Packet::parse(&payload[4..]).unwrap().0;
+    room.delivered
+        .iter()
+        .map(|d| (d.node, d.peer, read(&d.payload)))
+        .collect()
+}
+
+#[test]
+fn along_the_chain_and_back() {
+    let mut room = chain(4);
+    // the first one finds hops that know nothing, the second one what it cost the first
+    for n in 0..2u64 {
+        room.submit(
+            n * 50_000_000,
+            0,
+            node(3),
+            &packet(Control::ACK, OPTION_RAW_DELAY),
+            None,
+        );
+    }
+    room.submit(100_000_000, 3, node(0), &packet(Control::SACK_OPT, 0), None);
+    room.run_until(200_000_000);
+    let got = delivered(&room);
+    let ends: Vec<_> = got.iter().map(|(n, peer, p)| (*n, *peer, p.hops)).collect();
+    assert_eq!(
+        ends,
+        [(3, node(0), 3), (3, node(0), 3), (0, node(3), 0)],
+        "feedback is not counted"
+    );
+    assert_eq!(room.delivered[0].payload[..4], [0, 1, 0, 2]);
+    let airtime_us = u64::from(frame::ppdu_us(
+        Rate::OFDM_6,
+        24 + 8 + 20 + 24 + 4,
+        frame::Band::Ghz5,
+    ));
+    let delays: Vec<_> = got.iter().map(|(_, _, p)| u64::from(p.delay_us)).collect();
+    assert!(delays[0] == 0 && delays[2] == 0);
+    assert!(
+        (airtime_us..airtime_us + 200).contains(&delays[1]),
+        "{delays:?} {airtime_us}"
+    );
+    assert_eq!(room.protocol::<Forwarder<4, 8>>(1).counters().forwarded, 3);
+    room.close();
+}
+
+#[test]
+fn the_queue_is_bounded() {
+    let mut room = chain(2);
+    for n in 0..10 {
+        room.submit(1_000 + n, 0, node(1), &packet(Control::ACK, 0), None);
+    }
+    room.run_until(50_000_000);
+    // one on the air and four behind it
+    assert_eq!(room.delivered.len(), 5);
+    let f = room.protocol::<Forwarder<4, 8>>(0);
+    assert_eq!((f.counters().overflowed, f.waiting()), (5, 0));
+    assert!(f.hop().delay_us() > 0);
+    room.close();
+}
+
+#[test]
+fn lost_frames_are_counted_and_go_once() {
+    let mut room = chain(2);
+    room.script(|_| Fate::DataLost);
+    room.submit(0, 0, node(1), &packet(Control::ACK, 0), None);
+    room.run_until(50_000_000);
+    assert_eq!((room.flights.len(), room.delivered.len()), (1, 0));
+    assert_eq!(room.protocol::<Forwarder<4, 8>>(0).counters().unheard, 1);
+    room.close();
+}
+
+/// The third node has no way to the fourth: the source is told, once for each packet that is no feedback.
+#[test]
+fn a_missing_route_is_told() {
+    let mut room = Room::new(1);
+    for n in 0..3 {
+        room.add(node(n), move || {
+            let mut f = forwarder(n, 4);
+            if n == 2 {
+                f.clear_route(node(3));
+            }
+            f
+        });
+    }
+    room.submit(0, 0, node(3), &packet(Control::ACK, 0), None);
+    room.submit(20_000_000, 0, node(3), &packet(Control::SACK_OPT, 0), None);
+    // and at the source itself
+    room.submit(40_000_000, 2, node(3), &packet(Control::ACK, 0), None);
+    room.run_until(80_000_000);
+    let got = delivered(&room);
+    let notices: Vec<_> = got.iter().map(|(n, peer, p)| (*n, *peer, p.sequence)).collect();
+    assert_eq!(notices, [(0, node(3), 77), (2, node(3), 77)]);
+    assert!(got.iter().all(|(_, _, p)| p.control == Control::PATH_FAILURE));
+    assert_eq!(room.delivered[0].payload[..4], [0, 2, 0, 1], "ports are swapped");
+    room.close();
+}
+
+#[test]
+fn circles_end() {
+    let mut room = Room::new(1);
+    for n in 0..2 {
+        room.add(node(n), move || {
+            let mut f = forwarder(n, 2);
+            assert!(f.set_route(node(9), node(1 - n)));
+            f
+        });
+    }
+    room.submit(0, 0, node(9), &packet(Control::ACK, 0), None);
+    room.run_until(500_000_000);
+    assert_eq!(room.flights.len(), usize::from(MOST_HOPS));
+    room.close();
+}

@@ -1,0 +1,145 @@
+//! ATP, the ad hoc transport protocol: the nodes on the way measure how long a packet takes through them, the
+//! longest of these delays travels with the packets, the receiver averages it and feeds it back once per epoch, and
+//! the sender spaces its packets by it (Sundaresan et al. 2003; the thesis that this project follows tried it on a
+//! testbed and made the variants [`Config::aggressive`] and [`Config::adaptive`] of it).
+//!
+//! | module | what it is |
+//! |---|---|
+//! | [`connection`] | one end of a connection: both directions, from call to close |
+//! | [`rate`] | the sender's rate: quick-start, increase, decrease, maintain |
+//! | [`meter`] | the receiver's average, its epochs, and what makes it speak earlier |
+//!
+//! Reliability is the receiver's matter: its feedback names what is missing, and the sender repeats that before it
+//! sends anything new. The book's page on ATP lists what was decided where the thesis is silent.
+
+pub mod connection;
+pub mod meter;
+pub mod rate;
+
+pub use connection::{Connection, Counters};
+
+use super::wire::MAX_DATA_OCTETS;
+use radio::Duration;
+
+/// The constants of a connection. What is read from the other end (its epoch, whether it wants delays raw) need not
+/// be the same on both sides.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Config {
+    /// E: from one feedback to the next; 1 ms to 10 s. Told to the receiver in the call.
+    pub epoch: Duration,
+    /// Weight of the old value in the receiver's average, 0 to 1 (beta).
+    pub memory: f64,
+    /// How many times the rate must be exceeded by what is fed back before it is raised (phi).
+    pub threshold: f64,
+    /// Share of the difference by which the rate is raised, 0 to 1 (kappa).
+    pub gain: f64,
+    /// What a missed feedback multiplies the rate by; 1 for no penalty.
+    pub miss_penalty: f64,
+    /// Tell the receiver the spacing, so that it can speak early, and multiply the delay of quick-start by
+    /// `3 + 0.5 (h - 1)` for h hops instead of letting idle hops multiply it.
+    pub adaptive: bool,
+    /// Octets of data in a packet, 1 to [`MAX_DATA_OCTETS`].
+    pub packet_octets: usize,
+    /// Spacing never gets below this.
+    pub least_spacing: Duration,
+    /// Spacing never gets above this.
+    pub most_spacing: Duration,
+    /// Spacing if no hop on the way knows its delay.
+    pub unmeasured_spacing: Duration,
+    /// First wait for the answer to a call; each next one is twice as long.
+    pub call_wait: Duration,
+    /// Calls before giving up.
+    pub calls: u8,
+    /// How long the other end may be silent. After half of that it is asked for a sign of life.
+    pub patience: Duration,
+    /// How long an ended connection repeats its last acknowledgement.
+    pub linger: Duration,
+    /// Number of the call on the wire. Should be drawn at random, so that strangers cannot guess it.
+    pub initial_number: u32,
+}
+
+impl Config {
+    /// ATP as its authors set it (thesis, Table 2.1).
+    pub const fn standard() -> Config {
+        Config {
+            epoch: Duration::from_ms(1_000),
+            memory: 0.85,
+            threshold: 1.1,
+            gain: 0.2,
+            miss_penalty: 0.5,
+            adaptive: false,
+            packet_octets: MAX_DATA_OCTETS,
+            least_spacing: Duration::from_us(200),
+            most_spacing: Duration::from_ms(1_000),
+            unmeasured_spacing: Duration::from_ms(10),
+            call_wait: Duration::from_ms(3_000),
+            calls: 6,
+            patience: Duration::from_ms(60_000),
+            linger: Duration::from_ms(3_000),
+            initial_number: 0,
+        }
+    }
+
+    /// Short epochs and a high gain (thesis, section 5.1.2).
+    pub const fn aggressive() -> Config {
+        Config {
+            epoch: Duration::from_ms(40),
+            gain: 0.5,
+            ..Config::standard()
+        }
+    }
+
+    /// The aggressive constants, feedback on three events, and the number of hops in quick-start (thesis, section
+    /// 5.1.3).
+    pub const fn adaptive() -> Config {
+        Config {
+            adaptive: true,
+            ..Config::aggressive()
+        }
+    }
+
+    /// With every field in its range.
+    fn bounded(mut self) -> Config {
+        let share = |x: f64| if x.is_nan() { 0.0 } else { x.clamp(0.0, 1.0) };
+        self.epoch = self.epoch.clamp(Duration::from_ms(1), Duration::from_ms(10_000));
+        self.memory = share(self.memory);
+        self.gain = share(self.gain);
+        self.miss_penalty = share(self.miss_penalty);
+        self.threshold = self.threshold.max(1.0);
+        self.packet_octets = self.packet_octets.clamp(1, MAX_DATA_OCTETS);
+        self.least_spacing = self.least_spacing.max(Duration::from_us(1));
+        self.most_spacing = self.most_spacing.max(self.least_spacing);
+        self.call_wait = self.call_wait.max(Duration::from_ms(1));
+        self.calls = self.calls.max(1);
+        self.patience = self.patience.max(Duration::from_ms(1));
+        self
+    }
+}
+
+/// The idle multiplier of adaptive ATP for a path of `hops` hops (thesis, section 5.1.3).
+pub fn idle_multiplier(hops: u8) -> f64 {
+    3.0 + 0.5 * f64::from(hops.saturating_sub(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Table 2.1 and section 5.1 of the thesis.
+    #[test]
+    fn constants() {
+        let s = Config::standard();
+        assert_eq!(
+            (s.epoch, s.memory, s.threshold, s.gain),
+            (Duration::from_ms(1_000), 0.85, 1.1, 0.2)
+        );
+        let a = Config::aggressive();
+        assert_eq!((a.epoch, a.gain, a.adaptive), (Duration::from_ms(40), 0.5, false));
+        assert_eq!(Config::adaptive(), Config { adaptive: true, ..a });
+        assert_eq!(
+            [0, 1, 2, 5, 6].map(idle_multiplier),
+            [3.0, 3.0, 3.5, 5.0, 5.5],
+            "5 for paths of 5 hops, as the authors of ATP say"
+        );
+    }
+}

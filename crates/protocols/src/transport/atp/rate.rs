@@ -1,0 +1,313 @@
+//! The sender's rate S in packets per second, or its inverse, the spacing D_s.
+
+use super::{Config, idle_multiplier};
+use crate::transport::micros;
+use radio::{Duration, Instant};
+
+/// Missed feedbacks after which the rate is looked for anew (thesis, section 2.3).
+pub const MISSES: u8 = 3;
+
+/// What the sender is doing about its rate.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Phase {
+    /// Looks for it: data are held, and a probe is due at this instant.
+    QuickStart { probe_at: Option<Instant> },
+    /// Has one.
+    Running,
+}
+
+/// The rate, the pacing that follows from it, and the watch over feedback.
+#[derive(Clone, Debug)]
+pub struct Rate {
+    config: Config,
+    hz: f64,
+    phase: Phase,
+    /// When the last packet was due.
+    base: Option<Instant>,
+    expect_at: Option<Instant>,
+    missed: u8,
+    /// Smoothed time from a packet to its acknowledgement.
+    rtt: Duration,
+}
+
+impl Rate {
+    /// Without a rate: data wait until [`quick_start`](Rate::quick_start).
+    pub fn new(config: &Config) -> Rate {
+        Rate {
+            config: *config,
+            hz: 1e6 / micros(config.unmeasured_spacing),
+            phase: Phase::QuickStart { probe_at: None },
+            base: None,
+            expect_at: None,
+            missed: 0,
+            rtt: Duration::ZERO,
+        }
+    }
+
+    /// Packets per second.
+    pub fn hz(&self) -> f64 {
+        self.hz
+    }
+
+    /// From one packet to the next, in microseconds.
+    pub fn spacing_us(&self) -> u32 {
+        (1e6 / self.hz) as u32
+    }
+
+    fn spacing(&self) -> Duration {
+        Duration::from_ns((1e9 / self.hz) as u64)
+    }
+
+    /// True while data are held.
+    pub fn is_searching(&self) -> bool {
+        self.phase != Phase::Running
+    }
+
+    fn set_hz(&mut self, hz: f64) {
+        let least = 1e6 / micros(self.config.most_spacing);
+        let most = 1e6 / micros(self.config.least_spacing);
+        self.hz = hz.clamp(least, most);
+    }
+
+    /// The answer to a probe: the delay of the path, 0 if no hop knew its own, and the hops. `waiting`: more feedback
+    /// is expected.
+    pub fn quick_start(&mut self, now: Instant, delay_us: u32, hops: u8, waiting: bool) {
+        let factor = if self.config.adaptive {
+            idle_multiplier(hops)
+        } else {
+            1.0
+        };
+        let us = match delay_us {
+            0 => micros(self.config.unmeasured_spacing),
+            us => f64::from(us) * factor,
+        };
+        self.set_hz(1e6 / us);
+        self.phase = Phase::Running;
+        self.missed = 0;
+        self.expect_at = waiting.then(|| now + self.wait() + self.rtt);
+    }
+
+    /// A feedback with the delay of the path, 0 if there is none. `waiting`: more feedback is expected.
+    pub fn feedback(&mut self, now: Instant, delay_us: u32, waiting: bool) {
+        self.missed = 0;
+        self.expect_at = waiting.then(|| now + self.wait());
+        if delay_us == 0 || self.is_searching() {
+            return;
+        }
+        let fed_back = 1e6 / f64::from(delay_us);
+        if fed_back > self.config.threshold * self.hz {
+            self.set_hz(self.hz + self.config.gain * (fed_back - self.hz));
+        } else if fed_back < self.hz {
+            self.set_hz(fed_back);
+        }
+    }
+
+    /// How long a feedback may take: 1.1 E.
+    fn wait(&self) -> Duration {
+        Duration::from_ns(self.config.epoch.as_ns() / 10 * 11)
+    }
+
+    /// Something was sent, so that feedback is expected.
+    pub fn sent(&mut self, now: Instant) {
+        let spacing = self.spacing();
+        let half = Duration::from_ns(spacing.as_ns() / 2);
+        // a late packet does not delay the next ones, but it brings the next no closer than half of the spacing
+        let due = self.base.map_or(now, |b| b + spacing);
+        self.base = Some(due.max(now - half).min(now));
+        // the first one needs a round trip more
+        let first = now + self.wait() + self.rtt;
+        self.expect_at.get_or_insert(first);
+    }
+
+    /// When the next packet may go; none while data are held.
+    pub fn send_at(&self) -> Option<Instant> {
+        match self.phase {
+            Phase::Running => Some(self.base.map_or(Instant::ZERO, |b| b + self.spacing())),
+            Phase::QuickStart { .. } => None,
+        }
+    }
+
+    /// When a probe is due, while data are held.
+    pub fn probe_at(&self) -> Option<Instant> {
+        match self.phase {
+            Phase::QuickStart { probe_at } => Some(probe_at.unwrap_or(Instant::ZERO)),
+            Phase::Running => None,
+        }
+    }
+
+    /// A probe was sent; the next one follows after an epoch.
+    pub fn probed(&mut self, now: Instant) {
+        if self.is_searching() {
+            let probe_at = Some(now + self.config.epoch);
+            self.phase = Phase::QuickStart { probe_at };
+        }
+    }
+
+    /// The path has failed, or the rate is not to be trusted for another reason: data are held until a probe comes
+    /// back.
+    pub fn search(&mut self, now: Instant) {
+        if !self.is_searching() {
+            self.phase = Phase::QuickStart { probe_at: Some(now) };
+        }
+        self.expect_at = None;
+    }
+
+    /// When a feedback counts as missed.
+    pub fn expect_at(&self) -> Option<Instant> {
+        match self.phase {
+            Phase::Running => self.expect_at,
+            Phase::QuickStart { .. } => None,
+        }
+    }
+
+    /// A feedback has not come. True if that is one too many, and a new rate is looked for.
+    pub fn miss(&mut self, now: Instant) -> bool {
+        self.missed += 1;
+        self.set_hz(self.hz * self.config.miss_penalty.max(1e-6));
+        self.expect_at = Some(now + self.wait());
+        let too_many = self.missed >= MISSES;
+        if too_many {
+            self.missed = 0;
+            self.search(now);
+        }
+        too_many
+    }
+
+    /// All is acknowledged, so no feedback is expected.
+    pub fn rest(&mut self) {
+        self.expect_at = None;
+        self.missed = 0;
+    }
+
+    /// A packet took this long to be acknowledged.
+    pub fn round_trip(&mut self, age: Duration) {
+        self.rtt = if self.rtt == Duration::ZERO {
+            age
+        } else {
+            Duration::from_ns(self.rtt.as_ns() / 8 * 7 + age.as_ns() / 8)
+        };
+    }
+
+    /// How long a packet is left alone after it was sent, even if it is said to be missing.
+    pub fn guard(&self) -> Duration {
+        let half = Duration::from_ns(self.config.epoch.as_ns() / 2);
+        half.max(self.rtt + self.spacing().times(2))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn running(config: &Config, delay_us: u32, hops: u8) -> Rate {
+        let mut r = Rate::new(config);
+        r.quick_start(Instant::ZERO, delay_us, hops, false);
+        r
+    }
+
+    fn at(ms: u64) -> Instant {
+        Instant::from_us(ms * 1_000)
+    }
+
+    #[test]
+    fn three_phases() {
+        let mut r = running(&Config::standard(), 2_000, 4);
+        assert_eq!(r.hz(), 500.0);
+        r.feedback(at(0), 1_000, true);
+        assert_eq!(r.hz(), 600.0, "increase by a fifth of the difference");
+        r.feedback(at(0), 1_520, true);
+        assert_eq!(r.hz(), 600.0, "maintain up to 1.1 times");
+        r.feedback(at(0), 4_000, true);
+        assert_eq!(r.hz(), 250.0, "decrease at once");
+        r.feedback(at(0), 0, true);
+        assert_eq!(r.hz(), 250.0, "no measurement");
+    }
+
+    /// From a tenth of the fed back rate to where it is maintained: as many epochs as
+    /// `ln(0.101) / ln(1 - kappa)` says.
+    #[test]
+    fn epochs_of_recovery() {
+        for (config, epochs) in [(Config::standard(), 11), (Config::aggressive(), 4)] {
+            let mut r = running(&config, 10_000, 1);
+            let mut n = 0;
+            loop {
+                let before = r.hz();
+                r.feedback(at(0), 1_000, true);
+                if r.hz() == before {
+                    break;
+                }
+                n += 1;
+            }
+            assert_eq!(n, epochs);
+            assert!(
+                (1_000.0 / 1.1..=1_000.0).contains(&r.hz()),
+                "91 % of it at least: {}",
+                r.hz()
+            );
+        }
+    }
+
+    #[test]
+    fn adaptive_quick_start_multiplies_by_hops() {
+        assert_eq!(running(&Config::adaptive(), 1_000, 5).spacing_us(), 5_000);
+        assert_eq!(running(&Config::adaptive(), 1_000, 1).spacing_us(), 3_000);
+        assert_eq!(running(&Config::aggressive(), 1_000, 5).spacing_us(), 1_000);
+        assert_eq!(
+            running(&Config::adaptive(), 0, 5).spacing_us(),
+            10_000,
+            "nobody knew"
+        );
+        assert_eq!(running(&Config::standard(), 1, 1).spacing_us(), 200);
+        assert_eq!(running(&Config::standard(), u32::MAX, 1).spacing_us(), 1_000_000);
+    }
+
+    #[test]
+    fn three_misses_start_again() {
+        let mut r = running(&Config::standard(), 1_000, 1);
+        r.sent(at(0));
+        assert_eq!(r.expect_at(), Some(at(1_100)));
+        assert!(!r.miss(at(1_100)) && !r.miss(at(2_200)));
+        assert_eq!((r.hz(), r.expect_at()), (250.0, Some(at(3_300))));
+        let mut other = r.clone();
+        other.feedback(at(3_000), 4_000, true);
+        assert!(!other.miss(at(4_100)), "a feedback in between");
+        assert!(r.miss(at(3_300)));
+        assert_eq!(
+            (r.send_at(), r.probe_at(), r.expect_at()),
+            (None, Some(at(3_300)), None)
+        );
+        r.probed(at(3_300));
+        assert_eq!(r.probe_at(), Some(at(4_300)), "every epoch");
+        r.feedback(at(3_400), 9_000, true);
+        assert!(r.is_searching(), "only the answer to the probe counts");
+        r.quick_start(at(3_500), 2_000, 1, true);
+        assert_eq!(
+            (r.hz(), r.probe_at(), r.expect_at()),
+            (500.0, None, Some(at(4_600)))
+        );
+    }
+
+    /// Spacing is kept on average by a timer that is late, and no two packets go at once.
+    #[test]
+    fn pacing() {
+        let mut r = running(&Config::standard(), 1_000, 1);
+        let mut dice = crate::testing::Dice::new(3);
+        let (mut now, mut last) = (Instant::ZERO, None);
+        for _ in 0..1_000 {
+            now = now.max(r.send_at().unwrap()) + Duration::from_us(dice.within(0..=400));
+            if let Some(last) = last {
+                assert!(now.since(last) >= Duration::from_us(500));
+            }
+            last = Some(now);
+            r.sent(now);
+        }
+        assert!((999_000_000..=1_000_500_000).contains(&now.as_ns()), "{now:?}");
+        // a long pause is not made up for
+        let late = now + Duration::from_ms(50);
+        r.sent(late);
+        assert_eq!(r.send_at(), Some(late + Duration::from_us(500)));
+        // another rate counts from the last packet
+        r.feedback(late, 10_000, true);
+        assert_eq!(r.send_at(), Some(late + Duration::from_us(9_500)));
+    }
+}

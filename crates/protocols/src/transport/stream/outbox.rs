@@ -1,0 +1,331 @@
+//! The sending end of a stream: the octets that are not acknowledged yet, and what is known of each packet.
+
+use super::super::wire::MAX_DATA_OCTETS;
+use super::ring::Ring;
+use radio::{Duration, Instant};
+
+/// What is known of a packet that was sent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+enum Fate {
+    /// Nothing.
+    #[default]
+    Unknown,
+    /// The receiver misses it.
+    Missing,
+    /// It has arrived, behind a hole.
+    Arrived,
+}
+
+/// The record of one packet. Its content is the transport's business; buffers of records start as
+/// [`Sent::default`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Sent {
+    start: u64,
+    octets: u16,
+    /// It carries the end of the stream.
+    last: bool,
+    fate: Fate,
+    again: bool,
+    at: Instant,
+}
+
+impl Sent {
+    /// The offset behind it; the end of the stream counts as one more.
+    fn end(&self) -> u64 {
+        self.start + u64::from(self.octets) + u64::from(self.last)
+    }
+}
+
+/// A packet to send.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in super::super) struct Piece {
+    pub start: u64,
+    pub octets: usize,
+    pub last: bool,
+    /// It was sent before.
+    pub again: bool,
+}
+
+/// What an acknowledgement was good for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(in super::super) struct Acknowledged {
+    /// Numbers that it acknowledges for the first time.
+    pub octets: u64,
+    /// Since the last packet of them was sent, if that was sent once only.
+    pub age: Option<Duration>,
+}
+
+/// See the [module](self).
+#[derive(Clone, Debug)]
+pub(in super::super) struct Outbox<O, R> {
+    ring: Ring<O>,
+    records: R,
+    /// The oldest record, and how many there are.
+    head: usize,
+    count: usize,
+    /// All before is acknowledged; the end of the stream counts as one more.
+    acknowledged: u64,
+    /// All before was sent.
+    sent: u64,
+    /// All before was written.
+    written: u64,
+    finished: bool,
+    end_sent: bool,
+    missing: usize,
+}
+
+impl<O: AsRef<[u8]> + AsMut<[u8]>, R: AsRef<[Sent]> + AsMut<[Sent]>> Outbox<O, R> {
+    pub fn new(store: O, records: R) -> Self {
+        Outbox {
+            ring: Ring::new(store),
+            records,
+            head: 0,
+            count: 0,
+            acknowledged: 0,
+            sent: 0,
+            written: 0,
+            finished: false,
+            end_sent: false,
+            missing: 0,
+        }
+    }
+
+    /// Takes octets, as many as there is room for.
+    pub fn write(&mut self, octets: &[u8]) -> usize {
+        if self.finished {
+            return 0;
+        }
+        let room = self.ring.capacity() as u64 - (self.written - self.acknowledged);
+        let n = octets.len().min(room as usize);
+        self.ring.put(self.written, &octets[..n]);
+        self.written += n as u64;
+        n
+    }
+
+    /// Nothing more will be written.
+    pub fn finish(&mut self) {
+        self.finished = true;
+    }
+
+    /// True if the stream, its end included, is acknowledged.
+    pub fn is_done(&self) -> bool {
+        self.end_sent && self.acknowledged == self.written + 1
+    }
+
+    /// The number that follows all that was sent.
+    pub fn next(&self) -> u64 {
+        self.sent + u64::from(self.end_sent)
+    }
+
+    /// The oldest number that is not acknowledged.
+    pub fn acknowledged(&self) -> u64 {
+        self.acknowledged
+    }
+
+    /// True if something was sent and is not acknowledged.
+    pub fn is_waiting(&self) -> bool {
+        self.count > 0
+    }
+
+    /// True if there is something to send now.
+    pub fn has_more(&self) -> bool {
+        self.missing > 0
+            || (self.count < self.records.as_ref().len() && (self.sent < self.written || self.may_end()))
+    }
+
+    /// The end goes out when everything before it has arrived.
+    fn may_end(&self) -> bool {
+        self.finished && !self.end_sent && self.acknowledged == self.written
+    }
+
+    /// The next packet: what is missing first, oldest first, then at most `most` new octets, then the end.
+    pub fn take(&mut self, now: Instant, most: usize) -> Option<Piece> {
+        if !self.has_more() {
+            return None;
+        }
+        if self.missing > 0 {
+            self.missing -= 1;
+            let record = self.iter_mut().find(|r| r.fate == Fate::Missing)?;
+            record.fate = Fate::Unknown;
+            record.again = true;
+            record.at = now;
+            return Some(Piece {
+                start: record.start,
+                octets: usize::from(record.octets),
+                last: record.last,
+                again: true,
+            });
+        }
+        let octets = (self.written - self.sent).min(most.min(MAX_DATA_OCTETS) as u64) as u16;
+        let record = Sent {
+            start: self.sent,
+            octets,
+            last: octets == 0,
+            at: now,
+            ..Sent::default()
+        };
+        let records = self.records.as_mut();
+        let at = (self.head + self.count) % records.len();
+        records[at] = record;
+        self.count += 1;
+        self.sent += u64::from(octets);
+        self.end_sent |= record.last;
+        Some(Piece {
+            start: record.start,
+            octets: usize::from(octets),
+            last: record.last,
+            again: false,
+        })
+    }
+
+    /// The octets of a piece.
+    pub fn copy(&self, piece: &Piece, out: &mut [u8]) {
+        self.ring.get(piece.start, &mut out[..piece.octets]);
+    }
+
+    fn iter_mut(&mut self) -> impl Iterator<Item = &mut Sent> {
+        let (head, count) = (self.head, self.count);
+        let (tail, front) = self.records.as_mut().split_at_mut(head);
+        front.iter_mut().chain(tail).take(count)
+    }
+
+    /// Everything before `offset` has arrived. Beyond what was sent it says nothing.
+    pub fn acknowledge(&mut self, now: Instant, offset: u64) -> Acknowledged {
+        let mut done = Acknowledged::default();
+        if offset <= self.acknowledged || offset > self.next() {
+            return done;
+        }
+        done.octets = offset - self.acknowledged;
+        self.acknowledged = offset;
+        let records = self.records.as_mut();
+        while self.count > 0 && records[self.head].end() <= offset {
+            let r = records[self.head];
+            self.missing -= usize::from(r.fate == Fate::Missing);
+            done.age = (!r.again).then(|| now.since(r.at));
+            self.head = (self.head + 1) % records.len();
+            self.count -= 1;
+        }
+        done
+    }
+
+    /// The receiver misses what lies between two offsets. What was sent less than `guard` ago may still be on its
+    /// way and is left alone.
+    pub fn miss(&mut self, now: Instant, between: (u64, u64), guard: Duration) {
+        let mut found = 0;
+        for r in self
+            .iter_mut()
+            .filter(|r| r.start < between.1 && between.0 < r.end())
+        {
+            let flying = r.at + guard > now;
+            if r.fate != Fate::Missing && !flying {
+                r.fate = Fate::Missing;
+                found += 1;
+            }
+        }
+        self.missing += found;
+    }
+
+    /// What lies between two offsets has arrived.
+    pub fn arrive(&mut self, between: (u64, u64)) {
+        let mut found = 0;
+        for r in self
+            .iter_mut()
+            .filter(|r| between.0 <= r.start && r.end() <= between.1)
+        {
+            found += usize::from(r.fate == Fate::Missing);
+            r.fate = Fate::Arrived;
+        }
+        self.missing -= found;
+    }
+
+    /// Everything that is not acknowledged is to be sent again, but for what has arrived behind a hole and what was
+    /// sent less than `guard` ago.
+    pub fn miss_all(&mut self, now: Instant, guard: Duration) {
+        let mut found = 0;
+        for r in self.iter_mut() {
+            if r.fate == Fate::Unknown && r.at + guard <= now {
+                r.fate = Fate::Missing;
+                found += 1;
+            }
+        }
+        self.missing += found;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::vec::Vec;
+
+    const NO: Duration = Duration::ZERO;
+
+    fn at(ms: u64) -> Instant {
+        Instant::from_us(ms * 1_000)
+    }
+
+    fn outbox(octets: usize, records: usize) -> Outbox<Vec<u8>, Vec<Sent>> {
+        Outbox::new(std::vec![0; octets], std::vec![Sent::default(); records])
+    }
+
+    fn starts(o: &mut Outbox<Vec<u8>, Vec<Sent>>, ms: u64) -> Vec<(u64, bool)> {
+        core::iter::from_fn(|| o.take(at(ms), 2))
+            .map(|p| (p.start, p.again))
+            .collect()
+    }
+
+    #[test]
+    fn missing_before_new() {
+        let mut o = outbox(12, 4);
+        assert_eq!(o.write(b"abcdefghijklmn"), 12);
+        let first: Vec<_> = (0..4).map(|n| (n * 2, false)).collect();
+        assert_eq!(starts(&mut o, 0), first, "no more records than that");
+        o.miss(at(5), (2, 4), Duration::from_ms(6));
+        assert!(!o.has_more(), "too young");
+        o.miss(at(6), (2, 4), Duration::from_ms(6));
+        o.miss(at(6), (2, 4), Duration::from_ms(6));
+        let done = o.acknowledge(at(7), 2);
+        assert_eq!((done.octets, done.age), (2, Some(Duration::from_ms(7))));
+        assert_eq!(starts(&mut o, 7), [(2, true), (8, false)]);
+        o.arrive((4, 8));
+        o.miss_all(at(8), NO);
+        assert_eq!(starts(&mut o, 8), [(2, true), (8, true)]);
+        let done = o.acknowledge(at(9), 10);
+        assert_eq!((done.octets, done.age), (8, None), "sent twice");
+        assert_eq!(o.acknowledge(at(9), 11), Acknowledged::default(), "not sent yet");
+    }
+
+    #[test]
+    fn the_end_comes_last() {
+        let mut o = outbox(4, 4);
+        o.write(b"ab");
+        o.finish();
+        assert_eq!(o.write(b"c"), 0);
+        assert_eq!(starts(&mut o, 0), [(0, false)], "first all must have arrived");
+        o.acknowledge(at(1), 2);
+        let end = o.take(at(1), 2).unwrap();
+        assert_eq!((end.start, end.octets, end.last), (2, 0, true));
+        assert!(!o.is_done() && o.next() == 3);
+        o.miss_all(at(2), NO);
+        assert!(o.take(at(2), 2).is_some_and(|p| p.last && p.again));
+        o.acknowledge(at(3), 3);
+        assert!(o.is_done() && !o.is_waiting() && !o.has_more());
+    }
+
+    #[test]
+    fn octets_stay_until_they_are_acknowledged() {
+        let mut o = outbox(4, 8);
+        let mut got = Vec::new();
+        for round in 0..10u8 {
+            assert_eq!(o.write(&[round, round + 100, 7, 8, 9]), 4);
+            while let Some(p) = o.take(at(0), 3) {
+                let mut out = [0; 3];
+                o.copy(&p, &mut out);
+                got.extend_from_slice(&out[..p.octets]);
+            }
+            assert_eq!(o.write(&[1]), 0, "full");
+            o.acknowledge(at(0), o.next());
+        }
+        let all: Vec<u8> = (0..10).flat_map(|n| [n, n + 100, 7, 8]).collect();
+        assert_eq!(got, all);
+    }
+}

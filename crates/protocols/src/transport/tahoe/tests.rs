@@ -1,0 +1,250 @@
+//! Windows by hand, and the same networks as for ATP.
+
+use super::*;
+use crate::transport::testing::{Link, Network, Work};
+use crate::transport::wire::{Control, Header, ProtocolId};
+use proptest::prelude::*;
+use std::format;
+use std::vec;
+use std::vec::Vec;
+
+type End = Connection<Vec<u8>>;
+
+const SECOND: u64 = 1_000_000;
+
+fn buffers(octets: usize) -> Buffers<Vec<u8>, [Sent; 0]> {
+    Buffers {
+        send: vec![0; octets],
+        receive: vec![0; octets],
+        sent: [],
+    }
+}
+
+fn two(seed: u64, recovery: Recovery, links: [Link; 2], works: [Work; 2]) -> Network<End> {
+    let config = |n: u32| Config {
+        initial_number: n.wrapping_mul(seed as u32) ^ 0xffff_ff00,
+        ..Config::new(recovery)
+    };
+    let [there, back] = links;
+    let [first, second] = works;
+    let caller = Connection::caller(&config(1), buffers(65_535));
+    let listener = Connection::listener(&config(2), buffers(65_535));
+    Network::new(seed, [(caller, there, first), (listener, back, second)])
+}
+
+fn work(octets: usize) -> Work {
+    Work { octets, reads: None }
+}
+
+#[derive(Default)]
+struct Sheet(Vec<Vec<u8>>);
+
+impl Path for Sheet {
+    fn request(&mut self, datagram: &[u8]) {
+        self.0.push(datagram.to_vec());
+    }
+}
+
+/// A caller of 1000 octet segments that is connected, and an acknowledgement of `offset` for it.
+fn connected(recovery: Recovery) -> (End, impl Fn(&mut End, u64, u64) -> Vec<u64>) {
+    let config = Config {
+        segment_octets: 1_000,
+        ..Config::new(recovery)
+    };
+    let mut end: End = Connection::caller(&config, buffers(65_535));
+    let mut s = Sheet::default();
+    end.handle(Instant::ZERO, Event::Start, &mut s);
+    let answer = |control, acknowledgement| {
+        Header {
+            size: 65_535,
+            acknowledgement,
+            ..Header::new(ProtocolId::Tcp, control)
+        }
+        .octets()
+    };
+    let call = answer(Control::SYN.with(Control::ACK), 1);
+    end.handle(Instant::ZERO, Event::Indication(&call), &mut s);
+    end.write(Instant::ZERO, &vec![0; 65_535]);
+    let acknowledge = move |end: &mut End, ms: u64, offset: u64| {
+        let mut s = Sheet::default();
+        let now = Instant::from_us(ms * 1_000);
+        let ack = Header {
+            sequence: 1,
+            ..Header::parse(&answer(Control::ACK, offset as u32 + 1)).unwrap().0
+        };
+        end.handle(now, Event::Indication(&ack.octets()), &mut s);
+        while end.deadline().is_some_and(|d| d <= now) {
+            end.handle(now, Event::Timer, &mut s);
+        }
+        let start = |d: &Vec<u8>| u64::from(Header::parse(d).unwrap().0.sequence) - 1;
+        s.0.iter().map(start).collect()
+    };
+    (end, acknowledge)
+}
+
+#[test]
+fn slow_start_and_avoidance() {
+    let (mut end, acknowledge) = connected(Recovery::Tahoe);
+    assert_eq!(
+        acknowledge(&mut end, 1, 0),
+        [0, 1_000, 2_000, 3_000],
+        "4 of 1000 octets"
+    );
+    assert_eq!(
+        acknowledge(&mut end, 2, 1_000),
+        [4_000, 5_000],
+        "one more for each"
+    );
+    assert_eq!(acknowledge(&mut end, 3, 3_000), [6_000, 7_000, 8_000]);
+    end.threshold = 3_000;
+    let before = end.window;
+    acknowledge(&mut end, 4, 4_000);
+    assert_eq!(end.window, before + 1_000_000 / before);
+}
+
+#[test]
+fn three_duplicates() {
+    let lost = |recovery| {
+        let (mut end, acknowledge) = connected(recovery);
+        for n in 0..8 {
+            acknowledge(&mut end, n, n * 1_000);
+        }
+        assert_eq!((end.una, end.next), (7_000, 18_000));
+        for n in 0..2 {
+            assert!(acknowledge(&mut end, 10 + n, 7_000).is_empty());
+        }
+        let sent = acknowledge(&mut end, 12, 7_000);
+        (end, acknowledge, sent)
+    };
+    let (mut end, acknowledge, sent) = lost(Recovery::Tahoe);
+    assert_eq!((sent, end.window, end.threshold), (vec![7_000], 1_000, 5_500));
+    assert!(acknowledge(&mut end, 13, 7_000).is_empty());
+    assert_eq!(
+        acknowledge(&mut end, 14, 9_000),
+        [9_000, 10_000],
+        "goes back and sends all again"
+    );
+    let (mut end, acknowledge, sent) = lost(Recovery::NewReno);
+    assert_eq!((sent, end.window), (vec![7_000], 8_500));
+    assert!(acknowledge(&mut end, 13, 7_000).is_empty());
+    assert_eq!(
+        acknowledge(&mut end, 14, 9_000),
+        [9_000],
+        "a partial one: the next hole"
+    );
+    assert!(end.recovering);
+    acknowledge(&mut end, 15, 18_001 - 1);
+    assert!(end.recovering, "up to the highest that was sent, and no less");
+    let highest = end.highest;
+    acknowledge(&mut end, 16, highest);
+    assert_eq!((end.recovering, end.window), (false, 5_500));
+    assert_eq!(end.counters().fast, 1);
+}
+
+#[test]
+fn timeouts_double() {
+    let (mut end, acknowledge) = connected(Recovery::Tahoe);
+    acknowledge(&mut end, 0, 0);
+    let mut at = Vec::new();
+    while let Some(due) = end.deadline() {
+        let mut s = Sheet::default();
+        end.handle(due, Event::Timer, &mut s);
+        if s.0.len() == 1 {
+            assert_eq!(Header::parse(&s.0[0]).unwrap().0.sequence, 1, "the oldest alone");
+            at.push(due.as_ns() / 1_000_000_000);
+        }
+    }
+    // 3 s, because nothing was measured
+    assert_eq!(at, [3, 9, 21, 45, 93]);
+    assert_eq!(end.state(), State::Failed(Failure::PeerSilent));
+}
+
+#[test]
+fn a_file_each_way() {
+    for recovery in [Recovery::Tahoe, Recovery::NewReno] {
+        let mut n = two(
+            1,
+            recovery,
+            [Link::good(), Link::good()],
+            [work(300_000), work(70_000)],
+        );
+        assert!(n.run_until(60 * SECOND), "{:?}", n.end(0).counters());
+        assert_eq!((n.read(1), n.read(0)), (300_000, 70_000));
+    }
+}
+
+#[test]
+fn a_closed_window_opens() {
+    let slow = Work {
+        octets: 0,
+        reads: Some((300_000, 30_000)),
+    };
+    let mut n = two(
+        1,
+        Recovery::Tahoe,
+        [Link::good(), Link::good()],
+        [work(400_000), slow],
+    );
+    assert!(n.run_until(60 * SECOND), "{:?}", n.end(0).counters());
+    assert_eq!(n.read(1), 400_000);
+}
+
+#[test]
+fn nobody_there() {
+    let dead = Link {
+        loss: 1_000,
+        ..Link::good()
+    };
+    let mut n = two(1, Recovery::Tahoe, [dead, Link::good()], [work(1), work(0)]);
+    n.run_until(200 * SECOND);
+    assert_eq!(n.end(0).state(), State::Failed(Failure::NoAnswer));
+    let mut n = two(
+        1,
+        Recovery::Tahoe,
+        [Link::good(), Link::good()],
+        [work(5_000_000), work(0)],
+    );
+    n.run_until(SECOND);
+    n.end_mut(1).abort(Instant::from_us(SECOND));
+    n.run_until(5 * SECOND);
+    let states = [n.end(0).state(), n.end(1).state()];
+    assert_eq!(states, [Failure::Reset, Failure::Aborted].map(State::Failed));
+}
+
+fn any_link() -> impl Strategy<Value = Link> {
+    (100u64..4_000, 0u64..40_000, 0u64..250, 0u64..100, 0u64..50).prop_map(
+        |(service, jitter, loss, repeat, damage)| Link {
+            service_us: service..=service,
+            delay_us: 500..=500 + jitter,
+            loss,
+            repeat,
+            damage,
+            ..Link::good()
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_network(
+        seed: u64,
+        links in [any_link(), any_link()],
+        octets in [0usize..60_000, 0usize..20_000],
+        newreno: bool,
+    ) {
+        let recovery = if newreno { Recovery::NewReno } else { Recovery::Tahoe };
+        let mut n = two(seed, recovery, links, octets.map(work));
+        let over = n.run_until(20_000 * SECOND);
+        let told = [0, 1].map(|e| n.end(e)).map(|e| {
+            format!("{:?} {} {} {} {} {:?} {:?}", e.state, e.una, e.next, e.highest, e.end(), e.timer, e.counters)
+        });
+        let told = told.join("\n");
+        // what was delivered was right in any case: the network checks each octet
+        if ![0, 1].iter().any(|e| matches!(n.end(*e).state(), State::Failed(Failure::NoAnswer | Failure::PeerSilent))) {
+            prop_assert!(over, "{}", told);
+            prop_assert_eq!((n.read(1), n.read(0)), (octets[0], octets[1]), "{}", told);
+        }
+    }
+}
