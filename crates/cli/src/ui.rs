@@ -131,6 +131,22 @@ impl Ui {
         print(&line)
     }
 
+    /// As [`answer`](Ui::answer), unless stdout carries something else.
+    pub fn answer_unless(&self, taken: bool, document: &impl Serialize) -> Result<(), Failure> {
+        if taken { Ok(()) } else { self.answer(document) }
+    }
+
+    /// A line that says how far something is whose end nobody knows. Not shown where nobody looks.
+    pub fn live(&self) -> Live {
+        let silent = self.options.json || self.options.quiet || !io::stderr().is_terminal();
+        let bar = ProgressBar::new_spinner();
+        if silent {
+            bar.set_draw_target(ProgressDrawTarget::hidden());
+        }
+        bar.set_style(ProgressStyle::with_template("{msg}").expect("a template of our own"));
+        Live { bar }
+    }
+
     /// Progress of `total` steps of work. Nothing is shown for the first two seconds, nor where nobody looks.
     pub fn progress(&self, what: &str, total: u64) -> Progress {
         let silent = self.options.json || self.options.quiet || !io::stderr().is_terminal();
@@ -189,6 +205,26 @@ impl Progress {
     /// Takes the bar away.
     pub fn finish(&self) {
         self.bar.finish_and_clear();
+    }
+}
+
+/// One line on stderr that changes.
+#[derive(Debug)]
+pub struct Live {
+    bar: ProgressBar,
+}
+
+impl Live {
+    /// What it says now.
+    pub fn set(&self, text: &str) {
+        self.bar.set_message(text.to_owned());
+        self.bar.tick();
+    }
+
+    /// Takes it away, until it says something again.
+    pub fn clear(&self) {
+        self.bar.set_message("");
+        self.bar.tick();
     }
 }
 

@@ -9,7 +9,7 @@ const LAYERS: &[&[&str]] = &[
     &["frame"],
     &["radio"],
     &["protocols", "sim", "linux"],
-    &["lab"],
+    &["lab", "transfer"],
     &["cli", "examples"],
 ];
 /// Rooms that look at the tree from outside: they use no other room, and none uses them.

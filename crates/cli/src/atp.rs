@@ -1,0 +1,331 @@
+//! `sdmac atp`: files and streams over ATP, between computers.
+
+use std::fs::File;
+use std::io::IsTerminal;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Instant;
+
+use lab::qualify::question::parse_time;
+use radio::Duration;
+use serde_json::json;
+use transfer::flow::{FlowConfig, Variant};
+use transfer::send::{Content, Sending};
+use transfer::serve::{Told, serve};
+use transfer::sink::{Place, safe_name};
+use transfer::socket::{Socket, resolve};
+use transfer::source::Source;
+use transfer::{Progress, TransferError};
+
+use crate::ui::{Failure, Ui};
+
+/// Send and receive files and streams over ATP, a transport whose rate follows the delays that the hops measure
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:
+  sdmac atp recv --dir incoming                  # on the computer at 192.0.2.7
+  sdmac atp send video.bin 192.0.2.7:7800        # on the other one; again after a break: it goes on from there
+  tar c folder | sdmac atp send - 192.0.2.7:7800
+  sdmac atp recv --stdout --listen 0.0.0.0:7801 | tar x
+
+Exit code: 0 everything arrived and has the right checksum, 1 something did not, 2 the input makes no sense.
+Nothing is encrypted or authenticated yet: whoever sees the packets can read them, and disturb the connection.")]
+pub struct Args {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(clap::Subcommand, Debug)]
+enum What {
+    Send(SendArgs),
+    Recv(RecvArgs),
+}
+
+/// What both ends must agree on, or may.
+#[derive(clap::Args, Clone, Copy, Debug)]
+struct Common {
+    /// Transport: default, aggressive, adaptive (ATP), tahoe, newreno (TCP behind the same header); the same at both ends
+    #[arg(long, default_value = "adaptive", value_name = "NAME")]
+    variant: Variant,
+    /// Time between two packets while no hop on the way tells its delay
+    #[arg(long, value_name = "TIME", default_value = "1ms", value_parser = parse_time, allow_hyphen_values = true)]
+    spacing: u64,
+    /// How long the other end may be silent
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse_time, allow_hyphen_values = true)]
+    patience: u64,
+}
+
+impl Common {
+    fn config(self) -> FlowConfig {
+        FlowConfig {
+            variant: self.variant,
+            spacing: Some(Duration::from_ns(self.spacing)),
+            patience: Duration::from_ns(self.patience),
+        }
+    }
+}
+
+/// Send a file, or what comes on standard input
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:
+  sdmac atp send video.bin 192.0.2.7:7800
+  sdmac atp send - '[2001:db8::7]:7800' --name log.txt < /var/log/syslog")]
+struct SendArgs {
+    /// The file; `-` is standard input
+    file: PathBuf,
+    /// Who receives it, HOST:PORT
+    to: String,
+    /// Its name at the other end [default: that of the file; stdin for standard input]
+    #[arg(long)]
+    name: Option<String>,
+    #[command(flatten)]
+    common: Common,
+}
+
+/// Receive files from whoever sends them
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:
+  sdmac atp recv --dir incoming
+  sdmac atp recv --listen '[::]:7800' --count 0")]
+struct RecvArgs {
+    /// Address and port to be called at
+    #[arg(long, default_value = "0.0.0.0:7800", value_name = "ADDRESS:PORT")]
+    listen: SocketAddr,
+    /// Folder for the files; parts of them wait there as .NAME.sdmac-part
+    #[arg(long, default_value = ".")]
+    dir: PathBuf,
+    /// Replace files that are there already
+    #[arg(long)]
+    replace: bool,
+    /// Write the content to standard output, and end after one
+    #[arg(long, conflicts_with_all = ["dir", "count", "replace"])]
+    stdout: bool,
+    /// Transfers to wait for; 0: no end
+    #[arg(long, default_value_t = 1, value_name = "N", allow_negative_numbers = true)]
+    count: u64,
+    #[command(flatten)]
+    common: Common,
+}
+
+/// Runs the command.
+pub fn main(args: &Args, ui: &Ui) -> Result<ExitCode, Failure> {
+    match &args.what {
+        What::Send(args) => send(args, ui),
+        What::Recv(args) => receive(args, ui),
+    }
+}
+
+fn send(args: &SendArgs, ui: &Ui) -> Result<ExitCode, Failure> {
+    let to = resolve(&args.to).map_err(Failure::input)?;
+    let stdin = args.file == Path::new("-");
+    let name = match &args.name {
+        Some(name) => name.clone(),
+        None if stdin => "stdin".into(),
+        None => args
+            .file
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned(),
+    };
+    if safe_name(&name).is_none() {
+        return Err(Failure::input(format!(
+            "'{name}' is no name for a file: give one without slashes with --name"
+        )));
+    }
+    let content = if stdin {
+        if std::io::stdin().is_terminal() {
+            ui.tell("reading from the terminal; end with Ctrl-D");
+        }
+        Content::Stream(Source::new(std::io::stdin()))
+    } else {
+        open(&args.file)?
+    };
+    let sending = Sending::new(&name, content).map_err(Failure::input)?;
+    let line = Line::new(ui);
+    let result = transfer::call::send(to, &args.common.config(), sending, ui.stop(), |p| {
+        line.show(&name, p)
+    });
+    line.clear();
+    let seconds = line.begun.elapsed().as_secs_f64();
+    match result {
+        Ok(p) => {
+            ui.say(summary("sent", &name, &p, seconds))?;
+            ui.answer(&document(&name, &p, seconds, None))?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Err(why) => {
+            let sentence = format!("{name} to {to}: {why}");
+            ui.answer(&document(&name, &Progress::default(), seconds, Some(&sentence)))?;
+            let code = if matches!(why, TransferError::Stopped) {
+                130
+            } else {
+                1
+            };
+            Err(Failure::on_the_way(sentence).with_code(code))
+        }
+    }
+}
+
+/// A file that can be gone on with in the middle; pipes and devices as streams.
+fn open(path: &Path) -> Result<Content, Failure> {
+    let wrong = |e: std::io::Error| Failure::input(format!("{}: {e}", path.display()));
+    let file = File::open(path).map_err(wrong)?;
+    let kind = file.metadata().map_err(wrong)?.file_type();
+    if kind.is_dir() {
+        return Err(Failure::input(format!(
+            "{} is a folder: send it with `tar c {0} | sdmac atp send - HOST:PORT`",
+            path.display()
+        )));
+    }
+    Ok(if kind.is_file() {
+        Content::File(file)
+    } else {
+        Content::Stream(Source::new(file))
+    })
+}
+
+fn receive(args: &RecvArgs, ui: &Ui) -> Result<ExitCode, Failure> {
+    let place = if args.stdout {
+        Place::Stdout
+    } else {
+        if !args.dir.is_dir() {
+            return Err(Failure::input(format!(
+                "{} is no folder: make it, or name another one with --dir",
+                args.dir.display()
+            )));
+        }
+        Place::Folder {
+            path: args.dir.clone(),
+            replace: args.replace,
+        }
+    };
+    let socket = Socket::bind(args.listen)
+        .map_err(|e| Failure::input(format!("cannot listen at {}: {e}", args.listen)))?;
+    let address = socket.address().unwrap_or(args.listen);
+    ui.tell(&format!("waiting at {address}"));
+    let count = if args.stdout {
+        Some(1)
+    } else {
+        Some(args.count).filter(|n| *n > 0)
+    };
+    let line = Line::new(ui);
+    let (mut failed, mut documents) = (0, Vec::new());
+    let tell = |told: Told<'_>| match told {
+        Told::Progress { name, progress, .. } => line.show(name, &progress),
+        Told::Ended {
+            peer,
+            name,
+            progress,
+            result,
+        } => {
+            line.clear();
+            let seconds = line.begun.elapsed().as_secs_f64();
+            let sentence = result.err().map(|why| format!("{name} from {peer}: {why}"));
+            match &sentence {
+                None => ui.tell(&summary("received", name, &progress, seconds)),
+                Some(sentence) => {
+                    failed += 1;
+                    ui.tell(sentence);
+                }
+            }
+            documents.push(document(name, &progress, seconds, sentence.as_deref()));
+        }
+    };
+    let result = serve(socket, &args.common.config(), &place, count, ui.stop(), tell);
+    line.clear();
+    ui.answer_unless(args.stdout, &json!({ "transfers": documents }))?;
+    match result {
+        Ok(()) => Ok(ExitCode::from(u8::from(failed > 0))),
+        Err(TransferError::Stopped) => Ok(ui.exit_code()),
+        Err(why) => Err(Failure::on_the_way(why)),
+    }
+}
+
+fn summary(what: &str, name: &str, p: &Progress, seconds: f64) -> String {
+    let new = p.done - p.resumed.min(p.done);
+    let resumed = match p.resumed {
+        0 => String::new(),
+        n => format!(", {} of them were there before", octets(n)),
+    };
+    format!(
+        "{what} {name}: {}{resumed}, {:.2} s, {:.2} Mb/s, {} packets repeated",
+        octets(p.done),
+        seconds,
+        new as f64 * 8.0 / 1e6 / seconds.max(1e-6),
+        p.resent
+    )
+}
+
+fn document(name: &str, p: &Progress, seconds: f64, failed: Option<&str>) -> serde_json::Value {
+    json!({
+        "name": name,
+        "octets": p.done,
+        "resumed_octets": p.resumed,
+        "seconds": seconds,
+        "delay_us": p.delay_us,
+        "spacing_us": p.spacing_us,
+        "resent": p.resent,
+        "failed": failed,
+    })
+}
+
+/// Octets as people read them.
+fn octets(n: u64) -> String {
+    match n {
+        0..10_000 => format!("{n} octets"),
+        10_000..10_000_000 => format!("{:.1} kB", n as f64 / 1e3),
+        10_000_000..10_000_000_000 => format!("{:.1} MB", n as f64 / 1e6),
+        _ => format!("{:.2} GB", n as f64 / 1e9),
+    }
+}
+
+/// The live line: how much, how fast, D and the rate of the transport.
+struct Line {
+    bar: crate::ui::Live,
+    begun: Instant,
+}
+
+impl Line {
+    fn new(ui: &Ui) -> Line {
+        Line {
+            bar: ui.live(),
+            begun: Instant::now(),
+        }
+    }
+
+    fn show(&self, name: &str, p: &Progress) {
+        let seconds = self.begun.elapsed().as_secs_f64();
+        let new = p.done - p.resumed.min(p.done);
+        let of = p
+            .total
+            .map_or(String::new(), |total| format!(" of {}", octets(total)));
+        let d = match (p.delay_us, p.spacing_us) {
+            (0, 0) => String::new(),
+            (d, s) => format!(", D {d} us, a packet every {s} us"),
+        };
+        self.bar.set(&format!(
+            "{name}: {}{of}, {:.2} Mb/s{d}, {} repeated",
+            octets(p.done),
+            new as f64 * 8.0 / 1e6 / seconds.max(1e-3),
+            p.resent
+        ));
+    }
+
+    fn clear(&self) {
+        self.bar.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes() {
+        assert_eq!(
+            [9_999, 10_000, 10_000_000, 10_000_000_000].map(octets),
+            ["9999 octets", "10.0 kB", "10.0 MB", "10.00 GB"]
+        );
+    }
+}

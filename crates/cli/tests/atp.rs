@@ -1,0 +1,108 @@
+//! `sdmac atp`: two programs, one file.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
+
+fn sdmac() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_sdmac"))
+}
+
+/// Starts a receiver; tells where it waits.
+fn receiver(dir: &std::path::Path, more: &[&str]) -> (std::process::Child, String) {
+    let mut child = sdmac()
+        .args(["atp", "recv", "--listen", "127.0.0.1:0"])
+        .args(more)
+        .current_dir(dir)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stderr.as_mut().unwrap())
+        .read_line(&mut line)
+        .unwrap();
+    let address = line.trim().rsplit(' ').next().unwrap().to_owned();
+    (child, address)
+}
+
+#[test]
+fn a_file_arrives_and_both_say_so() {
+    let (here, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let file = here.path().join("data.bin");
+    std::fs::write(&file, [7; 100_000]).unwrap();
+    let (child, address) = receiver(there.path(), &[]);
+    let sent = sdmac()
+        .args(["atp", "send", "--json", "--spacing", "200us"])
+        .arg(&file)
+        .arg(&address)
+        .output()
+        .unwrap();
+    assert!(sent.status.success(), "{}", String::from_utf8_lossy(&sent.stderr));
+    let said: serde_json::Value = serde_json::from_slice(&sent.stdout).unwrap();
+    assert_eq!(
+        (&said["octets"], &said["failed"]),
+        (&100_000.into(), &serde_json::Value::Null)
+    );
+    let received = child.wait_with_output().unwrap();
+    assert!(received.status.success());
+    assert_eq!(
+        std::fs::read(there.path().join("data.bin")).unwrap(),
+        [7; 100_000]
+    );
+}
+
+#[test]
+fn a_stream_goes_through_a_pipe() {
+    let there = tempfile::tempdir().unwrap();
+    let (child, address) = receiver(there.path(), &["--stdout"]);
+    let sent = Command::new("sh")
+        .args(["-c", "printf 'one two three' | \"$0\" atp send - \"$1\""])
+        .arg(env!("CARGO_BIN_EXE_sdmac"))
+        .arg(&address)
+        .output()
+        .unwrap();
+    assert!(sent.status.success(), "{}", String::from_utf8_lossy(&sent.stderr));
+    assert_eq!(child.wait_with_output().unwrap().stdout, b"one two three");
+}
+
+#[test]
+fn bad_input_gets_a_sentence() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("x");
+    std::fs::write(&file, "x").unwrap();
+    let file = file.to_str().unwrap();
+    let folder = dir.path().to_str().unwrap();
+    let cases: [(&[&str], i32, &str); 8] = [
+        (&["send", file, "127.0.0.1"], 2, "has no port"),
+        (&["send", folder, "127.0.0.1:9"], 2, "is a folder"),
+        (&["send", "nowhere", "127.0.0.1:9"], 2, "nowhere: No such file"),
+        (
+            &["send", file, "127.0.0.1:9", "--name", "a/b"],
+            2,
+            "no name for a file",
+        ),
+        (
+            &["send", file, "127.0.0.1:9", "--variant", "reno"],
+            2,
+            "the variants are",
+        ),
+        (&["send", file, "127.0.0.1:9"], 1, "nobody listens at 127.0.0.1:9"),
+        (&["recv", "--dir", "nowhere"], 2, "nowhere is no folder"),
+        (
+            &["recv", "--listen", "192.0.2.1:1"],
+            2,
+            "cannot listen at 192.0.2.1:1",
+        ),
+    ];
+    for (args, code, expected) in cases {
+        let out = sdmac()
+            .arg("atp")
+            .args(args)
+            .current_dir(folder)
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&out.stderr);
+        assert_eq!(out.status.code(), Some(code), "{args:?}: {said}");
+        assert!(said.contains(expected), "{args:?}: {said}");
+    }
+}

@@ -1,0 +1,90 @@
+//! Files and streams over ATP between real sockets: what `sdmac atp` does.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | [`flow`] | the transport of one connection, by the name of its variant |
+//! | [`socket`] | UDP, the clock, and waiting for both |
+//! | [`message`] | what the two ends say to each other on the stream |
+//! | [`source`], [`sink`] | octets from and to files, pipes and terminals, in threads of their own |
+//! | [`send`], [`receive`] | the two ends of a transfer, as state machines over a transport |
+//! | [`call`], [`serve`] | the loops around them: one connection that calls, many that are called |
+//!
+//! What does not belong here: the transport itself (`protocols::transport`), and measurements of it (`lab`).
+#![forbid(unsafe_code)]
+
+pub mod call;
+pub mod flow;
+pub mod message;
+pub mod receive;
+pub mod send;
+pub mod serve;
+pub mod sink;
+pub mod socket;
+pub mod source;
+
+use protocols::transport::Failure;
+
+/// Why a transfer did not work.
+#[derive(Debug, thiserror::Error)]
+pub enum TransferError {
+    /// A file cannot be read or written, or a socket cannot be used.
+    #[error("{what}: {cause}")]
+    Io {
+        /// The file or the address.
+        what: String,
+        /// As the system says it.
+        cause: std::io::Error,
+    },
+    /// The other computer says that nobody listens at this port.
+    #[error("nobody listens at {0}: start `sdmac atp recv` there first")]
+    NobodyListens(std::net::SocketAddr),
+    /// The connection ended early.
+    #[error("{0}")]
+    Connection(#[from] Failure),
+    /// The other end does not want it.
+    #[error("the other end refused: {0}")]
+    Refused(String),
+    /// The other end does not speak like one of us.
+    #[error("the other end speaks another protocol: {0}")]
+    Protocol(#[from] message::MessageError),
+    /// What arrived is not what was sent.
+    #[error("the content is damaged: its checksum differs from the sender's; send it again")]
+    Damaged,
+    /// The content became shorter or longer while it was sent.
+    #[error("the content changed while it was sent: {sent} octets in place of {said}")]
+    Changed {
+        /// Octets that were announced.
+        said: u64,
+        /// Octets that there were.
+        sent: u64,
+    },
+    /// Ctrl-C.
+    #[error("stopped; what has arrived is kept, and the same command goes on from there")]
+    Stopped,
+}
+
+impl TransferError {
+    fn io(what: impl std::fmt::Display, cause: std::io::Error) -> TransferError {
+        TransferError::Io {
+            what: what.to_string(),
+            cause,
+        }
+    }
+}
+
+/// How far a transfer is.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Progress {
+    /// Octets of the content that both ends have, as far as this end knows.
+    pub done: u64,
+    /// Of these, octets that were there before.
+    pub resumed: u64,
+    /// Octets of the whole content, if that is known.
+    pub total: Option<u64>,
+    /// Delay of the path as the transport sees it, us; 0 if it does not know.
+    pub delay_us: u32,
+    /// Time between two packets, us; 0 if the transport has none.
+    pub spacing_us: u32,
+    /// Packets that were sent again.
+    pub resent: u64,
+}

@@ -1,0 +1,217 @@
+//! The end that sends: offer, answer, content, verdict.
+
+use std::fs::File;
+use std::io::{Seek, SeekFrom};
+
+use protocols::transport::{State, Transport};
+use radio::Instant;
+
+use crate::flow::Flow;
+use crate::message::{Answer, Inbox, Offer, Verdict};
+use crate::sink::{digest, digest_of};
+use crate::source::{Next, Source};
+use crate::{Progress, TransferError};
+
+/// What is to be sent.
+#[derive(Debug)]
+pub enum Content {
+    /// A file; what the other end has of it is left out.
+    File(File),
+    /// A pipe or terminal, whose length nobody knows.
+    Stream(Source),
+}
+
+enum Step {
+    Answer,
+    Content,
+    Digest,
+    Verdict,
+    Done,
+}
+
+/// See the [module](self).
+pub struct Sending {
+    name: String,
+    content: Option<Content>,
+    source: Option<Source>,
+    size: Option<u64>,
+    hasher: blake3::Hasher,
+    step: Step,
+    /// Octets to write, and how many of them are written.
+    out: (Vec<u8>, usize),
+    inbox: Inbox,
+    read: u64,
+    resumed: u64,
+}
+
+impl Sending {
+    /// Content with this name.
+    ///
+    /// # Errors
+    /// The file does not tell its length.
+    pub fn new(name: &str, content: Content) -> Result<Sending, TransferError> {
+        let size = match &content {
+            Content::File(file) => Some(file.metadata().map_err(|e| TransferError::io(name, e))?.len()),
+            Content::Stream(_) => None,
+        };
+        let offer = Offer {
+            name: name.to_owned(),
+            size,
+        };
+        Ok(Sending {
+            name: name.to_owned(),
+            content: Some(content),
+            source: None,
+            size,
+            hasher: blake3::Hasher::new(),
+            step: Step::Answer,
+            out: (offer.octets(), 0),
+            inbox: Inbox::default(),
+            read: 0,
+            resumed: 0,
+        })
+    }
+
+    /// How far it is.
+    pub fn progress(&self, flow: &Flow) -> Progress {
+        let (delay_us, spacing_us, resent) = flow.numbers();
+        Progress {
+            done: self.read,
+            resumed: self.resumed,
+            total: self.size,
+            delay_us,
+            spacing_us,
+            resent,
+        }
+    }
+
+    /// True if it waits for a source, which does not wake the loop.
+    pub fn waits_for_source(&self) -> bool {
+        matches!(self.step, Step::Content)
+    }
+
+    /// Goes on as far as it can. True when all is done, and the verdict was good.
+    ///
+    /// # Errors
+    /// Why it cannot go on.
+    pub fn turn(&mut self, now: Instant, flow: &mut Flow) -> Result<bool, TransferError> {
+        self.listen(now, flow)?;
+        loop {
+            if !self.drain(now, flow) {
+                return Ok(false);
+            }
+            match self.step {
+                Step::Answer | Step::Verdict => return self.state(flow),
+                Step::Content => match self.next_block()? {
+                    Next::Block(block) => {
+                        self.out = ((block.len() as u32).to_be_bytes().to_vec(), 0);
+                        self.hasher.update(&block);
+                        self.out.0.extend_from_slice(&block);
+                        self.read += block.len() as u64;
+                    }
+                    Next::Wait => return self.state(flow),
+                    Next::End => {
+                        if let Some(said) = self.size.filter(|said| *said != self.read) {
+                            let sent = self.read;
+                            return Err(TransferError::Changed { said, sent });
+                        }
+                        self.out = (0_u32.to_be_bytes().to_vec(), 0);
+                        self.step = Step::Digest;
+                    }
+                },
+                Step::Digest => {
+                    self.out = (digest(&self.hasher).to_vec(), 0);
+                    self.step = Step::Verdict;
+                }
+                Step::Done => return self.state(flow).map(|_| true),
+            }
+        }
+    }
+
+    /// Whether the connection still is one. Never true: there is more to come.
+    fn state(&self, flow: &Flow) -> Result<bool, TransferError> {
+        match flow.state() {
+            State::Failed(why) => Err(why.into()),
+            _ if flow.is_exhausted() && !matches!(self.step, Step::Done) => {
+                Err(crate::message::MessageError::Short.into())
+            }
+            _ => Ok(false),
+        }
+    }
+
+    fn next_block(&mut self) -> Result<Next, TransferError> {
+        let Some(source) = &mut self.source else {
+            return Ok(Next::Wait);
+        };
+        source.take().map_err(|e| TransferError::io(&self.name, e))
+    }
+
+    /// Writes what is to be written; true when all of it is.
+    fn drain(&mut self, now: Instant, flow: &mut Flow) -> bool {
+        let (octets, written) = &mut self.out;
+        *written += flow.write(now, &octets[*written..]);
+        *written == octets.len()
+    }
+
+    fn listen(&mut self, now: Instant, flow: &mut Flow) -> Result<(), TransferError> {
+        let mut octets = [0; 1_024];
+        loop {
+            let n = flow.read(now, &mut octets);
+            if n == 0 {
+                break;
+            }
+            self.inbox.push(&octets[..n]);
+        }
+        match self.step {
+            Step::Answer => {
+                if let Some(answer) = self.inbox.answer()? {
+                    self.begin(answer)?;
+                }
+            }
+            // a receiver that cannot keep it says so early
+            Step::Content | Step::Digest | Step::Verdict => match self.inbox.verdict()? {
+                None => {}
+                Some(Verdict::NotKept(reason)) => return Err(TransferError::Refused(reason)),
+                Some(Verdict::Differs) => return Err(TransferError::Damaged),
+                Some(Verdict::Same) => {
+                    self.step = Step::Done;
+                    flow.finish(now);
+                }
+            },
+            Step::Done => {}
+        }
+        Ok(())
+    }
+
+    /// The receiver has answered: goes to where it is, if it has the same beginning.
+    fn begin(&mut self, answer: Answer) -> Result<(), TransferError> {
+        let io = |e| TransferError::io(&self.name, e);
+        let mut from = 0;
+        self.source = Some(match (self.content.take(), answer) {
+            (_, Answer::No(reason)) => return Err(TransferError::Refused(reason)),
+            (
+                Some(Content::File(mut file)),
+                Answer::Have {
+                    octets,
+                    digest: theirs,
+                },
+            ) => {
+                let n = digest_of(&mut file, octets, &mut self.hasher).map_err(io)?;
+                if n == octets && digest(&self.hasher) == theirs {
+                    from = octets;
+                } else {
+                    self.hasher = blake3::Hasher::new();
+                    file.seek(SeekFrom::Start(0)).map_err(io)?;
+                }
+                Source::new(file)
+            }
+            (Some(Content::File(file)), Answer::Begin) => Source::new(file),
+            (Some(Content::Stream(source)), _) => source,
+            (None, _) => return Err(crate::message::MessageError::Value("it answered twice").into()),
+        });
+        (self.read, self.resumed) = (from, from);
+        self.out = (from.to_be_bytes().to_vec(), 0);
+        self.step = Step::Content;
+        Ok(())
+    }
+}

@@ -1,0 +1,172 @@
+//! The loop of the end that is called: one socket, a connection for each caller.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use protocols::transport::wire::{Control, Header, MAX_PACKET_OCTETS};
+use protocols::transport::{Event, Transport};
+use radio::{Duration, Instant};
+
+use crate::flow::{Flow, FlowConfig};
+use crate::receive::Receiving;
+use crate::sink::Place;
+use crate::socket::{Clock, Socket, without_timer_slack};
+use crate::{Progress, TransferError};
+
+/// Connections at once; the calls of others are not answered. Each has two buffers of 4 MiB.
+pub const MAX_CONNECTIONS: usize = 64;
+const LOOK: Duration = Duration::from_ms(2);
+const SHOW: Duration = Duration::from_ms(100);
+const BATCH: usize = 32;
+/// How long the last guests are answered after their transfers have ended.
+const FAREWELL: Duration = Duration::from_ms(500);
+
+/// What a server tells.
+#[derive(Debug)]
+pub enum Told<'a> {
+    /// How far a transfer is, ten times a second.
+    Progress {
+        /// Whose.
+        peer: SocketAddr,
+        /// Its name, empty while that is not known.
+        name: &'a str,
+        /// How far.
+        progress: Progress,
+    },
+    /// A transfer has ended.
+    Ended {
+        /// Whose.
+        peer: SocketAddr,
+        /// Its name.
+        name: &'a str,
+        /// How far it came.
+        progress: Progress,
+        /// How.
+        result: Result<(), TransferError>,
+    },
+}
+
+struct Guest {
+    flow: Flow,
+    receiving: Receiving,
+    over: bool,
+}
+
+/// Receives until `count` transfers have ended well (`None`: until it is stopped). Fails only if the socket does;
+/// what goes wrong with a transfer is told.
+///
+/// # Errors
+/// [`TransferError::Stopped`] if it was stopped before `count` was reached, with what had arrived kept.
+pub fn serve(
+    mut socket: Socket,
+    config: &FlowConfig,
+    place: &Place,
+    count: Option<u64>,
+    stop: &AtomicBool,
+    mut tell: impl FnMut(Told<'_>),
+) -> Result<(), TransferError> {
+    without_timer_slack();
+    let clock = Clock::default();
+    let mut octets = [0; MAX_PACKET_OCTETS + 1];
+    let mut guests: BTreeMap<SocketAddr, Guest> = BTreeMap::new();
+    let (mut good, mut show_at, mut leave_at) = (0, Instant::ZERO, None);
+    loop {
+        for _ in 0..BATCH {
+            let Some((datagram, peer)) = socket.receive(&mut octets) else {
+                break;
+            };
+            if !guests.contains_key(&peer) {
+                let calls = Header::parse(datagram).is_ok_and(|(h, _)| h.control.has(Control::SYN));
+                if !calls || guests.len() >= MAX_CONNECTIONS {
+                    continue;
+                }
+                let guest = Guest {
+                    flow: Flow::listener(config),
+                    receiving: Receiving::new(place),
+                    over: false,
+                };
+                guests.insert(peer, guest);
+            }
+            if let Some(guest) = guests.get_mut(&peer) {
+                guest
+                    .flow
+                    .handle(clock.now(), Event::Indication(datagram), &mut socket.path(peer));
+            }
+        }
+        let now = clock.now();
+        let shows = now >= show_at;
+        if shows {
+            show_at = now.after(SHOW);
+        }
+        for (peer, guest) in &mut guests {
+            let told = guest.turn(now, &mut socket, *peer, shows, &mut tell);
+            good += u64::from(told == Some(true));
+        }
+        guests.retain(|_, g| !(g.over && g.flow.state().is_over()));
+        if count.is_some_and(|n| good >= n) && guests.values().all(|g| g.over) {
+            let end = *leave_at.get_or_insert(now.after(FAREWELL));
+            if now >= end || guests.is_empty() {
+                return Ok(());
+            }
+        }
+        if stop.load(Ordering::Relaxed) {
+            for (peer, guest) in &mut guests {
+                guest.flow.abort(now);
+                guest.flow.handle(now, Event::Timer, &mut socket.path(*peer));
+            }
+            return Err(TransferError::Stopped);
+        }
+        let until = guests.values().filter_map(|g| g.flow.deadline()).min();
+        let looks = guests.values().any(|g| !g.over && g.receiving.waits_for_sink());
+        socket.wait(clock.now(), until, if looks { LOOK } else { SHOW });
+    }
+}
+
+impl Guest {
+    /// Goes on. Tells `Some` once, when the transfer has ended: true if it ended well.
+    fn turn(
+        &mut self,
+        now: Instant,
+        socket: &mut Socket,
+        peer: SocketAddr,
+        shows: bool,
+        tell: &mut impl FnMut(Told<'_>),
+    ) -> Option<bool> {
+        let mut ended = None;
+        if !self.over {
+            ended = match self.receiving.turn(now, &mut self.flow) {
+                Ok(true) => Some(Ok(())),
+                Ok(false) => None,
+                Err(why) => {
+                    self.flow.abort(now);
+                    Some(Err(why))
+                }
+            };
+        }
+        if self.flow.deadline().is_some_and(|t| t <= now) {
+            self.flow.handle(now, Event::Timer, &mut socket.path(peer));
+        }
+        let progress = self.receiving.progress(&self.flow);
+        let name = &self.receiving.name;
+        match ended {
+            Some(result) => {
+                self.over = true;
+                let good = result.is_ok();
+                tell(Told::Ended {
+                    peer,
+                    name,
+                    progress,
+                    result,
+                });
+                Some(good)
+            }
+            None => {
+                if shows && !self.over {
+                    tell(Told::Progress { peer, name, progress });
+                }
+                None
+            }
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! UDP, the clock, and waiting for both.
+
+use std::io;
+use std::net::{SocketAddr, ToSocketAddrs, UdpSocket};
+use std::num::NonZeroU64;
+use std::time;
+
+use protocols::transport::Path;
+use protocols::transport::wire::MAX_PACKET_OCTETS;
+use radio::{Duration, Instant};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+/// Octets of the kernel's buffers that are asked for; it may give less.
+const KERNEL_BUFFER: usize = 4 << 20;
+
+/// Time since the program began to count, as the contract has it.
+#[derive(Clone, Copy, Debug)]
+pub struct Clock(time::Instant);
+
+impl Default for Clock {
+    fn default() -> Self {
+        Clock(time::Instant::now())
+    }
+}
+
+impl Clock {
+    /// Now.
+    pub fn now(&self) -> Instant {
+        Instant::from_ns(u64::try_from(self.0.elapsed().as_nanos()).unwrap_or(u64::MAX))
+    }
+}
+
+/// A socket that never blocks, and what went wrong with it.
+#[derive(Debug)]
+pub struct Socket {
+    socket: UdpSocket,
+    /// Datagrams that the kernel did not take.
+    pub unsent: u64,
+    /// The last thing that the kernel had to say about the path, such as that no route leads there.
+    pub complaint: Option<io::Error>,
+}
+
+impl Socket {
+    /// Bound to `address`; port 0 means any.
+    ///
+    /// # Errors
+    /// The address is taken, forbidden, or not ours.
+    pub fn bind(address: SocketAddr) -> io::Result<Socket> {
+        let socket = UdpSocket::bind(address)?;
+        socket.set_nonblocking(true)?;
+        // a short buffer costs packets when this thread is late, and nothing else
+        let _ = rustix::net::sockopt::set_socket_recv_buffer_size(&socket, KERNEL_BUFFER);
+        let _ = rustix::net::sockopt::set_socket_send_buffer_size(&socket, KERNEL_BUFFER);
+        Ok(Socket {
+            socket,
+            unsent: 0,
+            complaint: None,
+        })
+    }
+
+    /// Bound to any port and connected: only datagrams of `peer` come in, and the network's answers to ours are heard of.
+    ///
+    /// # Errors
+    /// No route leads there.
+    pub fn connect(peer: SocketAddr) -> io::Result<Socket> {
+        let socket = Socket::bind(any_like(peer))?;
+        socket.socket.connect(peer)?;
+        Ok(socket)
+    }
+
+    /// Where it is bound.
+    ///
+    /// # Errors
+    /// Never, for a socket that is bound.
+    pub fn address(&self) -> io::Result<SocketAddr> {
+        self.socket.local_addr()
+    }
+
+    /// The next datagram, if there is one, and who sent it. Longer ones than any of ours are cut off, and refused by
+    /// the transport.
+    pub fn receive<'a>(
+        &mut self,
+        octets: &'a mut [u8; MAX_PACKET_OCTETS + 1],
+    ) -> Option<(&'a [u8], SocketAddr)> {
+        loop {
+            match self.socket.recv_from(octets) {
+                Ok((n, from)) => return Some((&octets[..n], from)),
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => return None,
+                // an answer of the network to an earlier datagram (ICMP): the transport notices by itself
+                Err(e) if e.kind() != io::ErrorKind::Interrupted => self.complaint = Some(e),
+                Err(_) => {}
+            }
+        }
+    }
+
+    /// The way to one peer.
+    pub fn path(&mut self, to: SocketAddr) -> impl Path + '_ {
+        Way { socket: self, to }
+    }
+
+    /// Waits for a datagram until `until`, and no longer than `most`.
+    pub fn wait(&self, now: Instant, until: Option<Instant>, most: Duration) {
+        let wait = until.map_or(most, |t| t.since(now)).min(most);
+        if wait == Duration::default() {
+            return;
+        }
+        let timeout = Timespec {
+            tv_sec: (wait.as_ns() / 1_000_000_000) as _,
+            tv_nsec: (wait.as_ns() % 1_000_000_000) as _,
+        };
+        // a signal ends the wait early, which does no harm
+        let _ = poll(&mut [PollFd::new(&self.socket, PollFlags::IN)], Some(&timeout));
+    }
+}
+
+struct Way<'a> {
+    socket: &'a mut Socket,
+    to: SocketAddr,
+}
+
+impl Path for Way<'_> {
+    fn request(&mut self, datagram: &[u8]) {
+        let socket = &self.socket.socket;
+        let sent = match socket.peer_addr() {
+            Ok(_) => socket.send(datagram),
+            Err(_) => socket.send_to(datagram, self.to),
+        };
+        if let Err(e) = sent {
+            self.socket.unsent += 1;
+            self.socket.complaint = Some(e);
+        }
+    }
+}
+
+/// Makes timers of this thread precise: the kernel may else add 50 us to every wait (PR_SET_TIMERSLACK).
+pub fn without_timer_slack() {
+    let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
+}
+
+/// The first address that a name with a port stands for.
+///
+/// # Errors
+/// One sentence.
+pub fn resolve(peer: &str) -> Result<SocketAddr, String> {
+    if !peer.contains(':') {
+        return Err(format!(
+            "'{peer}' has no port: write HOST:PORT, 192.0.2.1:7800 for example"
+        ));
+    }
+    let found = peer.to_socket_addrs().map_err(|e| format!("'{peer}': {e}"))?;
+    { found }.next().ok_or_else(|| format!("'{peer}' has no address"))
+}
+
+/// An address of the same family as `peer`, any port.
+fn any_like(peer: SocketAddr) -> SocketAddr {
+    match peer {
+        SocketAddr::V4(_) => ([0; 4], 0).into(),
+        SocketAddr::V6(_) => ([0_u16; 8], 0).into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_ports() {
+        assert_eq!(resolve("127.0.0.1:7800").unwrap(), ([127, 0, 0, 1], 7800).into());
+        assert!(resolve("127.0.0.1").unwrap_err().contains("HOST:PORT"));
+        assert!(resolve("127.0.0.1:70000").is_err());
+    }
+
+    #[test]
+    fn there_and_back() {
+        let here = ([127, 0, 0, 1], 0).into();
+        let (mut a, mut b) = (Socket::bind(here).unwrap(), Socket::bind(here).unwrap());
+        let to = b.address().unwrap();
+        a.path(to).request(b"hello");
+        let clock = Clock::default();
+        b.wait(clock.now(), None, Duration::from_ms(10_000));
+        let mut octets = [0; MAX_PACKET_OCTETS + 1];
+        let (got, from) = b.receive(&mut octets).unwrap();
+        assert_eq!((got, from.port()), (&b"hello"[..], a.address().unwrap().port()));
+        assert!(b.receive(&mut octets).is_none());
+    }
+}

@@ -1,0 +1,251 @@
+//! Both ends on this computer, over real sockets, some with a bad path between them.
+
+use std::fs::{self, File};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use radio::Duration;
+use transfer::TransferError;
+use transfer::flow::{FlowConfig, Variant};
+use transfer::send::{Content, Sending};
+use transfer::serve::{Told, serve};
+use transfer::sink::Place;
+use transfer::socket::Socket;
+use transfer::source::Source;
+
+const LOCAL: ([u8; 4], u16) = ([127, 0, 0, 1], 0);
+
+fn config(variant: Variant) -> FlowConfig {
+    FlowConfig {
+        variant,
+        spacing: Some(Duration::from_us(100)),
+        patience: Duration::from_ms(5_000),
+    }
+}
+
+/// Names and ends of transfers.
+type Ended = Vec<(String, Result<(), String>)>;
+
+/// A receiver in a thread; `ended` collects what it tells.
+struct Server {
+    address: SocketAddr,
+    stop: Arc<AtomicBool>,
+    thread: thread::JoinHandle<(Result<(), TransferError>, Ended)>,
+}
+
+fn server(place: Place, count: Option<u64>, variant: Variant) -> Server {
+    let socket = Socket::bind(LOCAL.into()).unwrap();
+    let address = socket.address().unwrap();
+    let stop = Arc::new(AtomicBool::new(false));
+    let stopped = Arc::clone(&stop);
+    let thread = thread::spawn(move || {
+        let mut ended = Vec::new();
+        let tell = |told: Told<'_>| {
+            if let Told::Ended { name, result, .. } = told {
+                ended.push((name.to_owned(), result.map_err(|e| e.to_string())));
+            }
+        };
+        let result = serve(socket, &config(variant), &place, count, &stopped, tell);
+        (result, ended)
+    });
+    Server {
+        address,
+        stop,
+        thread,
+    }
+}
+
+fn folder(path: &Path) -> Place {
+    Place::Folder {
+        path: path.to_owned(),
+        replace: false,
+    }
+}
+
+fn noise(octets: usize, seed: u64) -> Vec<u8> {
+    let mut state = seed;
+    (0..octets)
+        .map(|_| {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            (state >> 56) as u8
+        })
+        .collect()
+}
+
+fn send(
+    to: SocketAddr,
+    name: &str,
+    content: Content,
+    variant: Variant,
+) -> Result<transfer::Progress, TransferError> {
+    let sending = Sending::new(name, content).unwrap();
+    transfer::call::send(to, &config(variant), sending, &AtomicBool::new(false), |_| {})
+}
+
+fn file_with(dir: &Path, octets: &[u8]) -> File {
+    let path = dir.join("source");
+    fs::write(&path, octets).unwrap();
+    File::open(path).unwrap()
+}
+
+#[test]
+fn a_file_arrives_whole_with_every_variant() {
+    for variant in Variant::ALL {
+        let dir = tempfile::tempdir().unwrap();
+        let octets = noise(300_000, 1);
+        let s = server(folder(dir.path()), Some(1), variant);
+        let file = file_with(&dir.path().join(".").canonicalize().unwrap(), &octets);
+        let progress = send(s.address, "content", Content::File(file), variant).unwrap();
+        assert_eq!(
+            (progress.done, progress.total, progress.resumed),
+            (300_000, Some(300_000), 0)
+        );
+        let (result, ended) = s.thread.join().unwrap();
+        result.unwrap();
+        assert_eq!(ended, [("content".to_owned(), Ok(()))]);
+        assert_eq!(fs::read(dir.path().join("content")).unwrap(), octets, "{variant}");
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 2, "no part is left");
+    }
+}
+
+#[test]
+fn a_stream_has_no_length_and_an_empty_file_no_content() {
+    let dir = tempfile::tempdir().unwrap();
+    let s = server(folder(dir.path()), Some(2), Variant::Adaptive);
+    let octets = noise(200_001, 2);
+    let source = Source::new(std::io::Cursor::new(octets.clone()));
+    let progress = send(s.address, "stream", Content::Stream(source), Variant::Adaptive).unwrap();
+    assert_eq!((progress.done, progress.total), (200_001, None));
+    let empty = file_with(dir.path(), b"");
+    send(s.address, "empty", Content::File(empty), Variant::Adaptive).unwrap();
+    s.thread.join().unwrap().0.unwrap();
+    assert_eq!(fs::read(dir.path().join("stream")).unwrap(), octets);
+    assert_eq!(fs::read(dir.path().join("empty")).unwrap(), b"");
+}
+
+#[test]
+fn what_is_there_is_not_sent_again_unless_it_is_something_else() {
+    let octets = noise(400_000, 3);
+    for (there, resumed) in [(&octets[..150_000], 150_000), (&noise(150_000, 4)[..], 0)] {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join(".content.sdmac-part"), there).unwrap();
+        let s = server(folder(dir.path()), Some(1), Variant::Adaptive);
+        let file = file_with(dir.path(), &octets);
+        let progress = send(s.address, "content", Content::File(file), Variant::Adaptive).unwrap();
+        assert_eq!((progress.resumed, progress.done), (resumed, 400_000));
+        s.thread.join().unwrap().0.unwrap();
+        assert_eq!(fs::read(dir.path().join("content")).unwrap(), octets);
+    }
+}
+
+#[test]
+fn names_that_lead_elsewhere_and_files_that_are_there_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let inner = dir.path().join("inner");
+    fs::create_dir(&inner).unwrap();
+    fs::write(inner.join("there"), "mine").unwrap();
+    let s = server(folder(&inner), None, Variant::Adaptive);
+    for (name, reason) in [("../out", "not that of a file"), ("there", "already")] {
+        let file = file_with(dir.path(), b"theirs");
+        let refused = send(s.address, name, Content::File(file), Variant::Adaptive).unwrap_err();
+        assert!(
+            matches!(&refused, TransferError::Refused(why) if why.contains(reason)),
+            "{refused}"
+        );
+    }
+    s.stop.store(true, Ordering::Relaxed);
+    let (result, ended) = s.thread.join().unwrap();
+    assert!(matches!(result, Err(TransferError::Stopped)));
+    assert!(
+        ended.iter().all(|(_, r)| r.is_err()) && ended.len() == 2,
+        "{ended:?}"
+    );
+    assert_eq!(fs::read(inner.join("there")).unwrap(), b"mine");
+    assert!(!dir.path().join("out").exists());
+}
+
+#[test]
+fn nobody_there_is_an_error_and_not_a_wait_for_ever() {
+    let to = Socket::bind(LOCAL.into()).unwrap().address().unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let sending = Sending::new("x", Content::File(file_with(dir.path(), b"x"))).unwrap();
+    let nobody = transfer::call::send(
+        to,
+        &config(Variant::Adaptive),
+        sending,
+        &AtomicBool::new(false),
+        |_| {},
+    );
+    assert!(matches!(nobody, Err(TransferError::NobodyListens(at)) if at == to));
+}
+
+/// Passes datagrams on between a sender and a receiver, and loses one in ten, both ways.
+fn lossy(to: SocketAddr, stop: &Arc<AtomicBool>) -> SocketAddr {
+    let outside = std::net::UdpSocket::bind(LOCAL_TUPLE).unwrap();
+    let inside = std::net::UdpSocket::bind(LOCAL_TUPLE).unwrap();
+    let address = outside.local_addr().unwrap();
+    for s in [&outside, &inside] {
+        s.set_read_timeout(Some(std::time::Duration::from_millis(1)))
+            .unwrap();
+    }
+    let stop = Arc::clone(stop);
+    thread::spawn(move || {
+        let (mut caller, mut n, mut octets) = (None, 0_u32, [0; 2_000]);
+        while !stop.load(Ordering::Relaxed) {
+            for (a, b) in [(&outside, &inside), (&inside, &outside)] {
+                while let Ok((len, from)) = a.recv_from(&mut octets) {
+                    n += 1;
+                    if std::ptr::eq(a, &outside) {
+                        caller = Some(from);
+                    }
+                    let target = if std::ptr::eq(a, &outside) {
+                        Some(to)
+                    } else {
+                        caller
+                    };
+                    if let Some(target) = target.filter(|_| n % 10 != 0) {
+                        let _ = b.send_to(&octets[..len], target);
+                    }
+                }
+            }
+        }
+    });
+    address
+}
+
+const LOCAL_TUPLE: (&str, u16) = ("127.0.0.1", 0);
+
+#[test]
+fn losses_cost_time_and_nothing_else() {
+    let dir = tempfile::tempdir().unwrap();
+    let octets = noise(200_000, 5);
+    let s = server(folder(dir.path()), Some(1), Variant::Adaptive);
+    let stop = Arc::new(AtomicBool::new(false));
+    let between = lossy(s.address, &stop);
+    let file = file_with(dir.path(), &octets);
+    let progress = send(between, "content", Content::File(file), Variant::Adaptive).unwrap();
+    assert!(progress.resent > 0, "something was lost");
+    s.thread.join().unwrap().0.unwrap();
+    stop.store(true, Ordering::Relaxed);
+    assert_eq!(fs::read(dir.path().join("content")).unwrap(), octets);
+}
+
+#[test]
+fn strangers_get_no_answer_and_do_no_harm() {
+    let dir = tempfile::tempdir().unwrap();
+    let s = server(folder(dir.path()), Some(1), Variant::Adaptive);
+    let stranger = std::net::UdpSocket::bind(LOCAL_TUPLE).unwrap();
+    for n in 0..2_000 {
+        let octets = noise(n % 1_500, n as u64);
+        stranger.send_to(&octets, s.address).unwrap();
+    }
+    let file = file_with(dir.path(), b"content");
+    send(s.address, "content", Content::File(file), Variant::Adaptive).unwrap();
+    s.thread.join().unwrap().0.unwrap();
+    assert_eq!(fs::read(dir.path().join("content")).unwrap(), b"content");
+}
