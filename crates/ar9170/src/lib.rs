@@ -6,7 +6,7 @@
 //! ```
 //!
 //! - [`codec`]: the octets on the USB, both ways.
-//! - `driver`: a state machine without I/O: uploads the firmware, brings the stick up, and drives any
+//! - [`driver`]: a state machine without I/O: uploads the firmware, brings the stick up, and drives any
 //!   [`radio::Protocol`] over it.
 //! - `emulated` (feature of the same name, needs `std`): the stick as a model in virtual time.
 //!
@@ -18,3 +18,6 @@
 extern crate std;
 
 pub mod codec;
+pub mod driver;
+#[cfg(feature = "emulated")]
+pub mod emulated;

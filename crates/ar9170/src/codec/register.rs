@@ -42,9 +42,9 @@ pub const CAM_MODE: u32 = 0x1c_3700;
 pub const CAM_MODE_IBSS: u32 = 0x0f00_00e0;
 /// Contention windows of queue 0; those of queues 1 to 4 follow, `CWmax << 16 | CWmin`.
 pub const CONTENTION: u32 = 0x1c_3b00;
-/// AIFS of queues 0 to 2 in slots of 12 bits, and the low part of queue 3.
+/// AIFS in us, twelve bits each: queues 0 and 1, and the low eight bits of queue 2.
 pub const AIFS_LOW: u32 = 0x1c_3b14;
-/// The rest of queue 3, and queue 4.
+/// The rest of queue 2, and queues 3 and 4.
 pub const AIFS_HIGH: u32 = 0x1c_3b18;
 /// TXOP limits in 32 us of queues 0 and 1; those of 2 and 3 are at [`TXOP_HIGH`].
 pub const TXOP_LOW: u32 = 0x1c_3b44;

@@ -90,11 +90,17 @@ impl<'a> TxFrame<'a> {
     /// Writes it and tells its octets; `None` without room.
     pub fn emit(&self, out: &mut [u8]) -> Option<usize> {
         let all = DESCRIPTOR_OCTETS + self.mpdu.len();
-        let out = out.get_mut(..all)?;
-        let (head, mpdu) = out.split_at_mut(DESCRIPTOR_OCTETS);
+        let (head, mpdu) = out.get_mut(..all)?.split_at_mut(DESCRIPTOR_OCTETS);
+        head.copy_from_slice(&self.descriptors()?);
         mpdu.copy_from_slice(self.mpdu);
-        head.fill(0);
-        head[..2].copy_from_slice(&u16::try_from(all).ok()?.to_le_bytes());
+        Some(all)
+    }
+
+    /// What goes before the MPDU; `None` if that is too long.
+    pub fn descriptors(&self) -> Option<[u8; DESCRIPTOR_OCTETS]> {
+        let all = u16::try_from(DESCRIPTOR_OCTETS + self.mpdu.len()).ok()?;
+        let mut head = [0; DESCRIPTOR_OCTETS];
+        head[..2].copy_from_slice(&all.to_le_bytes());
         head[4] = self.cookie;
         let mut flags = self.queue & misc::QUEUE | (self.interface & 7) << misc::INTERFACE_SHIFT;
         let set = |on: bool, bit: u8| if on { bit } else { 0 };
@@ -125,7 +131,7 @@ impl<'a> TxFrame<'a> {
             }
             | u16::from(self.queue & 3) << mac::QUEUE_SHIFT;
         head[26..28].copy_from_slice(&control.to_le_bytes());
-        Some(all)
+        Some(head)
     }
 
     /// Reads a transfer; `None` if its lengths contradict each other or it has no try.
