@@ -7,6 +7,8 @@ use radio::Duration;
 pub struct Config {
     /// Centre frequency to begin with, MHz.
     pub mhz: u16,
+    /// Requests that may be open at once, as far as there is memory for them.
+    pub requests: u16,
     /// Reads that are posted at ep 2 at once, 1 to 255. One makes the stick group what it has to say.
     pub reads: u8,
     /// Frames of one queue that the stick has at once, 1 or more. What is still here can be taken back and expires in
@@ -46,6 +48,7 @@ impl Default for Config {
     fn default() -> Self {
         Config {
             mhz: 2_412,
+            requests: u16::MAX,
             reads: 16,
             window: 2,
             completion_timeout: Duration::from_ms(5),

@@ -41,6 +41,10 @@ impl<const N: usize, const L: usize> Core<'_, N, L> {
         let header = Header::parse(frame).map_err(|_| Refusal::BadFrame)?;
         let expects_ack = how.ack == AckPolicy::Normal && header.wants_ack();
         let chain = self.chain(how, frame.len(), expects_ack, &how.series)?;
+        let open = self.flights.iter().filter(|(_, f)| f.is_open()).count();
+        if open >= self.config.requests.into() {
+            return Err(Refusal::QueueFull);
+        }
         let stamped = matches!(header.kind(), Kind::BEACON | Kind::PROBE_RESPONSE);
         let (now, order) = (self.now, self.next_order());
         let flight = self.flights.take(token, how, frame).ok_or(Refusal::QueueFull)?;
@@ -155,7 +159,7 @@ impl<const N: usize, const L: usize> Core<'_, N, L> {
             attempts: true,
             tsf: false,
             planes: bit(Plane::T1) | bit(Plane::T4) | bit(Plane::T9),
-            max_outstanding: N.min(u16::MAX.into()) as u16,
+            max_outstanding: (N.min(u16::MAX.into()) as u16).min(self.config.requests),
             max_frame_octets: Self::MAX_FRAME as u16,
             settable: settable.iter().fold(Settable::NONE, |all, a| all.with(a)),
         }

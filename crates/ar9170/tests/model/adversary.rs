@@ -12,6 +12,7 @@ const MS: fn(u64) -> Duration = Duration::from_ms;
 /// Times so short that all of them pass while it is disturbed.
 const CONFIG: Config = Config {
     mhz: 2_412,
+    requests: u16::MAX,
     reads: 4,
     window: 2,
     completion_timeout: MS_5,
