@@ -82,9 +82,7 @@ impl<const Q: usize, const L: usize> Ibss<Q, L> {
             return;
         }
         let until = self.window_end.unwrap_or(self.tbtt);
-        let how = TxHow::one_shot(self.config.group_rate)
-            .queue(Queue::Beacon)
-            .expires(until);
+        let how = self.management(1).expires(until);
         self.beacon = Some(self.send_management(network::Kind::Beacon, network, &how, radio));
     }
 
@@ -114,7 +112,7 @@ impl<const Q: usize, const L: usize> Ibss<Q, L> {
             interval_tu: 0,
             atim_window_tu: 0,
         };
-        let how = TxHow::one_shot(self.config.group_rate);
+        let how = self.management(1);
         self.other = Some(self.send_management(network::Kind::ProbeRequest, &nowhere, &how, radio));
     }
 
@@ -124,9 +122,15 @@ impl<const Q: usize, const L: usize> Ibss<Q, L> {
             return;
         };
         self.counters.probes_answered += 1;
-        let how = TxHow::multi_shot(self.config.group_rate, self.config.tries).expires(self.tbtt);
+        let how = self.management(self.config.tries).expires(self.tbtt);
         let kind = network::Kind::ProbeResponse(from);
         self.other = Some(self.send_management(kind, &network, &how, radio));
+    }
+
+    /// Management frames go with voice (IEEE 802.11-2016, 10.2.4.2). Beacons of an IBSS, too: the queue for beacons knows
+    /// no backoff, so that all who found the medium busy would send at once behind a collision.
+    pub(super) fn management(&self, tries: u8) -> TxHow {
+        TxHow::multi_shot(self.config.group_rate, tries).queue(Queue::Voice)
     }
 
     pub(super) fn send_management(

@@ -4,6 +4,7 @@
 use super::*;
 use crate::testing::{Clock, Room};
 use frame::Wire;
+use frame::mac::{Header, Kind};
 use frame::mgmt::ProbeResponse;
 use std::vec::Vec;
 

@@ -48,7 +48,7 @@ impl<const Q: usize, const L: usize> Ibss<Q, L> {
             .filter(|w| same(w.to))
             .for_each(|w| w.asked = true);
         let to = if to.is_group() { MacAddr::BROADCAST } else { to };
-        let how = TxHow::multi_shot(self.config.group_rate, self.config.tries).expires(end);
+        let how = self.management(self.config.tries).expires(end);
         self.stays = true;
         self.atim = Some(self.send_management(network::Kind::Atim(to), network, &how, radio));
     }
