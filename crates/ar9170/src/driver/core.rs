@@ -18,8 +18,8 @@ use crate::codec::{Firmware, Order};
 use radio::checked::MAX_ACTIONS;
 use radio::{Attribute, Confirm, Instant, Outcome, Refusal, SetAnswer, SetError, Token};
 
-/// Changes of attributes that may wait at once.
-pub(super) const WORKS: usize = MAX_ACTIONS;
+/// Changes of attributes that may wait at once; more are answered as not supported.
+pub(super) const WORKS: usize = 32;
 /// Refusals and answers that may be owed at once: what a protocol can ask for in two events.
 const ANSWERS: usize = 2 * MAX_ACTIONS;
 /// Octets of a control transfer of the upload.
