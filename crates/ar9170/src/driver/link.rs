@@ -231,7 +231,7 @@ impl<const N: usize, const L: usize> Core<'_, N, L> {
             },
             Aim::Work => {
                 let well = self.judge(&waiting, response);
-                self.worked(well);
+                self.worked(well, waiting.since);
             }
             Aim::Tsf => {
                 self.judge(&waiting, response);
@@ -275,8 +275,8 @@ impl<const N: usize, const L: usize> Core<'_, N, L> {
         true
     }
 
-    /// A command of the first work has ended.
-    fn worked(&mut self, well: bool) {
+    /// A command of the first work, sent at `since`, has ended.
+    fn worked(&mut self, well: bool, since: Instant) {
         let Some(work) = self.works.first_mut() else {
             return;
         };
@@ -291,8 +291,10 @@ impl<const N: usize, const L: usize> Core<'_, N, L> {
             return;
         }
         self.works.pop();
-        if well {
-            self.settings.take(self.now, &attribute);
+        match attribute {
+            Attribute::Tsf(tsf) if well => self.settings.tsf_read(since, self.now, tsf),
+            attribute if well => self.settings.take(self.now, &attribute),
+            _ => {}
         }
         self.answer_set(token, if well { Ok(()) } else { Err(SetError::OutOfRange) });
     }

@@ -38,7 +38,9 @@ pub struct IbssConfig {
     pub tries: u8,
     /// Beacon intervals that a frame waits for its receiver at most.
     pub lifetime_intervals: u8,
-    /// Slot time, and CWmin: the delay of a beacon is drawn from 0 to 2 CWmin slots.
+    /// Slot time, and CWmin: the delay of a beacon is drawn from 0 to 2 CWmin slots. A slot should be longer than it takes
+    /// until a station knows that another has sent its beacon: on a host with latencies much longer than that of the
+    /// PHY, or everybody sends one in each interval and nobody dozes.
     pub slot: Duration,
     /// See `slot`.
     pub cw_min: u16,

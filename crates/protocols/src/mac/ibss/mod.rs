@@ -18,7 +18,9 @@
 //! - Whoever sent the last beacon answers probe requests.
 //!
 //! It asks the host for: [`Attribute::Tsf`] to read and to set, [`Attribute::Bssid`], and [`Attribute::Reception`], which
-//! is how it dozes. A host that cannot tell the TSF gets a network that runs on its own clock. The delay before a beacon
+//! is how it dozes. A host that cannot tell the TSF gets a network that runs on its own clock. Where the adapter does not
+//! say when a frame came, later timestamps of the own network are left to it: hardware of that kind follows them itself,
+//! and what is reckoned here would come too late. The delay before a beacon
 //! is counted here, so a late host contends late; whoever then finds the medium busy draws the backoff of its queue.
 //!
 //! Frames are plain data with LLC/SNAP, without encryption. What is not here: the multi-hop extension of Contiki80211

@@ -28,7 +28,7 @@ impl<const Q: usize, const L: usize> Ibss<Q, L> {
                     self.counters.beacons_heard += 1;
                     self.spare_beacon(radio);
                 }
-                if ahead_us > LATER_US {
+                if ahead_us > LATER_US && received.tsf.is_some() {
                     self.counters.adoptions += 1;
                     let tsf = Self::tsf(now, radio).plus(ahead_us);
                     self.setting_tsf = Some(Self::set(radio, Attribute::Tsf(tsf)));
