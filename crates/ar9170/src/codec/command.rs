@@ -143,7 +143,7 @@ impl Order {
     }
 
     /// Initialises the RF part, 20 MHz without HT, at a centre frequency in MHz. The four words of the calibration
-    /// slope are those that [`slope`] gives; the loop count is Linux's.
+    /// slope follow from it; the loop count is Linux's.
     pub fn rf_init(mhz: u16) -> Order {
         let (exponent, mantissa) = slope(mhz, false);
         let (exponent_short, mantissa_short) = slope(mhz, true);
