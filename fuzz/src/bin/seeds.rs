@@ -5,6 +5,8 @@ use std::{fs, io};
 
 #[path = "../../../crates/frame/tests/shared/mod.rs"]
 mod shared;
+#[path = "../../../crates/ar9170/tests/shared/mod.rs"]
+mod stick;
 
 fn main() -> io::Result<()> {
     let mut elements = shared::elements();
@@ -21,6 +23,7 @@ fn main() -> io::Result<()> {
         ("elements", elements),
         ("radiotap", shared::packets()),
         ("body", bodies),
+        ("ar9170", stick::transfers()),
     ];
     for (target, inputs) in targets {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(target);

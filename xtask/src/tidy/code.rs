@@ -16,9 +16,15 @@ const REPEATABLE_ROOMS: &[&str] = &[
     "crates/radio/",
     "crates/protocols/",
     "crates/sim/",
+    "crates/ar9170/",
 ];
 /// Rooms that firmware is made of.
-const FIRMWARE_ROOMS: &[&str] = &["crates/frame/", "crates/radio/", "crates/protocols/"];
+const FIRMWARE_ROOMS: &[&str] = &[
+    "crates/frame/",
+    "crates/radio/",
+    "crates/protocols/",
+    "crates/ar9170/",
+];
 
 /// A file can be read in one sitting.
 pub(super) fn size(tree: &Tree) -> Vec<Finding> {

@@ -8,7 +8,7 @@ use crate::workspace::Package;
 const LAYERS: &[&[&str]] = &[
     &["frame"],
     &["radio"],
-    &["protocols", "sim", "linux"],
+    &["protocols", "sim", "linux", "ar9170"],
     &["lab", "transfer"],
     &["cli", "examples"],
 ];

@@ -16,6 +16,7 @@ mod linux;
 mod outcomes;
 mod script;
 mod simulator;
+mod stick;
 
 use std::fmt;
 
@@ -25,6 +26,7 @@ use radio::{Checked, Duration};
 pub use linux::LinuxWifi;
 pub use script::{Act, Log, Script};
 pub use simulator::Simulator;
+pub use stick::Ar9170;
 
 /// What a host may be unable to produce. Everything else it owes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

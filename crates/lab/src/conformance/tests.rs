@@ -27,6 +27,22 @@ fn the_simulator_with_the_latencies_of_a_host() {
     });
 }
 
+#[test]
+fn the_ar9170() {
+    clean(&mut Ar9170::default());
+}
+
+/// A fifth of all that the sticks say comes a millisecond late, three units at a time at most.
+#[test]
+fn the_ar9170_with_late_interrupts() {
+    let knobs = ar9170::emulated::Knobs {
+        late_interrupt: 0.2,
+        units: 3,
+        ..ar9170::emulated::Knobs::default()
+    };
+    clean(&mut Ar9170 { knobs });
+}
+
 /// What a bad host does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Sin {

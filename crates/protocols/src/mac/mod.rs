@@ -10,13 +10,14 @@
 //! | [`tdma`] | overlay: a static schedule of slots over one-shots |
 //! | [`redundancy`] | overlay: two adapters as one, first copy wins |
 //! | [`rate`] | overlay: retry chains by Minstrel or RSIN |
+//! | [`ibss`] | innermost: ad hoc networks, with beacons, merging clocks, and power save |
 //! | [`overlay`] | what overlays that hold requests share |
 //! | [`sync`] | the time base of everything with slots |
 //! | [`data`] | MSDUs in data frames: addresses, LLC/SNAP, sequence numbers, duplicates |
 //!
 //! A new overlay is a file (or folder) beside these: it owns an [`overlay::Above`], tells the protocol above what
 //! it hears, launches what is held, and pays the confirms. Slots that are allocated on the fly (TBMAC) go beside
-//! [`tdma`], on [`sync`]; IBSS with power save and roaming are overlays
+//! [`tdma`], on [`sync`]; roaming is an overlay
 //! or innermost protocols like these. Transports and routing are not medium access: they get folders of their own
 //! beside `mac`.
 
@@ -26,6 +27,7 @@ pub mod tally;
 
 pub mod beacon;
 pub mod edf;
+pub mod ibss;
 pub mod oneshot;
 pub mod rate;
 pub mod redundancy;

@@ -1,0 +1,276 @@
+//! The driver: a state machine without I/O between a [`Bus`] and a [`Protocol`].
+//!
+//! ```text
+//! BusEvent --handle--> interrupt: responses and statuses at once, frames into buffers
+//!             turn --> 1. what is owed to the protocol, its timer
+//!                      2. one command
+//!                      3. one frame out or one frame in, in turn
+//!                      4. reads posted again
+//! ```
+//!
+//! The order of a turn is fixed: commands go before frames. [`handle`](Driver::handle) is what belongs into an
+//! interrupt; [`turn`](Driver::turn) is called from a loop until it says that there is nothing to do, and when
+//! [`deadline`](Driver::deadline) has passed. Nothing is allocated.
+//!
+//! A request waits here until its time has come and the stick has room for it: so long it can be taken back and
+//! expires in time. What the stick has, it sends. After a lost sequence number, a status that does not come, or
+//! anything else that must not be, the stick is reset and brought up again: requests that it had end as unknown, those
+//! that are here wait. While it does not come up, requests are refused.
+
+mod buffers;
+mod bus;
+mod chain;
+mod config;
+mod core;
+mod desk;
+mod flight;
+mod link;
+mod receive;
+mod ring;
+mod settings;
+
+pub use buffers::{Buffers, Dynamic, Hybrid, Static};
+pub use bus::{Bus, BusEvent, TransferId};
+pub use config::{BeaconTiming, Config, Counts, Reason};
+
+use self::core::{Core, Owed, Phase};
+use crate::codec::Firmware;
+use crate::codec::stream::{Unit, Units};
+use desk::Seat;
+use radio::{Event, Instant, Msdu, Protocol};
+use receive::{Duplicates, Untold};
+
+/// Turns of one [`Driver::run`] at most.
+const MAX_TURNS: usize = 1_000;
+
+/// What is above the protocol.
+pub trait Upper {
+    /// An MSDU from the protocol.
+    fn deliver(&mut self, now: Instant, msdu: Msdu<'_>);
+}
+
+/// Nobody receives.
+impl Upper for () {
+    fn deliver(&mut self, _: Instant, _: Msdu<'_>) {}
+}
+
+/// Drives the protocol `P` over a stick, with up to `N` requests at once (1 to 190), each with `L` octets of memory: 32
+/// more than the longest frame. `B` is the memory for received frames, `U` takes what the protocol delivers.
+pub struct Driver<'f, P, U, B, const N: usize, const L: usize> {
+    protocol: P,
+    upper: U,
+    buffers: B,
+    core: Core<'f, N, L>,
+    seen: Duplicates,
+    started: bool,
+    /// Whose turn it is: a received frame's, or one's to be sent.
+    receives: bool,
+}
+
+impl<'f, P: Protocol, U: Upper, B: Buffers, const N: usize, const L: usize> Driver<'f, P, U, B, N, L> {
+    /// A driver that waits for [`BusEvent::Attached`]. The protocol starts when the stick is up for the first time.
+    pub fn new(firmware: Firmware<'f>, config: Config, protocol: P, upper: U, buffers: B) -> Self {
+        Driver {
+            protocol,
+            upper,
+            buffers,
+            core: Core::new(firmware, config),
+            seen: Duplicates::new(),
+            started: false,
+            receives: false,
+        }
+    }
+
+    /// The protocol.
+    pub fn protocol(&self) -> &P {
+        &self.protocol
+    }
+
+    /// The protocol.
+    pub fn into_protocol(self) -> P {
+        self.protocol
+    }
+
+    /// What takes the protocol's deliveries.
+    pub fn upper(&self) -> &U {
+        &self.upper
+    }
+
+    /// What takes the protocol's deliveries.
+    pub fn upper_mut(&mut self) -> &mut U {
+        &mut self.upper
+    }
+
+    /// Memory for received frames.
+    pub fn buffers(&self) -> &B {
+        &self.buffers
+    }
+
+    /// What it has counted.
+    pub fn counts(&self) -> &Counts {
+        &self.core.counts
+    }
+
+    /// Whether the stick is up.
+    pub fn is_up(&self) -> bool {
+        self.core.phase == Phase::Up
+    }
+
+    /// Takes in what the USB says. `now` never decreases; a smaller one counts as the last.
+    pub fn handle(&mut self, now: Instant, event: BusEvent<'_>, bus: &mut dyn Bus) {
+        self.core.tick(now);
+        match event {
+            BusEvent::Attached => {
+                self.buffers.clear();
+                self.core.attached(bus);
+            }
+            BusEvent::Detached => {
+                self.buffers.clear();
+                self.core.detached();
+            }
+            BusEvent::ControlDone(well) => self.core.control_done(well, bus),
+            BusEvent::Sent(id, well) => self.core.sent(id, well),
+            BusEvent::Received(transfer) => self.received(transfer),
+            BusEvent::ReadFailed => {
+                if self.core.posted > 0 {
+                    self.core.posted -= 1;
+                    self.buffers.transfer_ends();
+                }
+            }
+        }
+        self.repair(bus);
+    }
+
+    /// Hands an MSDU down to the protocol; false if that has not started yet.
+    pub fn submit(&mut self, now: Instant, msdu: Msdu<'_>) -> bool {
+        self.core.tick(now);
+        if self.started {
+            self.tell(Event::Submit(msdu));
+        }
+        self.started
+    }
+
+    /// One turn; false if there was nothing to do.
+    pub fn turn(&mut self, now: Instant, bus: &mut dyn Bus) -> bool {
+        self.core.tick(now);
+        if self.core.timeouts(bus) {
+            self.buffers.clear();
+            return true;
+        }
+        if self.is_up() && !self.started {
+            self.started = true;
+            self.tell(Event::Start);
+            return true;
+        }
+        if self.started {
+            if let Some(owed) = self.core.owed() {
+                self.tell(match owed {
+                    Owed::Confirm(mut confirm) => {
+                        if confirm.stamps.count() > 0 {
+                            confirm.stamps.host(radio::Plane::T9, self.core.now);
+                        }
+                        Event::Confirm(confirm)
+                    }
+                    Owed::Set(answer) => Event::Set(answer),
+                });
+                return true;
+            }
+            if self.protocol.deadline().is_some_and(|t| t <= self.core.now) {
+                self.tell(Event::Timer);
+                return true;
+            }
+        }
+        if self.core.dispatch_command(bus) {
+            return true;
+        }
+        self.receives = !self.receives;
+        let did = match self.receives {
+            true => self.indicate() || self.core.dispatch_frame(bus),
+            false => self.core.dispatch_frame(bus) || self.indicate(),
+        };
+        while self.core.is_listening() && self.core.posted < self.core.config.reads && self.buffers.arm() {
+            self.core.posted += 1;
+            bus.read();
+        }
+        did
+    }
+
+    /// Turns until there is nothing to do, up to a bound; then [`deadline`](Driver::deadline) is now.
+    pub fn run(&mut self, now: Instant, bus: &mut dyn Bus) {
+        let _left = (0..MAX_TURNS).find(|_| !self.turn(now, bus));
+    }
+
+    /// When to be called again, if the USB says nothing until then. May be in the past: there is something to do.
+    pub fn deadline(&self) -> Option<Instant> {
+        let core = &self.core;
+        let frames = self.started && self.buffers.first().is_some();
+        let over = self.started && core.flights.first_over().is_some();
+        if core.has_command() || core.has_frame() || frames || over {
+            return Some(core.now);
+        }
+        let protocol = self.protocol.deadline().filter(|_| self.started);
+        [protocol, core.deadline()].into_iter().flatten().min()
+    }
+
+    fn repair(&mut self, bus: &mut dyn Bus) {
+        if self.core.repair(bus) {
+            self.buffers.clear();
+        }
+    }
+
+    fn tell(&mut self, event: Event<'_>) {
+        let now = self.core.now;
+        let seat = &mut Seat {
+            core: &mut self.core,
+            upper: &mut self.upper,
+        };
+        self.protocol.handle(now, event, seat);
+    }
+
+    /// The interrupt: everything that a transfer holds is taken in.
+    fn received(&mut self, transfer: &[u8]) {
+        if !self.core.is_listening() || self.core.posted == 0 {
+            return;
+        }
+        self.core.posted -= 1;
+        for unit in Units::new(transfer) {
+            match unit {
+                Unit::Responses(mut block) => {
+                    let goes_on = block.by_ref().all(|response| self.core.response(&response));
+                    self.core.counts.damaged_octets += if goes_on { block.rest().len() as u64 } else { 0 };
+                    if !goes_on {
+                        break;
+                    }
+                }
+                Unit::Frame(frame) if self.is_up() => {
+                    self.core.counts.overflows += u64::from(!self.buffers.keep(frame));
+                }
+                Unit::Frame(_) => {}
+                Unit::Damaged(octets) => self.core.counts.damaged_octets += octets.len() as u64,
+            }
+        }
+        self.buffers.transfer_ends();
+    }
+
+    /// Tells the oldest frame in the buffers; false if there is none, or nobody to tell.
+    fn indicate(&mut self) -> bool {
+        let Some(unit) = self.buffers.first().filter(|_| self.started) else {
+            return false;
+        };
+        let (now, noise) = (self.core.now, self.core.settings.noise_dbm);
+        match receive::event(unit, now, noise, &mut self.seen) {
+            Ok(event) => {
+                self.core.counts.indications += 1;
+                let seat = &mut Seat {
+                    core: &mut self.core,
+                    upper: &mut self.upper,
+                };
+                self.protocol.handle(now, event, seat);
+            }
+            Err(Untold::Duplicate) => self.core.counts.duplicates += 1,
+            Err(Untold::Unreadable) => self.core.counts.unreadable += 1,
+        }
+        self.buffers.release();
+        true
+    }
+}

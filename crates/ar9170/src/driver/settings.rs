@@ -1,0 +1,337 @@
+//! What the stick is told to be: attributes as they are set, and the commands that set them.
+
+use super::config::BeaconTiming;
+use crate::codec::register::{self as reg, filter};
+use crate::codec::{Code, Order, command};
+use frame::rate::{DsssRate, OfdmRate};
+use frame::{AccessCategory, Band, EdcaParams, MacAddr, Phy, Rate, RateSet, edca_default};
+use radio::{Attribute, AttributeName, Duration, Instant, Queue, SetError, Tsf};
+
+/// Intervals that the stick is told to sleep: all that the command can say. It wakes when it is told to.
+const LONG_SLEEP: u32 = 0xfff;
+/// What AIFS registers count from: SIFS, and slots of 9 us.
+const AIFS_BASE_US: u32 = 10;
+const AIFS_SLOT_US: u32 = 9;
+
+/// Attributes of the adapter.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Settings {
+    pub address: MacAddr,
+    pub bssid: MacAddr,
+    pub mhz: u16,
+    pub slot_us: u16,
+    pub power_dbm: i8,
+    pub basic: RateSet,
+    pub rts_threshold: u16,
+    pub promiscuous: bool,
+    pub awake: bool,
+    /// By hardware queue.
+    pub edca: [EdcaParams; 4],
+    /// What the TSF was, and when; `None` until it was read.
+    pub tsf: Option<(Instant, Tsf)>,
+    pub noise_dbm: i16,
+    pub ghz2_4: bool,
+    pub ghz5: bool,
+}
+
+/// The band of a channel, if there is one there.
+pub(super) fn band(mhz: u16) -> Option<Band> {
+    match mhz {
+        2_400..2_500 => Some(Band::Ghz2_4),
+        4_900..6_000 => Some(Band::Ghz5),
+        _ => None,
+    }
+}
+
+fn rates_word(rates: RateSet) -> u32 {
+    let cck = DsssRate::ALL.iter().enumerate();
+    let ofdm = OfdmRate::ALL.iter().enumerate();
+    let cck = cck.map(|(i, r)| u32::from(rates.contains(Rate::Dsss(*r, frame::rate::Preamble::Long))) << i);
+    let ofdm = ofdm.map(|(i, r)| u32::from(rates.contains(Rate::Ofdm(*r))) << (8 + i));
+    cck.chain(ofdm).sum()
+}
+
+impl Settings {
+    pub(super) fn new(mhz: u16) -> Settings {
+        let phy = match band(mhz) {
+            Some(Band::Ghz5) => Phy::A,
+            _ => Phy::G,
+        };
+        Settings {
+            address: MacAddr::ZERO,
+            bssid: MacAddr::ZERO,
+            mhz,
+            slot_us: phy.slot_us as u16,
+            power_dbm: 15,
+            basic: phy.basic,
+            rts_threshold: 2_347,
+            promiscuous: false,
+            awake: true,
+            edca: AccessCategory::ALL.map(|category| edca_default(category, &phy)),
+            tsf: None,
+            noise_dbm: -95,
+            ghz2_4: true,
+            ghz5: true,
+        }
+    }
+
+    pub(super) fn half_dbm(&self) -> u8 {
+        (i16::from(self.power_dbm) * 2).clamp(0, 63) as u8
+    }
+
+    /// What the stick is to drop of what it hears.
+    pub(super) fn filter(&self) -> u32 {
+        match self.promiscuous {
+            true => filter::BAD,
+            false => filter::DEFAULT,
+        }
+    }
+
+    /// Its TSF now, as far as it is known.
+    pub(super) fn tsf_at(&self, now: Instant) -> Option<Tsf> {
+        let (at, tsf) = self.tsf?;
+        Some(tsf.plus(now.since(at).as_us() as i64))
+    }
+
+    pub(super) fn get(&self, now: Instant, name: AttributeName) -> Option<Attribute> {
+        Some(match name {
+            AttributeName::Address => Attribute::Address(self.address),
+            AttributeName::Bssid => Attribute::Bssid(self.bssid),
+            AttributeName::Channel => Attribute::Channel(self.mhz),
+            AttributeName::SlotTime => Attribute::SlotTime(self.slot_us),
+            AttributeName::Tsf => Attribute::Tsf(self.tsf_at(now)?),
+            AttributeName::TxPower => Attribute::TxPower(self.power_dbm),
+            AttributeName::BasicRates => Attribute::BasicRates(self.basic),
+            AttributeName::RtsThreshold => Attribute::RtsThreshold(self.rts_threshold),
+            AttributeName::Reception => Attribute::Reception(self.awake),
+            AttributeName::Promiscuous => Attribute::Promiscuous(self.promiscuous),
+            AttributeName::Edca(queue) if queue != Queue::Beacon => {
+                Attribute::Edca(queue, self.edca[queue.index()])
+            }
+            _ => return None,
+        })
+    }
+
+    /// Takes a value over that the stick has taken at `now`.
+    pub(super) fn take(&mut self, now: Instant, attribute: &Attribute) {
+        match *attribute {
+            Attribute::Address(v) => self.address = v,
+            Attribute::Bssid(v) => self.bssid = v,
+            Attribute::Channel(v) => self.mhz = v,
+            Attribute::SlotTime(v) => self.slot_us = v,
+            Attribute::Tsf(v) => self.tsf = Some((now, v)),
+            Attribute::TxPower(v) => self.power_dbm = v,
+            Attribute::BasicRates(v) => self.basic = v,
+            Attribute::RtsThreshold(v) => self.rts_threshold = v,
+            Attribute::Reception(v) => self.awake = v,
+            Attribute::Promiscuous(v) => self.promiscuous = v,
+            Attribute::Edca(queue, v) if queue != Queue::Beacon => self.edca[queue.index()] = v,
+            _ => {}
+        }
+    }
+
+    /// Why a value cannot be set, if so.
+    pub(super) fn refusal(&self, attribute: &Attribute) -> Result<(), SetError> {
+        let in_range = match *attribute {
+            Attribute::Address(a) => !a.is_group() && a != MacAddr::ZERO,
+            Attribute::Bssid(_) | Attribute::Tsf(_) | Attribute::RtsThreshold(_) => true,
+            Attribute::Reception(_) | Attribute::Promiscuous(_) => true,
+            Attribute::Channel(mhz) => match band(mhz) {
+                Some(Band::Ghz2_4) => self.ghz2_4,
+                Some(Band::Ghz5) => self.ghz5,
+                None => false,
+            },
+            Attribute::SlotTime(us) => (1..=0x3ff).contains(&us),
+            Attribute::TxPower(dbm) => (0..=31).contains(&dbm),
+            Attribute::BasicRates(rates) => !rates.is_empty(),
+            Attribute::Edca(Queue::Beacon, _) => return Err(SetError::NotSupported),
+            Attribute::Edca(_, p) => {
+                let window = |cw: u16| cw <= 32_767 && (cw + 1).is_power_of_two();
+                window(p.cw_min) && window(p.cw_max) && p.cw_min <= p.cw_max && (1..=15).contains(&p.aifsn)
+            }
+            _ => return Err(SetError::NotSupported),
+        };
+        if in_range {
+            Ok(())
+        } else {
+            Err(SetError::OutOfRange)
+        }
+    }
+
+    /// The `part`-th command that sets `attribute`; `None` after the last.
+    pub(super) fn orders(&self, attribute: &Attribute, part: u8) -> Option<Order> {
+        let mut with = *self;
+        with.take(Instant::ZERO, attribute);
+        let two = |at, address: MacAddr| {
+            let [low, high] = reg::address_words(address.0);
+            Order::write(&[(at, low), (at + 4, high)])
+        };
+        Some(match (attribute, part) {
+            (Attribute::Address(a), 0) => two(reg::MAC_ADDRESS, *a),
+            (Attribute::Bssid(a), 0) => two(reg::BSSID, *a),
+            (Attribute::Channel(_), 0..=2) => with.channel(part)?,
+            (Attribute::SlotTime(us), 0) => Order::write(&[(reg::SLOT_TIME, u32::from(*us) << 10)]),
+            (Attribute::Tsf(t), 0) => {
+                Order::write(&[(reg::TSF, t.0 as u32), (reg::TSF + 4, (t.0 >> 32) as u32)])
+            }
+            (Attribute::BasicRates(_), 0) => Order::write(&[(reg::BASIC_RATES, rates_word(with.basic))]),
+            (Attribute::Promiscuous(on), 0) => {
+                let sniffer = if *on { reg::SNIFFER_ON } else { reg::SNIFFER_OFF };
+                Order::write(&[(reg::SNIFFER, sniffer)])
+            }
+            (Attribute::Promiscuous(_), 1) => Order::rx_filter(with.filter()),
+            (Attribute::Reception(true), 0) => Order::power_save(1),
+            (Attribute::Reception(false), 0) => Order::power_save(command::SLEEP | LONG_SLEEP),
+            (Attribute::Edca(..), 0..=1) => with.contention(part),
+            _ => return None,
+        })
+    }
+
+    fn channel(&self, part: u8) -> Option<Order> {
+        Some(match part {
+            0 => Order::write(&[(reg::PHY_RESET, reg::PHY_RESET_ON), (reg::PHY_RESET, 0)]),
+            1 => Order::bare(Code::FrequencyStart),
+            2 => Order::rf_init(self.mhz),
+            _ => return None,
+        })
+    }
+
+    fn contention(&self, part: u8) -> Order {
+        let edca = &self.edca;
+        if part > 0 {
+            let txop = |q: usize| (edca[q].txop_us / 32).min(0xffff);
+            return Order::write(&[
+                (reg::TXOP_LOW, txop(1) << 16 | txop(0)),
+                (reg::TXOP_HIGH, txop(3) << 16 | txop(2)),
+            ]);
+        }
+        let window = |q: usize| u32::from(edca[q].cw_max) << 16 | u32::from(edca[q].cw_min);
+        let aifs = |q: usize| u32::from(edca[q].aifsn) * AIFS_SLOT_US + AIFS_BASE_US;
+        Order::write(&[
+            (reg::CONTENTION, window(0)),
+            (reg::CONTENTION + 4, window(1)),
+            (reg::CONTENTION + 8, window(2)),
+            (reg::CONTENTION + 12, window(3)),
+            (reg::AIFS_LOW, aifs(2) << 24 | aifs(1) << 12 | aifs(0)),
+            (reg::AIFS_HIGH, aifs(3) << 4 | aifs(2) >> 8),
+        ])
+    }
+
+    /// The `step`-th command of the bring-up behind the EEPROM; `None` after the last. Until the last but two the
+    /// filter lets nothing pass.
+    pub(super) fn bring_up(&self, step: u8, beacon: Option<&BeaconTiming>) -> Option<Order> {
+        let set = |attribute, part| self.orders(&attribute, part);
+        match step {
+            0 => Some(Order::rx_filter(0xff)),
+            1 => Some(Order::write(&[
+                (reg::ENCRYPTION, 0x70),
+                (reg::GROUP_HASH, u32::MAX),
+                (reg::GROUP_HASH + 4, u32::MAX),
+                (reg::RX_CONTROL, 3),
+                (reg::FRAME_TYPES, reg::FRAME_TYPES_DEFAULT),
+                (reg::CAM_MODE, reg::CAM_MODE_IBSS),
+                (reg::MANDATORY_RATES, rates_word(self.basic)),
+            ])),
+            2 => set(Attribute::BasicRates(self.basic), 0),
+            3 => set(Attribute::SlotTime(self.slot_us), 0),
+            4 | 5 => Some(self.contention(step - 4)),
+            6 => Some(Order::write(&[(reg::DMA_TRIGGER, reg::DMA_RECEIVE)])),
+            7 => set(Attribute::Address(self.address), 0),
+            8 => set(Attribute::Bssid(self.bssid), 0),
+            9..=11 => self.channel(step - 9),
+            12 => Some(Order::read(&[reg::NOISE_FLOOR])),
+            13 => Some(Order::write(&timing(beacon))),
+            14 => set(Attribute::Promiscuous(self.promiscuous), 0),
+            15 => set(Attribute::Promiscuous(self.promiscuous), 1),
+            16 => Some(Order::bare(Code::ReadTsf)),
+            17 if !self.awake => set(Attribute::Reception(false), 0),
+            _ => None,
+        }
+    }
+
+    /// The TSF was asked for at `asked`, and was `tsf` somewhere between then and `now`.
+    pub(super) fn tsf_read(&mut self, asked: Instant, now: Instant, tsf: Tsf) {
+        let half = Duration::from_ns(now.since(asked).as_ns() / 2);
+        self.tsf = Some((asked + half, tsf));
+    }
+}
+
+fn timing(beacon: Option<&BeaconTiming>) -> [(u32, u32); 3] {
+    let (period, before, window) = match beacon {
+        None => (0, 0, 0),
+        Some(b) => {
+            let period = u32::from(b.interval_tu.max(15));
+            let before = period - u32::from(b.before_tu).min(period - 1);
+            let both = before << 16 | before;
+            (period | reg::BEACON_PERIOD_IBSS, both, b.atim_window_tu.into())
+        }
+    };
+    [
+        (reg::PRE_TBTT, before),
+        (reg::ATIM_WINDOW, window),
+        (reg::BEACON_PERIOD, period),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::vec::Vec;
+
+    #[test]
+    fn every_step_of_the_bring_up_is_a_command() {
+        let settings = Settings::new(2_412);
+        let steps: Vec<_> = (0..=255).map_while(|s| settings.bring_up(s, None)).collect();
+        assert_eq!(steps.len(), 17);
+        let asleep = Settings {
+            awake: false,
+            ..settings
+        };
+        assert_eq!((0..=255).map_while(|s| asleep.bring_up(s, None)).count(), 18);
+    }
+
+    #[test]
+    fn words_of_settings() {
+        let s = Settings::new(2_412);
+        let slot = s.orders(&Attribute::SlotTime(9), 0).unwrap();
+        assert_eq!(slot.payload()[4..], 0x2400_u32.to_le_bytes());
+        assert_eq!(
+            rates_word(RateSet::HR_DSSS.with(Rate::OFDM_6).with(Rate::OFDM_24)),
+            0x110f
+        );
+        let timing = timing(Some(&BeaconTiming {
+            interval_tu: 100,
+            before_tu: 6,
+            atim_window_tu: 10,
+        }));
+        assert_eq!(timing.map(|t| t.1), [0x005e_005e, 10, 0x0200_0064]);
+        assert_eq!(s.orders(&Attribute::TxPower(3), 0), None);
+    }
+
+    #[test]
+    fn values_out_of_range() {
+        let s = Settings {
+            ghz5: false,
+            ..Settings::new(2_412)
+        };
+        let refused = |a: Attribute| s.refusal(&a).unwrap_err();
+        assert_eq!(refused(Attribute::Channel(5_180)), SetError::OutOfRange);
+        assert_eq!(refused(Attribute::Channel(0)), SetError::OutOfRange);
+        assert_eq!(
+            refused(Attribute::Address(MacAddr::BROADCAST)),
+            SetError::OutOfRange
+        );
+        assert_eq!(refused(Attribute::SlotTime(0)), SetError::OutOfRange);
+        assert_eq!(refused(Attribute::CarrierSense(true)), SetError::NotSupported);
+        assert_eq!(s.refusal(&Attribute::Channel(2_437)), Ok(()));
+    }
+
+    #[test]
+    fn the_tsf_goes_on() {
+        let mut s = Settings::new(2_412);
+        assert_eq!(s.tsf_at(Instant::from_us(9)), None);
+        s.tsf_read(Instant::from_us(100), Instant::from_us(300), Tsf(5_000));
+        assert_eq!(s.tsf_at(Instant::from_us(200)), Some(Tsf(5_000)));
+        assert_eq!(s.tsf_at(Instant::from_us(1_200)), Some(Tsf(6_000)));
+    }
+}

@@ -1,0 +1,126 @@
+//! The stick as an adversary: any event at any time, any octets of any length. The driver does not panic, keeps the laws
+//! towards its protocol, and is up again within a bounded time after the last of it.
+
+use ar9170::driver::{BusEvent, Config};
+use ar9170::emulated::{Knobs, Random};
+use radio::{Duration, Event, Instant, Protocol};
+
+use crate::air::{Air, Sends, acked, computer, file};
+
+const MS: fn(u64) -> Duration = Duration::from_ms;
+
+/// Times so short that all of them pass while it is disturbed.
+const CONFIG: Config = Config {
+    mhz: 2_412,
+    requests: u16::MAX,
+    reads: 4,
+    window: 2,
+    completion_timeout: MS_5,
+    response_timeout: Duration::from_ms(20),
+    status_timeout: Duration::from_ms(30),
+    control_timeout: MS_5,
+    reset_timeout: Duration::from_ms(20),
+    boot_timeout: Duration::from_ms(10),
+    rest: MS_5,
+    beacon: None,
+};
+const MS_5: Duration = Duration::from_ms(5);
+/// The longest way up: the longest rest (64 times 5 ms), and before it and after it whatever it may wait for.
+const BOUND: Duration = Duration::from_ms(64 * 5 + 2 * (20 + 30 + 5 + 20 + 10) + 100);
+
+/// Something that looks like what the firmware says, with one thing or another wrong.
+fn transfer(random: &mut Random) -> Vec<u8> {
+    let mut out = Vec::new();
+    for _ in 0..random.below(4) {
+        let mut payload = Vec::new();
+        if random.below(3) > 0 {
+            payload.extend([0xff; 12]);
+        }
+        for _ in 0..random.below(4) {
+            const CODES: [u8; 14] = [
+                0, 1, 2, 6, 7, 0x20, 0x21, 0x24, 0xc0, 0xc1, 0xc2, 0xca, 0xcf, 0xc6,
+            ];
+            let length = [0, 4, 8, 32, random.below(64) as u8][random.below(5) as usize];
+            let code = CODES[random.below(CODES.len() as u64) as usize];
+            payload.extend([length, code, random.below(17) as u8, random.below(20) as u8]);
+            payload.extend((0..length).map(|_| random.bits() as u8 & 0x1f));
+        }
+        payload.extend((0..random.below(80)).map(|_| random.bits() as u8));
+        out.extend((payload.len() as u16).to_le_bytes());
+        out.extend([0, 0x4e]);
+        out.extend(&payload);
+        out.resize(out.len().next_multiple_of(4), 0);
+    }
+    for _ in 0..random.below(3) {
+        let at = random.below(out.len() as u64) as usize;
+        if let Some(octet) = out.get_mut(at) {
+            *octet = random.bits() as u8;
+        }
+    }
+    out.truncate(out.len() - random.below(out.len() as u64 / 4 + 1) as usize);
+    out
+}
+
+fn disturb(random: &mut Random) -> (u64, Vec<u8>) {
+    let kind = random.below(16);
+    let octets = match kind {
+        0..8 => transfer(random),
+        8 => (0..random.below(9_000)).map(|_| random.bits() as u8).collect(),
+        _ => Vec::new(),
+    };
+    (kind, octets)
+}
+
+#[test]
+fn comes_back_from_every_disturbance() {
+    let file = file();
+    let mut worst = Duration::ZERO;
+    for seed in 0..120 {
+        let mut random = Random::new(seed);
+        let knobs = Knobs {
+            seed,
+            ..Knobs::default()
+        };
+        let mut computer = computer(&file, CONFIG, knobs, Sends::every(MS(1), 2_000));
+        let mut air = Air::new(acked);
+        // from the first moment on, or from some time after it came up
+        let quiet = Duration::from_us(1 + random.below(60_000));
+        air.run(&mut computer, Instant::ZERO + quiet);
+        for _ in 0..random.below(200) {
+            let (kind, octets) = disturb(&mut random);
+            let event = match kind {
+                0..9 => BusEvent::Received(&octets),
+                9 => BusEvent::Sent(random.below(60) as u32, random.below(4) > 0),
+                10 => BusEvent::ControlDone(random.below(2) > 0),
+                11 => BusEvent::ReadFailed,
+                12 => BusEvent::Attached,
+                13 => BusEvent::Detached,
+                _ => BusEvent::Sent(random.bits() as u32, true),
+            };
+            computer.disturb(air.now, event);
+            let until = air.now + Duration::from_us(random.below(2_000));
+            computer.handle(air.now, Event::Timer, &mut air);
+            air.run(&mut computer, until);
+        }
+        // a stick that was said to be gone is there again, and from now on it behaves
+        computer.disturb(air.now, BusEvent::Attached);
+        let quiet = air.now;
+        while !computer.is_up() {
+            let next = air.now + Duration::from_us(500);
+            air.run(&mut computer, next);
+            assert!(
+                air.now.since(quiet) <= BOUND,
+                "seed {seed}: not up after {BOUND:?}"
+            );
+        }
+        worst = worst.max(air.now.since(quiet));
+        let until = air.now + MS(3_000);
+        air.run(&mut computer, until);
+        assert!(computer.is_up());
+        let mut node = computer.into_protocol();
+        node.finish();
+        assert_eq!(node.violations(), 0);
+        assert_eq!(node.inner().confirms.len(), 2_000, "seed {seed}");
+    }
+    println!("up again after {worst:?} at the latest");
+}

@@ -1,0 +1,107 @@
+//! What goes wrong, and that nothing is lost by it that need not be.
+
+use ar9170::driver::{Config, Reason};
+use ar9170::emulated::Knobs;
+use radio::{Duration, Instant, Outcome};
+
+use crate::air::{Air, Sends, acked, computer, file};
+
+const MS: fn(u64) -> Duration = Duration::from_ms;
+const SECONDS: fn(u64) -> Instant = |s| Instant::from_us(1_000_000 * s);
+
+/// One frame a millisecond for a second, under a fault: (acked, unknown, other), restarts by reason, lost completions.
+fn run(knobs: Knobs, config: Config) -> ([usize; 3], impl Fn(Reason) -> u64, u64) {
+    let file = file();
+    let mut computer = computer(&file, config, knobs, Sends::every(MS(1), 1_000));
+    let mut air = Air::new(acked);
+    air.run(&mut computer, SECONDS(30));
+    assert!(computer.is_up(), "it comes back");
+    let counts = *computer.counts();
+    let mut node = computer.into_protocol();
+    node.finish();
+    let sends = node.inner();
+    assert_eq!(sends.confirms.len(), 1_000, "each request has its confirm");
+    let [acked, unknown] = [Outcome::Acked, Outcome::Unknown].map(|o| sends.outcomes(o));
+    let other = 1_000 - acked - unknown;
+    println!("{acked} acked, {unknown} unknown, {other} other; {counts:?}");
+    (
+        [acked, unknown, other],
+        move |r| counts.restarts_for(r),
+        counts.lost_completions,
+    )
+}
+
+#[test]
+fn lost_completions_cost_time_and_nothing_else() {
+    let knobs = Knobs {
+        lost_completion: 0.05,
+        ..Knobs::default()
+    };
+    let ([acked, ..], restarts, lost) = run(knobs, Config::default());
+    assert_eq!((acked, restarts(Reason::NoStatus)), (1_000, 0));
+    assert!(lost > 20, "{lost} lost");
+}
+
+#[test]
+fn late_interrupts_cost_nothing() {
+    let knobs = Knobs {
+        late_interrupt: 0.2,
+        ..Knobs::default()
+    };
+    let ([acked, ..], restarts, _) = run(knobs, Config::default());
+    assert_eq!(acked, 1_000);
+    assert!(Reason::ALL.iter().all(|r| restarts(*r) == 0));
+}
+
+/// One read at a time, and transfers of a millisecond: what the stick says is grouped. Nothing of it is lost.
+#[test]
+fn grouped_transfers_cost_nothing() {
+    let knobs = Knobs {
+        transfer_ns: 900_000,
+        ..Knobs::default()
+    };
+    let config = Config {
+        reads: 1,
+        window: 8,
+        ..Config::default()
+    };
+    let ([acked, ..], restarts, _) = run(knobs, config);
+    assert_eq!((acked, restarts(Reason::LostResponse)), (1_000, 0));
+}
+
+/// The stick is restarted, and what it had is unknown: a few frames for each restart.
+#[test]
+fn after_a_skipped_sequence_number_it_starts_anew() {
+    let knobs = Knobs {
+        skipped_sequence: 0.01,
+        ..Knobs::default()
+    };
+    let ([acked, unknown, other], restarts, _) = run(knobs, Config::default());
+    let lost = restarts(Reason::LostResponse);
+    assert!(lost >= 1 && acked + unknown > 0, "{lost} restarts");
+    assert!(
+        unknown as u64 <= 2 * lost,
+        "two of a queue are on the stick at once"
+    );
+    // while it did not come up, requests were refused
+    assert!(other == 0 || lost > 1);
+}
+
+#[test]
+fn a_lost_status_is_unknown() {
+    let knobs = Knobs {
+        lost_status: 0.01,
+        ..Knobs::default()
+    };
+    let config = Config {
+        status_timeout: MS(50),
+        ..Config::default()
+    };
+    let ([acked, unknown, _], restarts, _) = run(knobs, config);
+    let stuck = restarts(Reason::NoStatus);
+    assert!(
+        stuck >= 1 && unknown as u64 >= stuck,
+        "{stuck} restarts, {unknown} unknown"
+    );
+    assert!(acked > 800, "{acked}");
+}

@@ -1,0 +1,7 @@
+//! The driver on the emulated stick, in an air that acknowledges everything: what goes well, what goes wrong, and what
+//! must never happen.
+
+mod adversary;
+mod air;
+mod faults;
+mod work;

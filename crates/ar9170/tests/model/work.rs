@@ -1,0 +1,211 @@
+//! What goes well.
+
+use ar9170::driver::{BeaconTiming, Config, Counts, Reason};
+use ar9170::emulated::Knobs;
+use frame::{EdcaParams, MacAddr, Rate};
+use radio::{
+    AdapterId, Attribute, Duration, Event, Indication, Instant, Outcome, Plane, Protocol, Queue, Series,
+    SeriesList, Stamps, TxHow,
+};
+
+use crate::air::{Air, PEER, Sends, acked, computer, data, file};
+
+const MS: fn(u64) -> Duration = Duration::from_ms;
+const AT: fn(u64) -> Instant = |ms| Instant::from_us(1_000 * ms);
+
+#[test]
+fn comes_up_and_sends() {
+    let file = file();
+    let mut computer = computer(
+        &file,
+        Config::default(),
+        Knobs::default(),
+        Sends::every(MS(1), 100),
+    );
+    let mut air = Air::new(acked);
+    air.run(&mut computer, AT(500));
+    assert!(computer.is_up());
+    let (counts, node) = (*computer.counts(), computer.into_protocol());
+    let sends = node.inner();
+    assert_eq!((sends.outcomes(Outcome::Acked), sends.confirms.len()), (100, 100));
+    for (n, confirm) in sends.confirms.iter().enumerate() {
+        assert_eq!((confirm.attempts, confirm.rate), (1, Rate::OFDM_6));
+        let planes = [Plane::T1, Plane::T4, Plane::T9].map(|p| confirm.stamps.get_host(p));
+        assert!(
+            planes.iter().all(Option::is_some) && confirm.stamps.in_order(),
+            "{n}: {confirm:?}"
+        );
+    }
+    // as it was asked for, and in its order
+    let numbers: Vec<_> = air.sent.iter().map(|(_, f, _)| f[25]).collect();
+    assert_eq!(numbers, (0..100).collect::<Vec<u8>>());
+    assert!(
+        air.sent
+            .iter()
+            .all(|(_, _, how)| how.is_one_shot() && how.queue == Queue::BestEffort)
+    );
+    let expected = Counts {
+        frames: 100,
+        commands: counts.commands,
+        responses: counts.responses,
+        ..Counts::default()
+    };
+    assert_eq!(counts, expected, "nothing else happened");
+    println!("{} commands until it was up and done", counts.commands);
+}
+
+#[test]
+fn chains_reach_the_air_and_come_back() {
+    fn second_series(_: &[u8], how: &TxHow) -> (Outcome, u16) {
+        (Outcome::Acked, how.series.attempts() - 1)
+    }
+    let s = |rate, tries| Series { rate, tries };
+    let list = SeriesList::new(&[s(Rate::OFDM_54, 9), s(Rate::OFDM_6, 3)]).unwrap();
+    let how = TxHow::one_shot(Rate::OFDM_54).series(list).queue(Queue::Voice);
+    let plan = vec![(MS(0), data(PEER, 1), how)];
+    let file = file();
+    let sends = Sends {
+        plan,
+        ..Sends::default()
+    };
+    let mut computer = computer(&file, Config::default(), Knobs::default(), sends);
+    let mut air = Air::new(second_series);
+    air.run(&mut computer, AT(200));
+    let confirm = computer.protocol().inner().confirms[0];
+    assert_eq!(
+        (confirm.outcome, confirm.attempts, confirm.series),
+        (Outcome::Acked, 11, 1)
+    );
+    assert_eq!(confirm.rate, Rate::OFDM_6);
+    let (_, _, sent) = &air.sent[0];
+    assert_eq!((sent.series.attempts(), sent.queue), (12, Queue::Voice));
+    assert_eq!(sent.series.at(8).unwrap().1.rate, Rate::OFDM_54);
+}
+
+#[test]
+fn attributes_reach_the_air() {
+    let edca = EdcaParams {
+        aifsn: 5,
+        cw_min: 7,
+        cw_max: 63,
+        txop_us: 320,
+    };
+    let sets = vec![
+        Attribute::Channel(5_180),
+        Attribute::Bssid(MacAddr::local(9)),
+        Attribute::SlotTime(20),
+        Attribute::Edca(Queue::Video, edca),
+        Attribute::Promiscuous(true),
+        Attribute::TxPower(7),
+        Attribute::Reception(false),
+        Attribute::Reception(true),
+        Attribute::CarrierSense(false),
+        Attribute::Channel(17),
+    ];
+    let file = file();
+    let sends = Sends {
+        sets,
+        ..Sends::every(MS(60), 2)
+    };
+    let mut computer = computer(&file, Config::default(), Knobs::default(), sends);
+    let mut air = Air::new(acked);
+    air.run(&mut computer, AT(300));
+    let sends = computer.protocol().inner();
+    let (yes, no) = (true, false);
+    assert_eq!(sends.answers, [yes, yes, yes, yes, yes, yes, yes, yes, no, no]);
+    for wanted in [
+        Attribute::Channel(5_180),
+        Attribute::Bssid(MacAddr::local(9)),
+        Attribute::SlotTime(20),
+        Attribute::Edca(Queue::Video, edca),
+        Attribute::Promiscuous(true),
+        Attribute::Reception(false),
+        Attribute::Reception(true),
+        Attribute::TxPower(7),
+    ] {
+        assert!(
+            air.attributes.contains(&wanted),
+            "{wanted:?} in {:?}",
+            air.attributes
+        );
+    }
+    assert_eq!(sends.outcomes(Outcome::Acked), 2);
+}
+
+fn hears(knobs: Knobs, frames: u16) -> (usize, Counts) {
+    let file = file();
+    let mut computer = computer(&file, Config::default(), knobs, Sends::default());
+    let mut air = Air::new(acked);
+    air.run(&mut computer, AT(100));
+    for number in 0..frames {
+        let mut frame = data(crate::air::ME, number);
+        frame[10..16].copy_from_slice(&PEER.0);
+        let received = Indication {
+            frame: &frame,
+            rate: Rate::OFDM_24,
+            signal_dbm: Some(-61),
+            tsf: None,
+            adapter: AdapterId::FIRST,
+            stamps: Stamps::NONE,
+        };
+        air.now += Duration::from_us(50);
+        computer.handle(air.now, Event::Indication(received), &mut air);
+    }
+    let until = air.now + MS(500);
+    air.run(&mut computer, until);
+    let heard = &computer.protocol().inner().heard;
+    let numbers: Vec<u16> = heard.iter().map(|f| u16::from_be_bytes([f[24], f[25]])).collect();
+    assert!(numbers.is_sorted(), "in their order");
+    assert_eq!(air.delivered, heard.len());
+    (heard.len(), *computer.counts())
+}
+
+#[test]
+fn hears_and_delivers() {
+    let (heard, counts) = hears(Knobs::default(), 200);
+    assert_eq!((heard, counts.indications, counts.overflows), (200, 200, 0));
+}
+
+/// A host that is slower than what comes: buffers per transfer are taken before the read is posted, so the stick keeps
+/// what the host cannot take, and loses what it cannot keep; the host itself loses nothing.
+#[test]
+fn a_slow_host_lets_the_stick_keep_it() {
+    let knobs = Knobs {
+        turn_ns: 200_000,
+        ..Knobs::default()
+    };
+    let (heard, counts) = hears(knobs, 100);
+    assert_eq!((heard, counts.overflows), (100, 0));
+    let (heard, counts) = hears(knobs, 1_000);
+    assert!(heard < 1_000 && counts.overflows == 0, "{heard}");
+}
+
+/// Ten intervals of 20 TU: the stick speaks before each TBTT, and the driver reads the TSF.
+#[test]
+fn before_each_tbtt_the_tsf_is_read() {
+    let beacon = BeaconTiming {
+        interval_tu: 20,
+        before_tu: 5,
+        atim_window_tu: 0,
+    };
+    let config = Config {
+        beacon: Some(beacon),
+        ..Config::default()
+    };
+    let file = file();
+    let mut computer = computer(&file, config, Knobs::default(), Sends::default());
+    let mut air = Air::new(acked);
+    air.run(&mut computer, AT(100));
+    let before = *computer.counts();
+    let until = air.now + Duration::from_tu(200);
+    air.run(&mut computer, until);
+    let after = *computer.counts();
+    assert_eq!(
+        (
+            after.commands - before.commands,
+            after.responses - before.responses
+        ),
+        (10, 20)
+    );
+    assert_eq!(after.restarts_for(Reason::LostResponse), 0);
+}

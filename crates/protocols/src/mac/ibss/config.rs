@@ -1,0 +1,120 @@
+//! How a station takes part, and what it has counted.
+
+use super::super::sender::DEFAULT_TRIES;
+use super::super::tally::Tally;
+use frame::{MacAddr, Phy, Rate};
+use radio::Duration;
+
+/// How a station takes part in a network.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct IbssConfig {
+    /// Its address.
+    pub me: MacAddr,
+    /// Name of the network; what is beyond 32 octets is cut off.
+    pub ssid: &'static str,
+    /// Channel as beacons tell it; `None`: they do not (5 GHz). Where the radio is, is the host's affair.
+    pub channel: Option<u8>,
+    /// Beacon interval of a network that it creates, in TU, 1 or more.
+    pub interval_tu: u16,
+    /// ATIM window of a network that it creates, in TU, below the interval; 0: no power save.
+    pub atim_window_tu: u16,
+    /// BSSID of a network that it creates; `None`: random.
+    pub bssid: Option<MacAddr>,
+    /// How long it looks for a network before it creates one.
+    pub scan: Duration,
+    /// It asks for the network instead of only listening.
+    pub active_scan: bool,
+    /// It looks for a network from the start on; otherwise when it is told to.
+    pub autostart: bool,
+    /// Whether it dozes where the network allows it.
+    pub power_save: bool,
+    /// How long before a TBTT it wakes up.
+    pub wake_ahead: Duration,
+    /// Rate of data to one station.
+    pub rate: Rate,
+    /// Rate of everything else; the basic rate.
+    pub group_rate: Rate,
+    /// Tries of frames to one station.
+    pub tries: u8,
+    /// Beacon intervals that a frame waits for its receiver at most.
+    pub lifetime_intervals: u8,
+    /// Slot time, and CWmin: the delay of a beacon is drawn from 0 to 2 CWmin slots. A slot should be longer than it takes
+    /// until a station knows that another has sent its beacon: on a host with latencies much longer than that of the
+    /// PHY, or everybody sends one in each interval and nobody dozes.
+    pub slot: Duration,
+    /// See `slot`.
+    pub cw_min: u16,
+    /// What is random follows from this and the address.
+    pub seed: u64,
+}
+
+impl IbssConfig {
+    /// A station that joins the network or creates it: 100 TU without power save, a scan of 7 s (what Contiki80211 and
+    /// Linux wait), slots of 802.11a.
+    pub const fn new(me: MacAddr, ssid: &'static str, rate: Rate) -> IbssConfig {
+        IbssConfig {
+            me,
+            ssid,
+            channel: None,
+            interval_tu: 100,
+            atim_window_tu: 0,
+            bssid: None,
+            scan: Duration::from_ms(7_000),
+            active_scan: true,
+            autostart: true,
+            power_save: true,
+            wake_ahead: Duration::from_tu(1),
+            rate,
+            group_rate: Rate::OFDM_6,
+            tries: DEFAULT_TRIES,
+            lifetime_intervals: 10,
+            slot: Duration::from_us(Phy::A.slot_us as u64),
+            cw_min: Phy::A.cw_min,
+            seed: 1,
+        }
+    }
+
+    pub(super) fn ssid(&self) -> &[u8] {
+        let name = self.ssid.as_bytes();
+        &name[..name.len().min(32)]
+    }
+}
+
+/// What a station has counted since its start.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct IbssCounters {
+    /// Beacons sent.
+    pub beacons: u64,
+    /// Beacons that another station's made unnecessary.
+    pub beacons_spared: u64,
+    /// Beacons of the network that were heard.
+    pub beacons_heard: u64,
+    /// Times that a later timestamp was adopted.
+    pub adoptions: u64,
+    /// Times that another network of the name was joined, because its clock was ahead.
+    pub merges: u64,
+    /// Probe requests answered.
+    pub probes_answered: u64,
+    /// ATIMs sent: those acknowledged, and those to groups ...
+    pub atims: u64,
+    /// ... and those that nobody acknowledged.
+    pub atims_failed: u64,
+    /// ATIMs heard that were for it.
+    pub atims_heard: u64,
+    /// Beacon intervals that it dozed through after the ATIM window, and all of them.
+    pub intervals_dozed: u64,
+    /// See `intervals_dozed`.
+    pub intervals: u64,
+    /// MSDUs from above.
+    pub submitted: u64,
+    /// Of these, without room: too long, or the queue was full.
+    pub no_room: u64,
+    /// Of these, given up after their lifetime.
+    pub expired: u64,
+    /// Confirms of data frames.
+    pub confirms: Tally,
+    /// MSDUs delivered.
+    pub delivered: u64,
+    /// Frames that had been delivered before.
+    pub duplicates: u64,
+}

@@ -1,0 +1,158 @@
+//! One beacon interval of a member: TBTT, its beacon, the end of the ATIM window, sleep.
+
+use super::network::{self, MAX_OCTETS, Network};
+use super::{Ibss, Sent, tbtt};
+use frame::MacAddr;
+use radio::{Attribute, Confirm, Duration, Instant, Outcome, Queue, Radio, TxHow};
+
+/// Who was not heard for so long is forgotten: what Linux does.
+const FORGET: Duration = Duration::from_ms(60_000);
+
+impl<const Q: usize, const L: usize> Ibss<Q, L> {
+    pub(super) fn member_timer(&mut self, now: Instant, network: &Network, radio: &mut dyn Radio) {
+        if self.dozes && self.tbtt - self.config.wake_ahead <= now {
+            self.wake(now, radio);
+        }
+        if self.tbtt <= now {
+            self.begin_interval(now, network, radio);
+        }
+        if self.window_end.is_some_and(|t| t <= now) {
+            self.end_window(now, radio);
+        }
+        if self.beacon_at.is_some_and(|t| t <= now) {
+            self.beacon_at = None;
+            self.send_beacon(network, radio);
+        }
+    }
+
+    /// Works out the next TBTT from the TSF.
+    pub(super) fn plan(&mut self, now: Instant, radio: &mut dyn Radio) {
+        let Some(network) = self.network().copied() else {
+            return;
+        };
+        let interval = Duration::from_tu(network.interval_tu.into());
+        let after = now.since(self.begun) < Duration::from_ns(interval.as_ns() / 2);
+        self.tbtt = tbtt(now, Self::tsf(now, radio), &network, after);
+    }
+
+    fn begin_interval(&mut self, now: Instant, network: &Network, radio: &mut dyn Radio) {
+        let begin = self.tbtt;
+        self.counters.intervals += 1;
+        self.begun = now;
+        self.plan(now, radio);
+        let slots = self.draw(2 * u64::from(self.config.cw_min) + 1);
+        self.beacon_at = Some(begin + self.config.slot.times(slots));
+        let window = Duration::from_tu(network.atim_window_tu.into());
+        self.window_end = (network.atim_window_tu > 0).then(|| begin + window);
+        (self.stays, self.group_announced) = (false, false);
+        self.neighbours.erase_awake();
+        self.neighbours.forget(now - FORGET);
+        for waiting in self.queue.iter_mut() {
+            waiting.asked = false;
+            waiting.intervals = waiting.intervals.saturating_add(1);
+        }
+        let limit = self.config.lifetime_intervals;
+        let over = self
+            .queue
+            .remove(|w| w.sent.is_none() && (w.intervals > limit || w.deadline.is_some_and(|t| t < now)));
+        self.counters.expired += over;
+    }
+
+    fn end_window(&mut self, now: Instant, radio: &mut dyn Radio) {
+        // a beacon that was not sent by now is not sent
+        (self.window_end, self.beacon_at) = (None, None);
+        let busy = self.beacon.is_some() || self.atim.is_some() || self.other.is_some();
+        if self.config.power_save && !self.stays && !busy {
+            self.counters.intervals_dozed += 1;
+            self.dozes = true;
+            self.ledger.dozes(now);
+            Self::set(radio, Attribute::Reception(false));
+        }
+    }
+
+    pub(super) fn wake(&mut self, now: Instant, radio: &mut dyn Radio) {
+        if core::mem::take(&mut self.dozes) {
+            self.ledger.wakes(now);
+            Self::set(radio, Attribute::Reception(true));
+        }
+    }
+
+    fn send_beacon(&mut self, network: &Network, radio: &mut dyn Radio) {
+        if self.beacon.is_some() {
+            return;
+        }
+        let until = self.window_end.unwrap_or(self.tbtt);
+        let how = self.management(1).expires(until);
+        self.beacon = Some(self.send_management(network::Kind::Beacon, network, &how, radio));
+    }
+
+    /// Another station's beacon came first.
+    pub(super) fn spare_beacon(&mut self, radio: &mut dyn Radio) {
+        self.sent_last_beacon = false;
+        if self.beacon_at.take().is_some() {
+            self.counters.beacons_spared += 1;
+        }
+        if let Some(sent) = self.beacon {
+            radio.abort(sent.token);
+        }
+    }
+
+    pub(super) fn beacon_confirmed(&mut self, confirm: &Confirm) {
+        if confirm.attempts > 0 {
+            self.counters.beacons += 1;
+            (self.sent_last_beacon, self.stays) = (true, true);
+        } else if confirm.outcome == Outcome::Aborted {
+            self.counters.beacons_spared += 1;
+        }
+    }
+
+    pub(super) fn send_probe_request(&mut self, radio: &mut dyn Radio) {
+        let nowhere = Network {
+            bssid: MacAddr::BROADCAST,
+            interval_tu: 0,
+            atim_window_tu: 0,
+        };
+        let how = self.management(1);
+        self.other = Some(self.send_management(network::Kind::ProbeRequest, &nowhere, &how, radio));
+    }
+
+    /// Answers a probe request, unless an answer is on its way.
+    pub(super) fn answer_probe(&mut self, from: MacAddr, radio: &mut dyn Radio) {
+        let Some(network) = self.network().copied().filter(|_| self.other.is_none()) else {
+            return;
+        };
+        self.counters.probes_answered += 1;
+        let how = self.management(self.config.tries).expires(self.tbtt);
+        let kind = network::Kind::ProbeResponse(from);
+        self.other = Some(self.send_management(kind, &network, &how, radio));
+    }
+
+    /// Management frames go with voice (IEEE 802.11-2016, 10.2.4.2). Beacons of an IBSS, too: the queue for beacons knows
+    /// no backoff, so that all who found the medium busy would send at once behind a collision.
+    pub(super) fn management(&self, tries: u8) -> TxHow {
+        TxHow::multi_shot(self.config.group_rate, tries).queue(Queue::Voice)
+    }
+
+    pub(super) fn send_management(
+        &mut self,
+        kind: network::Kind,
+        network: &Network,
+        how: &TxHow,
+        radio: &mut dyn Radio,
+    ) -> Sent {
+        let sequence = self.next_sequence();
+        let mut out = [0; MAX_OCTETS];
+        let mpdu = network::emit(kind, &self.config, network, sequence, &mut out);
+        let token = radio.token();
+        radio.request(token, mpdu, how);
+        let to = match kind {
+            network::Kind::ProbeResponse(to) | network::Kind::Atim(to) => to,
+            network::Kind::Beacon | network::Kind::ProbeRequest => MacAddr::BROADCAST,
+        };
+        Sent {
+            token,
+            to,
+            octets: mpdu.len(),
+        }
+    }
+}

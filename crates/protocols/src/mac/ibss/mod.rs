@@ -1,0 +1,354 @@
+//! Ad hoc networks (IBSS) with power save (IEEE 802.11-2016, 11.1.4 and 11.2.5): the innermost protocol of stations
+//! that talk to each other without an access point.
+//!
+//! ```text
+//! Idle --begin--> Scanning --heard a network of the name--> Member
+//!                    +-------- time is over: creates one --->+
+//!
+//! interval of a member:
+//! TBTT |- beacon after a random delay, unless another's comes first; ATIMs -| data to those who are awake, or doze |
+//!      |<---------------------- ATIM window ------------------------------->|
+//! ```
+//!
+//! - The TSF of the adapter is the clock of the network: who hears a later timestamp adopts it. Of two networks of one
+//!   name the one that is behind joins the other.
+//! - Without an ATIM window everything is sent at once.
+//! - With one, everybody is awake in it. Who has something for another says so with an ATIM; after the window it goes to
+//!   whoever acknowledged that. Who has neither sent nor received an ATIM nor sent the beacon dozes until the next TBTT.
+//! - Whoever sent the last beacon answers probe requests.
+//!
+//! It asks the host for: [`Attribute::Tsf`] to read and to set, [`Attribute::Bssid`], and [`Attribute::Reception`], which
+//! is how it dozes. A host that cannot tell the TSF gets a network that runs on its own clock. Where the adapter does not
+//! say when a frame came, later timestamps of the own network are left to it: hardware of that kind follows them itself,
+//! and what is reckoned here would come too late. The delay before a beacon
+//! is counted here, so a late host contends late; whoever then finds the medium busy draws the backoff of its queue.
+//!
+//! Frames are plain data with LLC/SNAP, without encryption. What is not here: the multi-hop extension of Contiki80211
+//! and its adaptation of the time before a TBTT.
+
+mod config;
+mod energy;
+mod interval;
+mod neighbours;
+mod network;
+mod queue;
+mod receive;
+mod traffic;
+
+pub use config::{IbssConfig, IbssCounters};
+pub use energy::{Energy, PowerProfile};
+pub use neighbours::Neighbour;
+pub use network::Network;
+
+use super::data::Duplicates;
+use energy::Ledger;
+use frame::{Band, MacAddr, Rate, ppdu_us};
+use neighbours::Neighbours;
+use queue::Queue;
+use radio::{
+    AdapterId, Attribute, AttributeName, Confirm, Duration, Event, Instant, Msdu, Protocol, Radio, Token, Tsf,
+};
+
+/// Transmitters of which repetitions are known.
+const KNOWN: usize = 16;
+
+/// Where a station stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Phase {
+    Idle,
+    Scanning(Instant),
+    Member(Network),
+}
+
+/// A request that is below.
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    token: Token,
+    to: MacAddr,
+    octets: usize,
+}
+
+/// See the [module](self). Up to `Q` MSDUs of up to `L` octets wait for their receivers.
+#[derive(Clone, Debug)]
+pub struct Ibss<const Q: usize = 16, const L: usize = 1_500> {
+    config: IbssConfig,
+    phase: Phase,
+    dice: u64,
+    sequence: u16,
+    neighbours: Neighbours,
+    queue: Queue<Q, L>,
+    duplicates: Duplicates<KNOWN>,
+    ledger: Ledger,
+    counters: IbssCounters,
+    band: Band,
+    /// The next TBTT, and when the last one was told.
+    tbtt: Instant,
+    begun: Instant,
+    beacon_at: Option<Instant>,
+    window_end: Option<Instant>,
+    beacon: Option<Sent>,
+    atim: Option<Sent>,
+    data: Option<Sent>,
+    other: Option<Sent>,
+    setting_tsf: Option<Token>,
+    group_announced: bool,
+    sent_last_beacon: bool,
+    /// There is a reason to stay awake in this interval.
+    stays: bool,
+    dozes: bool,
+}
+
+impl<const Q: usize, const L: usize> Ibss<Q, L> {
+    /// A station that is in no network.
+    pub fn new(config: IbssConfig) -> Self {
+        let [.., a, b, c, d] = config.me.0;
+        let address = u64::from(u32::from_be_bytes([a, b, c, d]));
+        Ibss {
+            config,
+            phase: Phase::Idle,
+            dice: config.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15)
+                ^ address.wrapping_mul(0xbf58_476d_1ce4_e5b9),
+            sequence: 0,
+            neighbours: Neighbours::new(),
+            queue: Queue::new(),
+            duplicates: Duplicates::default(),
+            ledger: Ledger::default(),
+            counters: IbssCounters::default(),
+            band: Band::Ghz5,
+            tbtt: Instant::ZERO,
+            begun: Instant::ZERO,
+            beacon_at: None,
+            window_end: None,
+            beacon: None,
+            atim: None,
+            data: None,
+            other: None,
+            setting_tsf: None,
+            group_announced: false,
+            sent_last_beacon: false,
+            stays: false,
+            dozes: false,
+        }
+    }
+
+    /// The network that it is in.
+    pub fn network(&self) -> Option<&Network> {
+        match &self.phase {
+            Phase::Member(network) => Some(network),
+            _ => None,
+        }
+    }
+
+    /// What it has counted.
+    pub fn counters(&self) -> &IbssCounters {
+        &self.counters
+    }
+
+    /// Stations that were heard of late.
+    pub fn neighbours(&self) -> impl Iterator<Item = &Neighbour> {
+        self.neighbours.iter()
+    }
+
+    /// Where its radio's time went until `now`.
+    pub fn energy(&self, now: Instant) -> Energy {
+        self.ledger.close(now)
+    }
+
+    /// MSDUs that wait.
+    pub fn waiting(&self) -> usize {
+        self.queue.len()
+    }
+
+    /// Whether it dozes.
+    pub fn is_dozing(&self) -> bool {
+        self.dozes
+    }
+
+    /// Looks for the network, and creates it if there is none. Does nothing unless it is idle.
+    pub fn begin(&mut self, now: Instant, radio: &mut dyn Radio) {
+        if self.phase != Phase::Idle {
+            return;
+        }
+        self.phase = Phase::Scanning(now + self.config.scan);
+        if self.config.active_scan {
+            self.send_probe_request(radio);
+        }
+    }
+
+    /// Leaves the network: nothing more is sent, and what waits is given up.
+    pub fn leave(&mut self, now: Instant, radio: &mut dyn Radio) {
+        for sent in [self.beacon, self.atim, self.data, self.other]
+            .into_iter()
+            .flatten()
+        {
+            radio.abort(sent.token);
+        }
+        self.wake(now, radio);
+        self.counters.expired += self.queue.remove(|w| w.sent.is_none());
+        self.phase = Phase::Idle;
+        (self.beacon_at, self.window_end) = (None, None);
+        self.sent_last_beacon = false;
+        self.neighbours = Neighbours::new();
+    }
+
+    /// A number below `n`, all equally likely (splitmix64).
+    fn draw(&mut self, n: u64) -> u64 {
+        self.dice = self.dice.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (self.dice ^ self.dice >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((u128::from(z ^ z >> 31) * u128::from(n)) >> 64) as u64
+    }
+
+    fn next_sequence(&mut self) -> u16 {
+        self.sequence = (self.sequence + 1) & 0xfff;
+        self.sequence
+    }
+
+    /// The adapter's TSF; where the host cannot tell it, its own clock stands in.
+    fn tsf(now: Instant, radio: &dyn Radio) -> Tsf {
+        match radio.get(AdapterId::FIRST, AttributeName::Tsf) {
+            Some(Attribute::Tsf(tsf)) => tsf,
+            _ => Tsf(now.as_ns() / 1_000),
+        }
+    }
+
+    fn set(radio: &mut dyn Radio, attribute: Attribute) -> Token {
+        let token = radio.token();
+        radio.set(token, AdapterId::FIRST, attribute);
+        token
+    }
+
+    /// Time on the air of `octets` without FCS.
+    fn airtime(&self, rate: Rate, octets: usize) -> Duration {
+        Duration::from_us(ppdu_us(rate, octets as u32 + 4, self.band).into())
+    }
+
+    fn start(&mut self, now: Instant, radio: &mut dyn Radio) {
+        self.ledger.start(now);
+        if let Some(Attribute::Channel(0..3_000)) = radio.get(AdapterId::FIRST, AttributeName::Channel) {
+            self.band = Band::Ghz2_4;
+        }
+        if self.config.autostart {
+            self.begin(now, radio);
+        }
+    }
+
+    fn timer(&mut self, now: Instant, radio: &mut dyn Radio) {
+        match self.phase {
+            Phase::Scanning(until) if until <= now => self.create(now, radio),
+            Phase::Member(network) => self.member_timer(now, &network, radio),
+            _ => {}
+        }
+    }
+
+    fn create(&mut self, now: Instant, radio: &mut dyn Radio) {
+        let random = self.draw(1 << 48).to_be_bytes();
+        let [_, _, a, b, c, d, e, f] = random;
+        // individual, and given out by nobody (IEEE 802.11-2016, 11.1.4.4)
+        let random = MacAddr([a & 0xfc | 0x02, b, c, d, e, f]);
+        let interval_tu = self.config.interval_tu.max(1);
+        let window = self.config.atim_window_tu;
+        let network = Network {
+            bssid: self.config.bssid.unwrap_or(random),
+            interval_tu,
+            atim_window_tu: if window < interval_tu { window } else { 0 },
+        };
+        self.enter(now, network, 0, radio);
+    }
+
+    /// Becomes a member of a network whose clock is `ahead_us` ahead of ours (behind, if negative).
+    fn enter(&mut self, now: Instant, network: Network, ahead_us: i64, radio: &mut dyn Radio) {
+        self.wake(now, radio);
+        self.phase = Phase::Member(network);
+        Self::set(radio, Attribute::Bssid(network.bssid));
+        let tsf = Self::tsf(now, radio).plus(ahead_us);
+        if ahead_us != 0 {
+            self.setting_tsf = Some(Self::set(radio, Attribute::Tsf(tsf)));
+        }
+        self.tbtt = tbtt(now, tsf, &network, false);
+        (self.beacon_at, self.window_end) = (None, None);
+        // until the first TBTT nobody knows who is awake
+        (self.stays, self.group_announced) = (true, false);
+        self.neighbours.erase_awake();
+    }
+
+    fn submit(&mut self, msdu: &Msdu<'_>) {
+        self.counters.submitted += 1;
+        let fits = msdu.payload.len() <= super::data::MAX_PAYLOAD_OCTETS;
+        if !fits || !self.queue.push(msdu) {
+            self.counters.no_room += 1;
+        }
+    }
+
+    fn confirm(&mut self, now: Instant, confirm: &Confirm, radio: &mut dyn Radio) {
+        let ours = |sent: &mut Sent| sent.token == confirm.token;
+        let (sent, which) = if let Some(sent) = self.beacon.take_if(ours) {
+            self.beacon_confirmed(confirm);
+            (sent, self.config.group_rate)
+        } else if let Some(sent) = self.atim.take_if(ours) {
+            self.atim_confirmed(&sent, confirm);
+            (sent, self.config.group_rate)
+        } else if let Some(sent) = self.data.take_if(ours) {
+            self.data_confirmed(now, confirm);
+            (sent, confirm.rate)
+        } else if let Some(sent) = self.other.take_if(ours) {
+            (sent, self.config.group_rate)
+        } else {
+            return;
+        };
+        let once = self.airtime(which, sent.octets);
+        self.ledger.sent(once.times(confirm.attempts.into()));
+        self.pump(now, radio);
+    }
+}
+
+/// The first TBTT behind `now`, at which the TSF is `tsf`: when it is a multiple of the interval. `after`: the last one
+/// was just now, even if rounding says that it is yet to come.
+fn tbtt(now: Instant, tsf: Tsf, network: &Network, after: bool) -> Instant {
+    let interval_us = u64::from(network.interval_tu.max(1)) * 1_024;
+    let from = if after {
+        tsf.0.wrapping_add(interval_us / 2)
+    } else {
+        tsf.0
+    };
+    let into = from % interval_us;
+    let left = interval_us - into + if after { interval_us / 2 } else { 0 };
+    now + Duration::from_us(left)
+}
+
+impl<const Q: usize, const L: usize> Protocol for Ibss<Q, L> {
+    fn handle(&mut self, now: Instant, event: Event<'_>, radio: &mut dyn Radio) {
+        match event {
+            Event::Start => self.start(now, radio),
+            Event::Timer => self.timer(now, radio),
+            Event::Submit(msdu) => self.submit(&msdu),
+            Event::Confirm(confirm) => return self.confirm(now, &confirm, radio),
+            Event::Indication(received) | Event::Beacon(radio::Beacon { received, .. }) => {
+                let time = self.airtime(received.rate, received.frame.len());
+                self.ledger.received(time);
+                self.indication(now, &received, radio);
+            }
+            Event::Set(answer) => {
+                if self.setting_tsf.take_if(|t| *t == answer.token).is_some() {
+                    self.plan(now, radio);
+                }
+            }
+        }
+        self.pump(now, radio);
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        match self.phase {
+            Phase::Idle => None,
+            Phase::Scanning(until) => Some(until),
+            Phase::Member(_) if self.dozes => Some(self.tbtt - self.config.wake_ahead),
+            Phase::Member(_) => {
+                let all = [Some(self.tbtt), self.beacon_at, self.window_end];
+                all.into_iter().flatten().min()
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,203 @@
+//! A network: what its creator has fixed, and the frames that say it.
+
+use super::config::IbssConfig;
+use frame::element::{DsParameters, Elements, ElementsBuilder, IbssParameters, RateOctets, Ssid};
+use frame::mac::SequenceControl;
+use frame::mgmt::{Atim, Beacon, Capability, MgmtHeader, ProbeRequest, ProbeResponse};
+use frame::{MacAddr, RateSet, Wire};
+use radio::Tsf;
+
+/// Octets of the longest frame that this file writes, without FCS.
+pub(super) const MAX_OCTETS: usize = 24 + 12 + MAX_ELEMENTS_OCTETS;
+/// Name, eight rates and four more, channel, ATIM window.
+const MAX_ELEMENTS_OCTETS: usize = 2 + 32 + 2 + 8 + 2 + 4 + 3 + 4;
+
+/// What all members of a network agree on (IEEE 802.11-2016, 11.1.4.4).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Network {
+    /// Its BSSID.
+    pub bssid: MacAddr,
+    /// Beacon interval in TU.
+    pub interval_tu: u16,
+    /// ATIM window in TU; 0: its members do not save power.
+    pub atim_window_tu: u16,
+}
+
+/// A beacon or probe response of a network with our name.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Heard {
+    pub network: Network,
+    pub timestamp: Tsf,
+    pub from: MacAddr,
+}
+
+/// A frame that is built here.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Kind {
+    Beacon,
+    /// To whom.
+    ProbeResponse(MacAddr),
+    ProbeRequest,
+    /// To whom.
+    Atim(MacAddr),
+}
+
+/// Writes a frame of `network` with this sequence number and tells its octets.
+pub(super) fn emit<'o>(
+    kind: Kind,
+    config: &IbssConfig,
+    network: &Network,
+    sequence: u16,
+    out: &'o mut [u8; MAX_OCTETS],
+) -> &'o [u8] {
+    let mut octets = [0; MAX_ELEMENTS_OCTETS];
+    let elements = elements(kind, config, network, &mut octets);
+    let header = |to, bssid| {
+        let mut header = MgmtHeader::new(to, config.me, bssid);
+        header.sequence = SequenceControl::new(sequence, 0);
+        header
+    };
+    let (interval_tu, capability) = (network.interval_tu, Capability::IBSS);
+    let written = match kind {
+        Kind::Beacon => Beacon {
+            header: header(MacAddr::BROADCAST, network.bssid),
+            timestamp_us: 0,
+            interval_tu,
+            capability,
+            elements,
+        }
+        .emit(out),
+        Kind::ProbeResponse(to) => ProbeResponse {
+            header: header(to, network.bssid),
+            timestamp_us: 0,
+            interval_tu,
+            capability,
+            elements,
+        }
+        .emit(out),
+        Kind::ProbeRequest => ProbeRequest {
+            header: header(MacAddr::BROADCAST, MacAddr::BROADCAST),
+            elements,
+        }
+        .emit(out),
+        Kind::Atim(to) => Atim {
+            header: header(to, network.bssid),
+            body: &[],
+        }
+        .emit(out),
+    };
+    let octets = written.expect("the buffer is for the longest");
+    &out[..octets]
+}
+
+fn elements<'o>(kind: Kind, config: &IbssConfig, network: &Network, out: &'o mut [u8]) -> Elements<'o> {
+    let mut elements = ElementsBuilder::new(out);
+    const FITS: &str = "there is room for all";
+    elements.push(Ssid(config.ssid())).expect(FITS);
+    let rates = RateOctets::new(
+        RateSet::EMPTY.with(config.rate),
+        RateSet::EMPTY.with(config.group_rate),
+    );
+    elements.push(rates.supported()).expect(FITS);
+    if let Some(more) = rates.extended() {
+        elements.push(more).expect(FITS);
+    }
+    if matches!(kind, Kind::Beacon | Kind::ProbeResponse(_)) {
+        if let Some(channel) = config.channel {
+            elements.push(DsParameters { channel }).expect(FITS);
+        }
+        let atim_window_tu = network.atim_window_tu;
+        elements.push(IbssParameters { atim_window_tu }).expect(FITS);
+    }
+    elements.finish()
+}
+
+/// Reads a beacon or probe response; `None` if it is none, or not of a network with our name.
+pub(super) fn read(mpdu: &[u8], config: &IbssConfig) -> Option<Heard> {
+    let (header, timestamp, interval_tu, capability, elements) = match Beacon::parse(mpdu) {
+        Ok(b) => (b.header, b.timestamp_us, b.interval_tu, b.capability, b.elements),
+        Err(_) => {
+            let p = ProbeResponse::parse(mpdu).ok()?;
+            (p.header, p.timestamp_us, p.interval_tu, p.capability, p.elements)
+        }
+    };
+    let Ssid(name) = elements.get()?;
+    let is_ours = name == config.ssid()
+        && capability.contains(Capability::IBSS)
+        && !capability.contains(Capability::ESS)
+        && !capability.contains(Capability::PRIVACY)
+        && !header.bssid.is_group()
+        && interval_tu > 0;
+    let window = elements.get().map_or(0, |p: IbssParameters| p.atim_window_tu);
+    is_ours.then_some(Heard {
+        network: Network {
+            bssid: header.bssid,
+            interval_tu,
+            // a window as long as the interval leaves no time for anything else
+            atim_window_tu: if window < interval_tu { window } else { 0 },
+        },
+        timestamp: Tsf(timestamp),
+        from: header.source,
+    })
+}
+
+/// Whether a probe request is for a network with our name, or for any.
+pub(super) fn asks_for_us(mpdu: &[u8], config: &IbssConfig) -> Option<MacAddr> {
+    let request = ProbeRequest::parse(mpdu).ok()?;
+    let name = request.elements.get().map_or(&[][..], |Ssid(name)| name);
+    (name.is_empty() || name == config.ssid()).then_some(request.header.source)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use frame::Rate;
+
+    const ME: MacAddr = MacAddr::local(1);
+    const NET: Network = Network {
+        bssid: MacAddr::local(77),
+        interval_tu: 100,
+        atim_window_tu: 20,
+    };
+
+    fn config() -> IbssConfig {
+        IbssConfig::new(ME, "robots", Rate::OFDM_24)
+    }
+
+    #[test]
+    fn octets_of_the_standard() {
+        let mut out = [0; MAX_OCTETS];
+        let config = IbssConfig {
+            channel: Some(6),
+            ..config()
+        };
+        #[rustfmt::skip]
+        assert_eq!(emit(Kind::Beacon, &config, &NET, 0x123, &mut out), [
+            0x80, 0, 0, 0, 255, 255, 255, 255, 255, 255, 2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 77, 0x30, 0x12,
+            0, 0, 0, 0, 0, 0, 0, 0, 100, 0, 2, 0,
+            0, 6, b'r', b'o', b'b', b'o', b't', b's', 1, 2, 0x8c, 48, 3, 1, 6, 6, 2, 20, 0,
+        ]);
+        let atim = emit(Kind::Atim(MacAddr::local(2)), &config, &NET, 1, &mut out);
+        assert_eq!((atim.len(), atim[0]), (24, 0x90));
+    }
+
+    #[test]
+    fn there_and_back() {
+        let mut out = [0; MAX_OCTETS];
+        for kind in [Kind::Beacon, Kind::ProbeResponse(MacAddr::local(3))] {
+            let mpdu = emit(kind, &config(), &NET, 7, &mut out);
+            let heard = read(mpdu, &config()).unwrap();
+            assert_eq!((heard.network, heard.from), (NET, ME));
+            let other = IbssConfig::new(ME, "others", Rate::OFDM_24);
+            assert_eq!(read(mpdu, &other), None);
+        }
+        let mut ess = emit(Kind::Beacon, &config(), &NET, 7, &mut out).to_vec();
+        ess[34] = 1;
+        assert_eq!(read(&ess, &config()), None, "an access point");
+        let asks = emit(Kind::ProbeRequest, &config(), &NET, 7, &mut out);
+        assert_eq!(asks_for_us(asks, &config()), Some(ME));
+        let other = IbssConfig::new(ME, "others", Rate::OFDM_24);
+        assert_eq!(asks_for_us(asks, &other), None);
+        assert_eq!(read(asks, &config()), None);
+    }
+}

@@ -1,0 +1,100 @@
+//! What comes in: networks, probes, ATIMs, data.
+
+use super::super::data::{ETHERTYPE_PAYLOAD, Received};
+use super::network;
+use super::{Ibss, Phase};
+use frame::mac::{Header, Kind};
+use radio::{Attribute, Indication, Instant, Msdu, Radio, Tsf};
+
+/// A timestamp counts as later from here on, us: below it is what is lost by rounding on both sides.
+const LATER_US: i64 = 2;
+
+impl<const Q: usize, const L: usize> Ibss<Q, L> {
+    /// A beacon or probe response of a network with our name.
+    fn network_heard(
+        &mut self,
+        now: Instant,
+        heard: &network::Heard,
+        received: &Indication<'_>,
+        is_beacon: bool,
+        radio: &mut dyn Radio,
+    ) {
+        let ahead_us = heard.timestamp.minus(Self::stamped_at(now, received, radio));
+        match self.phase {
+            Phase::Idle => return,
+            Phase::Scanning(_) => self.enter(now, heard.network, ahead_us, radio),
+            Phase::Member(ours) if ours.bssid == heard.network.bssid => {
+                if is_beacon {
+                    self.counters.beacons_heard += 1;
+                    self.spare_beacon(radio);
+                }
+                if ahead_us > LATER_US && received.tsf.is_some() {
+                    self.counters.adoptions += 1;
+                    let tsf = Self::tsf(now, radio).plus(ahead_us);
+                    self.setting_tsf = Some(Self::set(radio, Attribute::Tsf(tsf)));
+                }
+            }
+            Phase::Member(_) if ahead_us > LATER_US && self.config.bssid.is_none() => {
+                self.counters.merges += 1;
+                self.enter(now, heard.network, ahead_us, radio);
+            }
+            Phase::Member(_) => return,
+        }
+        self.neighbours.heard(heard.from, now);
+    }
+
+    /// Our TSF when the first bit of the timestamp arrived. Where the adapter does not say when a frame came, it came
+    /// now at the latest.
+    fn stamped_at(now: Instant, received: &Indication<'_>, radio: &dyn Radio) -> Tsf {
+        let us = |octets: usize| octets as i64 * 80 / i64::from(received.rate.kbps100().max(1));
+        match received.tsf {
+            Some(first_bit) => first_bit.plus(us(24)),
+            None => Self::tsf(now, radio).plus(-us(received.frame.len() + 4 - 24)),
+        }
+    }
+
+    pub(super) fn indication(&mut self, now: Instant, received: &Indication<'_>, radio: &mut dyn Radio) {
+        let Ok(header) = Header::parse(received.frame) else {
+            return;
+        };
+        let member = self.network().copied();
+        let of_network = member.is_some_and(|n| header.address3() == Some(n.bssid));
+        match header.kind() {
+            Kind::BEACON | Kind::PROBE_RESPONSE => {
+                if let Some(heard) = network::read(received.frame, &self.config) {
+                    self.network_heard(now, &heard, received, header.kind() == Kind::BEACON, radio);
+                }
+            }
+            Kind::PROBE_REQUEST if self.sent_last_beacon => {
+                if let Some(from) = network::asks_for_us(received.frame, &self.config) {
+                    self.answer_probe(from, radio);
+                }
+            }
+            Kind::ATIM if of_network => self.atim_heard(&header),
+            Kind::DATA | Kind::QOS_DATA if of_network => {
+                if let Some(from) = header.transmitter() {
+                    self.neighbours.heard(from, now);
+                }
+                self.deliver(received.frame, radio);
+            }
+            _ => {}
+        }
+    }
+
+    fn deliver(&mut self, mpdu: &[u8], radio: &mut dyn Radio) {
+        let Some(data) = Received::parse(mpdu).filter(|d| d.is_for(self.config.me)) else {
+            return;
+        };
+        if self.duplicates.is_duplicate(&data) {
+            self.counters.duplicates += 1;
+        } else if data.ethertype == ETHERTYPE_PAYLOAD {
+            self.counters.delivered += 1;
+            radio.deliver(Msdu {
+                peer: data.source,
+                category: data.category(),
+                deadline: None,
+                payload: data.payload,
+            });
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! ATIMs and data: what is announced, to whom, and what may go.
+
+use super::super::data::{ETHERTYPE_PAYLOAD, MAX_DATA_OCTETS};
+use super::network::{self, Network};
+use super::{Ibss, Phase, Sent};
+use frame::llc::Snap;
+use frame::mac::{Data, Header, SequenceControl};
+use frame::{MacAddr, Wire};
+use radio::{Confirm, Instant, Outcome, Radio, TxHow};
+
+/// Octets of the header of plain data.
+const HEADER_OCTETS: usize = 24;
+
+impl<const Q: usize, const L: usize> Ibss<Q, L> {
+    /// Sends what is next, if anything may be sent: one ATIM and one data frame at a time.
+    pub(super) fn pump(&mut self, now: Instant, radio: &mut dyn Radio) {
+        let Phase::Member(network) = self.phase else {
+            return;
+        };
+        match self.window_end {
+            Some(end) if now < end => self.announce(end, &network, radio),
+            Some(_) => {}
+            None if !self.dozes => self.send_data(now, &network, radio),
+            None => {}
+        }
+    }
+
+    /// The next ATIM: for the first that waits whose receiver was not asked yet.
+    fn announce(&mut self, end: Instant, network: &Network, radio: &mut dyn Radio) {
+        if self.atim.is_some() {
+            return;
+        }
+        let (awake, group) = (&self.neighbours, self.group_announced);
+        let is_due = |to: MacAddr| {
+            if to.is_group() {
+                !group
+            } else {
+                !awake.is_awake(to)
+            }
+        };
+        let Some(first) = self.queue.first(|w| !w.asked && w.sent.is_none() && is_due(w.to)) else {
+            return;
+        };
+        let to = first.to;
+        let same = |other: MacAddr| other == to || other.is_group() && to.is_group();
+        self.queue
+            .iter_mut()
+            .filter(|w| same(w.to))
+            .for_each(|w| w.asked = true);
+        let to = if to.is_group() { MacAddr::BROADCAST } else { to };
+        let how = self.management(self.config.tries).expires(end);
+        self.stays = true;
+        self.atim = Some(self.send_management(network::Kind::Atim(to), network, &how, radio));
+    }
+
+    pub(super) fn atim_confirmed(&mut self, sent: &Sent, confirm: &Confirm) {
+        let told = match sent.to.is_group() {
+            true => confirm.attempts > 0,
+            false => confirm.outcome.is_acked(),
+        };
+        match told {
+            true if sent.to.is_group() => self.group_announced = true,
+            true => self.neighbours.is_awake_now(sent.to),
+            false => {
+                self.counters.atims_failed += 1;
+                return;
+            }
+        }
+        self.counters.atims += 1;
+    }
+
+    /// Somebody has something for us, or for all.
+    pub(super) fn atim_heard(&mut self, header: &Header<'_>) {
+        if header.receiver() != self.config.me && !header.is_group() {
+            return;
+        }
+        self.counters.atims_heard += 1;
+        self.stays = true;
+        if let Some(from) = header.transmitter() {
+            self.neighbours.is_awake_now(from);
+        }
+    }
+
+    /// The next data frame whose receiver is awake.
+    fn send_data(&mut self, now: Instant, network: &Network, radio: &mut dyn Radio) {
+        if self.data.is_some() {
+            return;
+        }
+        let saves = network.atim_window_tu > 0;
+        let (awake, group) = (&self.neighbours, self.group_announced);
+        let listens = |to: MacAddr| if to.is_group() { group } else { awake.is_awake(to) };
+        let sequence = (self.sequence + 1) & 0xfff;
+        let may_go = |to: MacAddr| !saves || listens(to);
+        let Some(next) = self.queue.first(|w| w.sent.is_none() && may_go(w.to)) else {
+            return;
+        };
+        let until = if saves {
+            self.tbtt - self.config.wake_ahead
+        } else {
+            Instant::MAX
+        };
+        if saves && until <= now {
+            return;
+        }
+        let number = *next.sequence.get_or_insert(sequence);
+        if number == sequence {
+            self.sequence = sequence;
+        }
+        let mut out = [0; MAX_DATA_OCTETS];
+        let octets = write(
+            self.config.me,
+            next.to,
+            network.bssid,
+            number,
+            next.payload(),
+            &mut out,
+        );
+        let expires = next.deadline.map_or(until, |t| t.min(until));
+        let mut how = match next.to.is_group() {
+            true => TxHow::one_shot(self.config.group_rate),
+            false => TxHow::multi_shot(self.config.rate, self.config.tries),
+        };
+        how = how.queue(next.category.into());
+        if expires < Instant::MAX {
+            how = how.expires(expires);
+        }
+        let token = radio.token();
+        next.sent = Some(token);
+        let to = next.to;
+        self.data = Some(Sent { token, to, octets });
+        radio.request(token, &out[..octets], &how);
+    }
+
+    pub(super) fn data_confirmed(&mut self, now: Instant, confirm: &Confirm) {
+        self.counters.confirms.note(confirm);
+        let mine = Some(confirm.token);
+        let member = matches!(self.phase, Phase::Member(_));
+        if confirm.outcome == Outcome::Expired && member {
+            // the interval was too short for it: it waits for the next one
+            let waits = |w: &super::queue::Waiting<L>| w.sent == mine && w.deadline.is_none_or(|t| t > now);
+            if let Some(waiting) = self.queue.first(waits) {
+                waiting.sent = None;
+                return;
+            }
+            self.counters.expired += 1;
+        }
+        self.queue.remove(|w| w.sent == mine);
+    }
+}
+
+/// Writes a data frame and tells its octets. The payload is one that fits.
+fn write(
+    me: MacAddr,
+    to: MacAddr,
+    bssid: MacAddr,
+    number: u16,
+    payload: &[u8],
+    out: &mut [u8; MAX_DATA_OCTETS],
+) -> usize {
+    const FITS: &str = "what is queued fits a frame";
+    let data = Data {
+        sequence: SequenceControl::new(number, 0),
+        ..Data::direct(to, me, bssid, &[])
+    };
+    data.emit(out).expect(FITS);
+    let snap = Snap::ethernet(ETHERTYPE_PAYLOAD, payload);
+    HEADER_OCTETS + snap.emit(&mut out[HEADER_OCTETS..]).expect(FITS)
+}
