@@ -182,11 +182,28 @@ impl<const N: usize, const L: usize> Pending<N, L> {
     /// # Panics
     /// If `index` is not a waiting request.
     pub fn launch(&mut self, index: usize, how: &TxHow, radio: &mut dyn Radio) -> Token {
+        let lower = self.take_off(index, radio);
+        let held = self.slots[index].as_ref().expect("it flies");
+        radio.request(lower, held.frame(), how);
+        lower
+    }
+
+    /// As [`launch`](Pending::launch), with `frame` on the air in its place: one that has the held frame in it, or what
+    /// stands for it.
+    ///
+    /// # Panics
+    /// If `index` is not a waiting request.
+    pub fn launch_as(&mut self, index: usize, frame: &[u8], how: &TxHow, radio: &mut dyn Radio) -> Token {
+        let lower = self.take_off(index, radio);
+        radio.request(lower, frame, how);
+        lower
+    }
+
+    fn take_off(&mut self, index: usize, radio: &mut dyn Radio) -> Token {
         let held = self.slots[index].as_mut().expect("a held request");
         assert!(held.is_waiting(), "launched twice");
         let lower = radio.token();
         held.state = State::Flying(lower);
-        radio.request(lower, &held.frame[..usize::from(held.len)], how);
         lower
     }
 
