@@ -8,15 +8,15 @@
 //! | [`beacon`] | overlay: sends beacons, passes everything else through |
 //! | [`edf`] | overlay and polling pair: earliest deadline first over one-shots |
 //! | [`tdma`] | overlay: a static schedule of slots over one-shots |
+//! | [`tbmac`] | overlay: slots that the hosts of a cell agree on among themselves |
 //! | [`overlay`] | what overlays that hold requests share |
 //! | [`sync`] | the time base of everything with slots |
 //! | [`data`] | MSDUs in data frames: addresses, LLC/SNAP, sequence numbers, duplicates |
 //!
 //! A new overlay is a file (or folder) beside these: it owns an [`overlay::Above`], tells the protocol above what
-//! it hears, launches what is held, and pays the confirms. Slots that are allocated on the fly (TBMAC) go beside
-//! [`tdma`], on [`sync`]; redundancy over two adapters, rate control, IBSS with power save and roaming are overlays
-//! or innermost protocols like these. Transports and routing are not medium access: they get folders of their own
-//! beside `mac`.
+//! it hears, launches what is held, and pays the confirms. Redundancy over two adapters, rate control, IBSS with power save and
+//! roaming are overlays or innermost protocols like these. Transports and routing are not medium access: they get
+//! folders of their own beside `mac`.
 
 pub mod data;
 pub mod overlay;
@@ -28,6 +28,7 @@ pub mod oneshot;
 pub mod sender;
 pub mod sink;
 pub mod sync;
+pub mod tbmac;
 pub mod tdma;
 
 pub use tally::Tally;
