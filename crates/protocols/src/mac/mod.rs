@@ -9,6 +9,7 @@
 //! | [`edf`] | overlay and polling pair: earliest deadline first over one-shots |
 //! | [`tdma`] | overlay: a static schedule of slots over one-shots |
 //! | [`tbmac`] | overlay: slots that the hosts of a cell agree on among themselves |
+//! | [`slotted`] | overlay: the leaky bucket, one frame at the start of each slot |
 //! | [`overlay`] | what overlays that hold requests share |
 //! | [`sync`] | the time base of everything with slots |
 //! | [`data`] | MSDUs in data frames: addresses, LLC/SNAP, sequence numbers, duplicates |
@@ -27,6 +28,7 @@ pub mod edf;
 pub mod oneshot;
 pub mod sender;
 pub mod sink;
+pub mod slotted;
 pub mod sync;
 pub mod tbmac;
 pub mod tdma;
