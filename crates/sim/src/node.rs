@@ -3,6 +3,7 @@
 use crate::clock::Clock;
 use crate::core::{Core, Ev, NONE, PendingConfirm, PendingIndication, Signal, TxFrame};
 use crate::fault::HostFaults;
+use crate::host::interrupts::Interrupts;
 use crate::host::{HostModel, Outcome as Ending, Wait};
 use crate::queue::Handle;
 use crate::rng::Stream;
@@ -21,6 +22,8 @@ pub(crate) struct Node {
     pub host: Option<Rc<HostModel>>,
     /// How its protocol waits for its timer.
     pub wait: Wait,
+    /// What its timers share the processor with.
+    pub interrupts: Option<Interrupts>,
     pub stream: Stream,
     pub faults: HostFaults,
     pub fault_stream: Stream,

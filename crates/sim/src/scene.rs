@@ -3,7 +3,7 @@
 use crate::adapter::AdapterConfig;
 use crate::clock::Clock;
 use crate::fault::HostFaults;
-use crate::host::{HostModel, Wait};
+use crate::host::{HostModel, InterruptConfig, Wait};
 use crate::medium::Position;
 use std::rc::Rc;
 
@@ -18,6 +18,8 @@ pub struct NodeConfig {
     pub host: Option<Rc<HostModel>>,
     /// How its protocol waits for timers.
     pub wait: Wait,
+    /// What its timers share the processor with; `None`: nothing.
+    pub interrupts: Option<InterruptConfig>,
     /// Its host clock.
     pub clock: Clock,
     /// What goes wrong.
@@ -39,6 +41,7 @@ impl NodeConfig {
             adapters: vec![adapter],
             host: None,
             wait: Wait::Sleep,
+            interrupts: None,
             clock: Clock::default(),
             faults: HostFaults::default(),
             confirm_timeout_ns: 100_000_000,

@@ -3,6 +3,7 @@
 use crate::adapter::{Adapter, AdapterConfig};
 use crate::core::{Core, Ear, Ev};
 use crate::fault::Incident;
+use crate::host::interrupts::Interrupts;
 use crate::medium::fate::LinkState;
 use crate::medium::links::Antenna;
 use crate::medium::{LinkLoss, MediumConfig, PathLossTrace, Position};
@@ -73,6 +74,10 @@ impl<P: Protocol> World<P> {
             clock: config.clock,
             host: config.host,
             wait: config.wait,
+            interrupts: config.interrupts.map(|i| {
+                let name = u64::from(node) | 1 << 40;
+                Interrupts::new(i, Stream::new(core.seed, name, Cause::Host))
+            }),
             stream: Stream::new(core.seed, u64::from(node), Cause::Host),
             faults: config.faults,
             fault_stream: Stream::new(core.seed, u64::from(node), Cause::Fault),
@@ -306,6 +311,9 @@ impl<P: Protocol> World<P> {
             .host
             .as_ref()
             .map_or(0, |h| h.sample_lateness_ns(&mut n.stream, n.wait));
+        if let Some(interrupts) = &mut n.interrupts {
+            late += interrupts.late_ns(core.now, due);
+        }
         if n.fault_stream.chance(n.faults.late_timer) {
             late += n.faults.late_timer_ns;
         }

@@ -11,15 +11,15 @@
 //! | [`redundancy`] | overlay: two adapters as one, first copy wins |
 //! | [`rate`] | overlay: retry chains by Minstrel or RSIN |
 //! | [`ibss`] | innermost: ad hoc networks, with beacons, merging clocks, and power save |
+//! | [`tbmac`] | overlay: slots that the hosts of a cell agree on among themselves |
+//! | [`slotted`] | overlay: the leaky bucket, one frame at the start of each slot |
 //! | [`overlay`] | what overlays that hold requests share |
 //! | [`sync`] | the time base of everything with slots |
 //! | [`data`] | MSDUs in data frames: addresses, LLC/SNAP, sequence numbers, duplicates |
 //!
 //! A new overlay is a file (or folder) beside these: it owns an [`overlay::Above`], tells the protocol above what
-//! it hears, launches what is held, and pays the confirms. Slots that are allocated on the fly (TBMAC) go beside
-//! [`tdma`], on [`sync`]; roaming is an overlay
-//! or innermost protocols like these. Transports and routing are not medium access: they get folders of their own
-//! beside `mac`.
+//! it hears, launches what is held, and pays the confirms. Roaming is an overlay like these. Transports and routing are
+//! not medium access: they have folders of their own beside `mac`.
 
 pub mod data;
 pub mod overlay;
@@ -33,7 +33,9 @@ pub mod rate;
 pub mod redundancy;
 pub mod sender;
 pub mod sink;
+pub mod slotted;
 pub mod sync;
+pub mod tbmac;
 pub mod tdma;
 
 pub use tally::Tally;

@@ -13,6 +13,8 @@
 pub mod schedule;
 mod window;
 
+pub(super) use window::mix;
+
 use super::beacon::{BeaconFrame, MAX_BEACON_OCTETS};
 use super::overlay::{Above, Access, AccessSetting, DEFAULT_HELD, DEFAULT_HELD_OCTETS};
 use super::sync::Sync;

@@ -172,7 +172,7 @@ impl<P: Protocol, const N: usize, const L: usize, const S: usize> Tdma<P, N, L, 
 }
 
 /// A number that looks random, the same for everybody who asks for the same (SplitMix64, Steele et al. 2014).
-fn mix(cycle: u64, node: MacAddr, slot: u16) -> u64 {
+pub(in crate::mac) fn mix(cycle: u64, node: MacAddr, slot: u16) -> u64 {
     let [a, b, c, d, e, f] = node.0;
     let [g, h] = slot.to_be_bytes();
     let mut z = cycle.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ u64::from_be_bytes([a, b, c, d, e, f, g, h]);

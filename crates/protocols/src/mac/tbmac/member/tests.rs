@@ -1,0 +1,201 @@
+//! One host's part, rule by rule.
+
+use super::*;
+
+const A: MacAddr = MacAddr::local(1);
+const B: MacAddr = MacAddr::local(2);
+const C: MacAddr = MacAddr::local(3);
+const LUCKY: Chance = Chance { slot: 0, luck: 0 };
+
+/// An owner that knows itself only.
+fn owner<const S: usize>(me: MacAddr, slot: u8) -> Member<S> {
+    let mut m = Member::new(me, 0);
+    m.phase = Phase::Owner(slot, 0);
+    m.table[usize::from(slot)] = Entry::of(me);
+    m
+}
+
+fn round<const S: usize>(m: &mut Member<S>, heard: &[(MacAddr, Report)]) -> Option<Request> {
+    heard.iter().for_each(|(from, report)| m.heard(*from, report));
+    let ask = m.cfp_over(LUCKY);
+    m.round_over();
+    ask
+}
+
+fn report(slot: u8, table: &[Entry]) -> Report {
+    Report {
+        slot,
+        leave: false,
+        view: View::of(table),
+        promises: Promises::default(),
+    }
+}
+
+/// Rounds that an asking host needs until it is granted, among `n - 1` others that ask in every round, with `m` slots
+/// to ask in: the p-quantile of `tries` of them. Whatever is asked alone is heard.
+fn rounds_to_success(n: u64, m: u64, tries: u64) -> (f64, u32) {
+    let mut all = std::vec::Vec::new();
+    let mut alone = 0;
+    for t in 0..tries {
+        let rounds = (1u32..).find(|k| {
+            let chosen = |host: u64| mix(t << 16 | u64::from(*k), MacAddr::local(host as u32), 7) % m;
+            (1..n).all(|other| chosen(other) != chosen(0))
+        });
+        alone += u64::from(rounds == Some(1));
+        all.push(rounds.expect("some day"));
+    }
+    all.sort_unstable();
+    let rank = (tries as f64 * 0.999).ceil() as usize - 1;
+    (alone as f64 / tries as f64, all[rank])
+}
+
+/// `(1 - 1/m)^(n - 1)` in each round, and the rounds in which 99.9 % succeed.
+#[test]
+fn contention_is_as_long_as_computed() {
+    let golden = [
+        (1, 4, 1.0, 1),
+        (2, 4, 0.75, 5),
+        (4, 4, 0.42, 13),
+        (8, 4, 0.13, 49),
+        (2, 8, 0.875, 4),
+        (4, 8, 0.67, 7),
+        (8, 8, 0.39, 14),
+    ];
+    for (n, m, p, rounds) in golden {
+        let exact = (1.0 - 1.0 / m as f64).powi(n as i32 - 1);
+        assert!((exact - p).abs() < 0.006, "{n} {m}: {exact}");
+        let (share, measured) = rounds_to_success(n, m, 40_000);
+        assert!((share - exact).abs() < 0.01, "{n} {m}: {share}");
+        let off = f64::from(measured.abs_diff(rounds));
+        assert!(off <= 1.0f64.max(0.1 * f64::from(rounds)), "{n} {m}: {measured}");
+    }
+}
+
+#[test]
+fn an_empty_cell_is_claimed_after_three_silent_rounds() {
+    let mut m = Member::<3>::new(A, 0);
+    for _ in 0..3 {
+        assert_eq!(round(&mut m, &[]), None);
+    }
+    assert_eq!(round(&mut m, &[]).unwrap().claim, Some(3));
+    assert_eq!(m.phase(), Phase::Owner(0, PROBATION_ROUNDS));
+    let sent = (4..4 + 32).map(|k| m.sends(k).is_some());
+    let sent: std::vec::Vec<bool> = sent.collect();
+    assert!(
+        sent.chunks(2).all(|pair| pair[0] != pair[1]),
+        "one of two rounds: {sent:?}"
+    );
+    (0..32).for_each(|_| assert_eq!(round(&mut m, &[]), None));
+    assert!((36..68).all(|k| m.sends(k) == Some(0)), "all rounds from then on");
+}
+
+#[test]
+fn the_longer_listener_wins_then_the_smaller_address() {
+    for (mine, theirs, wins) in [(3, 3, true), (3, 4, false), (4, 3, true)] {
+        let mut m = Member::<3>::new(A, 0);
+        m.phase = Phase::Claiming(mine);
+        m.cfp_over(LUCKY);
+        let claim = Some(theirs);
+        m.requested(B, &Request { slot: 1, claim });
+        m.round_over();
+        assert_eq!(m.slot().is_some(), wins, "{mine} {theirs}");
+        assert!(wins || m.table()[0].host() == Some(B));
+    }
+}
+
+#[test]
+fn a_promise_goes_to_the_lowest_free_slot_or_the_one_it_had() {
+    let mut m = owner::<4>(A, 1);
+    let ask = |slot| Request { slot, claim: None };
+    m.requested(C, &ask(1));
+    m.requested(B, &ask(0));
+    m.round_over();
+    let promises = m.report(false).unwrap().promises;
+    assert_eq!(promises.as_slice(), [(B, 0), (C, 2)], "by slot of the request");
+    m.cfp_over(LUCKY);
+    m.requested(C, &ask(0));
+    m.round_over();
+    assert_eq!(m.report(false).unwrap().promises.as_slice(), [(C, 2)]);
+}
+
+#[test]
+fn one_who_does_not_agree_is_enough() {
+    let granted = |second: Option<u8>| {
+        let mut m = Member::<4>::new(C, 0);
+        m.phase = Phase::Requesting(0, 0);
+        let (mut a, mut b) = (
+            report(0, &[Entry::of(A), Entry::of(B)]),
+            report(1, &[Entry::of(A), Entry::of(B)]),
+        );
+        round(&mut m, &[(A, a)]).unwrap();
+        a.promises.push(C, 2);
+        second.into_iter().for_each(|i| b.promises.push(C, i));
+        round(&mut m, &[(A, a), (B, b)]);
+        m.slot()
+    };
+    assert_eq!(
+        [granted(Some(2)), granted(Some(3)), granted(None)],
+        [Some(2), None, None]
+    );
+}
+
+#[test]
+fn a_silent_slot_is_free_when_all_agree() {
+    let mut m = owner::<4>(A, 0);
+    let both = [Entry::of(A), Entry::of(B), Entry::of(C), Entry::Free];
+    round(&mut m, &[(B, report(1, &both)), (C, report(2, &both))]);
+    for _ in 0..5 {
+        assert_ne!(m.table()[2], Entry::Free, "B still believes in it");
+        round(&mut m, &[(B, report(1, &both))]);
+    }
+    round(&mut m, &[(B, report(1, &both[..2]))]);
+    assert_eq!(m.table()[2], Entry::Free);
+    // and what leaves is free at once
+    let gone = Report {
+        leave: true,
+        ..report(1, &both[..2])
+    };
+    round(&mut m, &[(B, gone)]);
+    assert_eq!(m.table()[1], Entry::Free);
+}
+
+#[test]
+fn two_in_one_slot_are_told_and_give_it_up() {
+    let mut m = owner::<4>(A, 0);
+    let view = [Entry::of(A), Entry::of(B)];
+    round(&mut m, &[(B, report(1, &view))]);
+    round(&mut m, &[(C, report(1, &view))]);
+    assert_eq!(m.report(false).unwrap().view.code(1), Code::Conflict);
+    let mut b = owner::<4>(B, 1);
+    round(&mut b, &[(A, m.report(false).unwrap())]);
+    assert_eq!(b.phase(), Phase::Requesting(0, 0));
+    // told for one round, then kept for a while
+    round(&mut m, &[]);
+    round(&mut m, &[]);
+    assert!(matches!(m.table()[1], Entry::Owned { host: None, .. }));
+}
+
+#[test]
+fn an_owner_that_nobody_hears_asks_again() {
+    let mut b = owner::<4>(B, 1);
+    let alone = [Entry::of(A)];
+    assert!(round(&mut b, &[(A, report(0, &alone))]).is_some());
+    assert_eq!(b.slot(), None);
+}
+
+#[test]
+fn failures_make_patient() {
+    let mut m = Member::<4>::new(C, 3);
+    m.phase = Phase::Requesting(0, 0);
+    let a = [(A, report(0, &[Entry::of(A)]))];
+    let mut asks = |luck| {
+        a.iter().for_each(|(from, r)| m.heard(*from, r));
+        let asks = m.cfp_over(Chance { slot: 0, luck }).is_some();
+        m.round_over();
+        asks
+    };
+    let asked = [255, 255, 255, 127, 127, 127, 63, 63, 63, 31, 31, 32].map(&mut asks);
+    // two at each chance: 1, 1/2, 1/4, 1/8, and no less
+    let expected = [true, true, false].repeat(4);
+    assert_eq!(asked[..], expected[..]);
+}

@@ -1,0 +1,202 @@
+//! How long slots and rounds are.
+//!
+//! ```text
+//! | slot 0 | slot 1 | ... | slot S-1 | hear | slot 0 | ... | slot P-1 | hear |
+//! |<------ contention-free period ------->|<-------- contention period ------->|
+//! ```
+//!
+//! A slot is `T_DATA + DIFS + guard`: the adapters still sense the carrier. After each period there is time for the
+//! last frame to be heard by the protocol and for the next one to be released.
+
+use super::message::report_octets;
+use super::table::MAX_REQUESTS;
+use crate::mac::tdma::schedule::Release;
+use frame::llc::Snap;
+use frame::{Phy, Rate, ppdu_us};
+use radio::Duration;
+
+/// Octets of MAC header, LLC/SNAP and FCS around a message.
+const AROUND: usize = 24 + Snap::HEADER_OCTETS + 4;
+
+/// What rounds are made of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RoundCosts {
+    /// PHY timing.
+    pub phy: Phy,
+    /// Rate of all frames; should be a basic rate.
+    pub rate: Rate,
+    /// Octets of the longest MPDU, FCS included: a slot has room for it.
+    pub octets: u16,
+    /// Slots of a contention period.
+    pub asks: u8,
+    /// The release path: from waking up for a slot to the first bit on the air.
+    pub release: Release,
+    /// How far the clocks of two hosts may be apart, as a quantile.
+    pub sync_error: Duration,
+    /// How long a frame takes from its end on the air to the protocol, as a quantile.
+    pub heard: Duration,
+}
+
+/// The times of a round, the same in all hosts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Rounds {
+    rate: Rate,
+    octets: u16,
+    slots: u8,
+    asks: u8,
+    guard: Duration,
+    slot: Duration,
+    lead: Duration,
+    hear: Duration,
+}
+
+/// Why there are no such rounds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RoundsError {
+    /// A contention period has 1 to 8 slots.
+    Asks,
+    /// A frame must have room for what hosts tell each other.
+    TooShort {
+        /// Octets of the shortest MPDU.
+        least: u16,
+    },
+}
+
+impl core::fmt::Display for RoundsError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            RoundsError::Asks => write!(f, "a contention period has 1 to {MAX_REQUESTS} slots"),
+            RoundsError::TooShort { least } => {
+                write!(f, "a slot must have room for an MPDU of {least} octets")
+            }
+        }
+    }
+}
+
+impl Rounds {
+    /// Rounds with `slots` slots in the contention-free period.
+    ///
+    /// # Errors
+    /// [`RoundsError`].
+    pub fn new(costs: &RoundCosts, slots: u8) -> Result<Rounds, RoundsError> {
+        let RoundCosts {
+            phy,
+            rate,
+            octets,
+            asks,
+            release,
+            sync_error,
+            heard,
+        } = *costs;
+        if !(1..=MAX_REQUESTS as u8).contains(&asks) {
+            return Err(RoundsError::Asks);
+        }
+        let least = (AROUND + report_octets(asks.into())) as u16;
+        if octets < least {
+            return Err(RoundsError::TooShort { least });
+        }
+        let guard = release.jitter() + sync_error;
+        let data = ppdu_us(rate, octets.into(), phy.band) + phy.difs_us();
+        Ok(Rounds {
+            rate,
+            octets,
+            slots,
+            asks,
+            guard,
+            slot: guard + Duration::from_us(data.into()),
+            lead: release.min,
+            hear: heard + release.min,
+        })
+    }
+
+    /// Rate of all frames.
+    pub const fn rate(&self) -> Rate {
+        self.rate
+    }
+
+    /// Octets of a request from above that still fit behind a report.
+    pub fn room(&self) -> usize {
+        usize::from(self.octets) - AROUND - report_octets(self.asks.into())
+    }
+
+    /// Slots of a contention-free period.
+    pub const fn slots(&self) -> u8 {
+        self.slots
+    }
+
+    /// Slots of a contention period.
+    pub const fn asks(&self) -> u8 {
+        self.asks
+    }
+
+    /// Length of a slot.
+    pub const fn slot(&self) -> Duration {
+        self.slot
+    }
+
+    /// How late a frame may be on the air.
+    pub const fn guard(&self) -> Duration {
+        self.guard
+    }
+
+    /// From waking up to the slot.
+    pub const fn lead(&self) -> Duration {
+        self.lead
+    }
+
+    /// When slot `index` of the contention-free period begins, from the start of the round.
+    pub const fn start(&self, index: u8) -> Duration {
+        self.slot.times(index as u64)
+    }
+
+    /// When slot `index` of the contention period begins; of index 0, when all of the contention-free period was heard.
+    pub fn ask(&self, index: u8) -> Duration {
+        self.slot.times(u64::from(self.slots) + u64::from(index)) + self.hear
+    }
+
+    /// Length of a round: how long the owner of a slot waits at most.
+    pub fn length(&self) -> Duration {
+        self.ask(self.asks) + self.hear
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rounds(octets: u16, asks: u8) -> Result<Rounds, RoundsError> {
+        let costs = RoundCosts {
+            phy: Phy::B,
+            rate: Rate::DSSS_2,
+            octets,
+            asks,
+            release: Release {
+                min: Duration::ZERO,
+                high: Duration::from_us(80),
+            },
+            sync_error: Duration::ZERO,
+            heard: Duration::ZERO,
+        };
+        Rounds::new(&costs, 16)
+    }
+
+    /// 802.11b at 2 Mb/s with long preambles, DIFS 50 us, 80 us of jitter: 102 octets take 600 us.
+    #[test]
+    fn golden_lengths() {
+        let r = rounds(102, 4).unwrap();
+        assert_eq!(r.slot(), Duration::from_us(730));
+        assert_eq!(r.length(), Duration::from_us(14_600));
+        assert_eq!(
+            (r.start(3), r.ask(1)),
+            (Duration::from_us(2_190), Duration::from_us(17 * 730))
+        );
+        assert_eq!(r.room(), 102 - 36 - 16 - 28);
+    }
+
+    #[test]
+    fn what_does_not_fit_is_named() {
+        assert_eq!(rounds(79, 4), Err(RoundsError::TooShort { least: 80 }));
+        assert_eq!(rounds(500, 9), Err(RoundsError::Asks));
+        assert_eq!(rounds(500, 0), Err(RoundsError::Asks));
+    }
+}
