@@ -21,7 +21,7 @@ const GUEST: &str = "--package sdmac-lab --test guest -- --ignored";
 const RADIOS: &str =
     "--package sdmac-linux --test wifi --test wifi_no_allocation --package sdmac-lab --test hwsim";
 /// The same as far as it needs no virtual time: the host, and the contract.
-const HOST: &str = "--package sdmac-linux --test wifi --package sdmac-lab --test hwsim -- --skip tdma::";
+const HOST: &str = "--package sdmac-linux --test wifi --test wifi_no_allocation --package sdmac-lab --test hwsim -- --skip tdma::";
 /// What an adapter is certified to do, on media that make each try and that make one.
 const CERTIFY: &str = "--package sdmac-linux --lib certify";
 /// The simulator as the air between stacks.

@@ -75,6 +75,9 @@ pub enum Error {
         /// Here.
         now: String,
     },
+    /// Planes were to be probed, and cannot be.
+    #[error(transparent)]
+    Probe(#[from] crate::probe::Error),
     /// Anything else that the kernel refused.
     #[error("cannot {what}: {source}")]
     Kernel {

@@ -1,6 +1,7 @@
 //! The 802.11 side against the kernel at hand, on radios of mac80211_hwsim: run it in the lab, where SDMAC_LAB is set.
 //! Elsewhere each test says that it is skipped; a radio of the user's is never touched.
 
+mod probes;
 mod requests;
 mod setup;
 
