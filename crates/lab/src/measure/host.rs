@@ -165,7 +165,7 @@ pub(super) fn one_by_one(p: &mut Profile) {
 }
 
 /// What to say if the profile holds another correlation than is known; `spread` is what chance makes of none.
-pub(super) fn shortfall(known: Dependence, reached: f64, spread: f64) -> Option<String> {
+fn shortfall(known: Dependence, reached: f64, spread: f64) -> Option<String> {
     let (r, whose) = match known {
         Dependence::RequestApi(r) => (r, "of sending and receiving the same frame, as measured,"),
         Dependence::Paths(r) => (r, "of request and confirm in the base profile"),

@@ -7,6 +7,7 @@
 mod page;
 mod peer;
 mod profile;
+mod session;
 mod shots;
 mod table;
 mod talk;
@@ -14,6 +15,7 @@ mod talk;
 pub use page::{figures, page, samples};
 pub use peer::{Ear, Run};
 pub use profile::{Described, describe};
+pub use session::{Condition, MeasureError, Measured, Plan, listen, measure};
 pub use shots::{Shot, Shots, Task};
 pub use table::{Air, Counts, Row, Set, Sorting};
 pub use talk::{Heard, LEAST_OCTETS, MOST_OCTETS, MOST_SHOTS, Said, Talk};

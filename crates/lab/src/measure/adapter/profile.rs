@@ -7,7 +7,7 @@ use radio::Plane;
 use sim::host::{Basis, Component, ConfirmPath, Dependence, HostModel, Profile, ProfileError};
 
 pub use super::super::host::Described;
-use super::super::host::{assume_all, computer, mean_us, one_by_one, pearson, shortfall};
+use super::super::host::{assume_all, computer, mean_us, one_by_one, pearson};
 use super::table::{
     CONFIRM_API, CONFIRM_DEPENDENT, CONFIRM_INDEPENDENT, HARDWARE, ISR, REQUEST_API, REQUEST_DEPENDENT,
     REQUEST_INDEPENDENT, Set, Sorting, Span,
@@ -87,7 +87,12 @@ pub fn describe(
     if let Some((r, n)) = r {
         let known = Dependence::Paths(r);
         let reached = p.depend(base, known)?;
-        note = shortfall(known, reached, 2.0 / (n as f64).sqrt());
+        // Less than chance makes of none is none.
+        if (r - reached).abs() > 2.0 / (n as f64).sqrt() {
+            note = Some(format!(
+                "The correlation of request and confirm, as measured, is {r:.3}; the model has {reached:.3} with these latencies."
+            ));
+        }
     }
     p.provenance = provenance(sorting, base, environment, emulated, what, note.as_deref());
     let name = p.name.clone();

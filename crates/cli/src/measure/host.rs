@@ -1,72 +1,24 @@
-//! `sdmac measure`: what this computer is like, as a table and as a profile for the simulator.
+//! `sdmac measure --host`: what this computer is like, as a table and as a profile for the simulator.
 
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use lab::measure::host::{Condition, SAMPLES_FOR_P999, computer, profile, rows};
-use lab::report::folder::{AtomicFile, replace};
+use lab::report::folder::replace;
 use linux::host::{Load, Measurement, Part, Plan, measure};
 use serde_json::json;
-use sim::host::{HostModel, Profile};
 
+use super::{Args, base, writable};
 use crate::ui::{Failure, Ui};
-
-/// Measure this computer: timers, the way of a frame into and out of the kernel, wake-ups, idle and under load
-///
-/// Each load is measured with ordinary scheduling, and with SCHED_FIFO and locked memory (mlockall) together.
-/// No Wi-Fi is needed. The result is a table, and a host profile for `sdmac qualify --host` and for scenarios. Without
-/// root some parts are left out; the command says which, why, and what to do.
-#[derive(clap::Args, Debug)]
-#[command(after_help = "Examples:
-  sdmac measure --host
-  sdmac measure --host --quick --json
-  sudo sdmac measure --host --samples 10000 --profile-of io --out io.toml
-  sdmac qualify --nodes 8 --cycle 4ms --payload 50 --miss 1e-4 --host host.toml")]
-pub struct Args {
-    /// Measure this computer (the only thing there is to measure so far)
-    #[arg(long, required = true)]
-    host: bool,
-    /// Samples of each series: 1 to 1000000. 400 carry a p99, 10000 a p99.9
-    #[arg(long, default_value_t = Plan::default().samples)]
-    samples: usize,
-    /// Mean time between two samples in us: 100 to 1000000
-    #[arg(long, default_value_t = 1000)]
-    period_us: u32,
-    /// Loads: idle, cpu, io, network
-    #[arg(long, value_delimiter = ',', default_value = "idle,cpu,io,network", value_parser = load)]
-    loads: Vec<Load>,
-    /// A few samples only: shows that it works, too little for percentiles
-    #[arg(long)]
-    quick: bool,
-    /// The load that the profile describes
-    #[arg(long, default_value = "idle", value_parser = load)]
-    profile_of: Load,
-    /// Describe ordinary scheduling, even where SCHED_FIFO was measured
-    #[arg(long)]
-    no_realtime: bool,
-    /// Profile that says what cannot be measured here: the adapter and its driver. A name or a file
-    #[arg(long, default_value = "table5")]
-    base: String,
-    /// Where to write the profile
-    #[arg(long, default_value = "host.toml")]
-    out: PathBuf,
-}
-
-fn load(text: &str) -> Result<Load, String> {
-    let names = || Load::ALL.map(Load::name).join(", ");
-    Load::ALL
-        .into_iter()
-        .find(|l| l.name() == text)
-        .ok_or_else(|| format!("the loads are {}", names()))
-}
 
 /// Runs the command.
 pub fn main(args: &Args, ui: &Ui) -> Result<ExitCode, Failure> {
-    let base = Profile::open(&args.base).map_err(Failure::input)?;
-    HostModel::new(&base).map_err(Failure::input)?;
+    let base = base(args)?;
     writable(&args.out)?;
-    let mut loads = args.loads.clone();
+    let mut loads = match &args.loads[..] {
+        [] => Load::ALL.to_vec(),
+        loads => loads.to_vec(),
+    };
     if !loads.contains(&args.profile_of) {
         loads.push(args.profile_of);
     }
@@ -74,11 +26,11 @@ pub fn main(args: &Args, ui: &Ui) -> Result<ExitCode, Failure> {
         Plan::quick()
     } else {
         Plan {
-            samples: args.samples,
+            samples: args.samples.map_or(Plan::default().samples, |n| n as usize),
             ..Plan::default()
         }
     };
-    plan.period_us = args.period_us;
+    plan.period_us = args.period_us.unwrap_or(1_000);
     plan.loads = loads;
     plan.budget = plan.budget.max(plan.duration() * 4);
     let bar = ui.progress("measuring", 1_000);
@@ -139,28 +91,6 @@ fn condition(args: &Args, m: &Measurement) -> Option<Condition> {
         .map(wanted)
         .into_iter()
         .find(|c| all.contains(c))
-}
-
-/// Fails before half a minute of measuring, not after it: an old profile must be writable, and its folder too.
-fn writable(path: &Path) -> Result<(), Failure> {
-    let refused = |e: &dyn std::fmt::Display| {
-        Failure::input(format!(
-            "{}: cannot be written ({e}); name another file with --out",
-            path.display()
-        ))
-    };
-    let existed = path.exists();
-    let opened = std::fs::OpenOptions::new().append(true).create(true).open(path);
-    opened.map_err(|e| refused(&e))?;
-    if !existed {
-        let _ = std::fs::remove_file(path);
-    }
-    if existed && path.is_file() {
-        let behind = path.canonicalize().map_err(|e| refused(&e))?;
-        // gone again when it is dropped
-        AtomicFile::create(behind).map_err(|e| refused(&e))?;
-    }
-    Ok(())
 }
 
 fn table(m: &Measurement) -> String {
