@@ -3,6 +3,7 @@
 mod air;
 mod certify;
 mod completions;
+mod deploy;
 mod doctor;
 mod lab_command;
 mod measure;
@@ -33,6 +34,7 @@ enum Command {
     Measure(measure::Args),
     Certify(certify::Args),
     Run(run::Args),
+    Deploy(deploy::Args),
     Reproduce(reproduce::Args),
     Schema(schema::Args),
     Doctor(doctor::Args),
@@ -60,6 +62,7 @@ fn main() -> ExitCode {
         Command::Measure(args) => measure::main(args, &ui),
         Command::Certify(args) => certify::main(args, &ui),
         Command::Run(args) => run::main(args, &ui),
+        Command::Deploy(args) => deploy::main(args, &ui),
         Command::Reproduce(args) => reproduce::main(args, &ui),
         Command::Schema(args) => schema::main(args),
         Command::Qualify(args) => qualify::main(args, &ui),

@@ -14,11 +14,11 @@ use linux::wifi::certify::Certificate;
 use serde_json::{Value, json};
 
 use super::{Args, base, writable};
+use crate::certify;
 use crate::ui::{self, Failure, Ui};
 
 /// Names of files in the report's folder.
 const SAMPLES: &str = "samples.parquet";
-const CERTIFICATE: &str = "certificate.json";
 
 /// Is the other station.
 pub(super) fn peer(radio: &str, channel: Option<u16>, ui: &Ui) -> Result<ExitCode, Failure> {
@@ -47,7 +47,7 @@ pub(super) fn peer(radio: &str, channel: Option<u16>, ui: &Ui) -> Result<ExitCod
 /// Measures.
 pub(super) fn main(radio: &str, args: &Args, ui: &Ui) -> Result<ExitCode, Failure> {
     let base = base(args)?;
-    let certificate = certificate(args)?;
+    let certificate = args.certificate.as_deref().map(certify::read).transpose()?;
     let plan = plan(radio, args, certificate.as_ref().map(|(c, _)| c.clone()));
     if plan.probes {
         writable(&args.out)?;
@@ -100,21 +100,6 @@ pub(super) fn main(radio: &str, args: &Args, ui: &Ui) -> Result<ExitCode, Failur
         ui::warn("stopped early: the numbers cover what was sent until then");
     }
     Ok(ui.exit_code())
-}
-
-fn certificate(args: &Args) -> Result<Option<(Certificate, String)>, Failure> {
-    let Some(path) = &args.certificate else {
-        return Ok(None);
-    };
-    let wrong = |why: String| {
-        Failure::input(format!(
-            "{}: not a certificate ({why}); make one with `sdmac certify`",
-            path.display()
-        ))
-    };
-    let text = std::fs::read_to_string(path).map_err(|e| wrong(e.to_string()))?;
-    let certificate = serde_json::from_str(&text).map_err(|e| wrong(e.to_string()))?;
-    Ok(Some((certificate, text)))
 }
 
 fn plan(radio: &str, args: &Args, certificate: Option<Certificate>) -> Plan {
@@ -367,7 +352,7 @@ fn write(
     let file = samples(file, &taken).map_err(|e| format!("{SAMPLES}: {e}"))?;
     folder.commit(file).map_err(failed)?;
     if let Some(text) = certificate {
-        folder.write(CERTIFICATE, text.as_bytes()).map_err(failed)?;
+        folder.write(certify::FILE, text.as_bytes()).map_err(failed)?;
     }
     let interrupted = measured.conditions.iter().any(|c| c.taken.interrupted);
     let status = if interrupted {

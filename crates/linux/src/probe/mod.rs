@@ -91,6 +91,7 @@ impl Probes {
         for cpu in cpus {
             probes.watch(kind, &wanted, cpu, descriptors)?;
         }
+        probes.functions.sort_unstable();
         if probes.functions.is_empty() {
             let names: Vec<&str> = wanted.iter().flat_map(|p| p.functions).copied().collect();
             return Err(Error::NoFunction(names.join(", ")));

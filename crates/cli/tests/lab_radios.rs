@@ -1,4 +1,4 @@
-//! `sdmac measure --iface` in guests of the lab: `cargo xtask lab` runs it.
+//! `sdmac measure --iface` and `sdmac deploy` in guests of the lab: `cargo xtask lab` runs it.
 
 use std::path::Path;
 use std::process::Command;
@@ -106,4 +106,68 @@ fn real_losses_of_data_and_of_acks_are_told_apart() {
         (100..=500).contains(&shots) && told["conditions"][0]["told_by_peer"] == true,
         "{told}"
     );
+}
+
+/// A device that sends to a controller.
+const TWO: &str = r#"
+[run]
+duration = "1s"
+[medium]
+loss.fixed_power_dbm = -50
+error = "perfect"
+[[group]]
+name = "controller"
+protocol.sender = { rate = "24M" }
+[[group]]
+name = "device"
+protocol.sender = { rate = "24M" }
+[[traffic]]
+from = "device"
+to = "controller"
+octets = 58
+pattern.periodic = { period = "10ms" }
+"#;
+
+/// On hwsim's own air.
+const DEPLOYING: &str = r#"
+"$SDMAC" deploy "$FOLDER/two.toml" --node controller --iface phy0 --set run.duration=3s --json > "$FOLDER/controller.json" & first=$!
+sleep 1
+"$SDMAC" deploy "$FOLDER/two.toml" --node device --iface phy1 --json --out "$FOLDER/out" > "$FOLDER/device.json"; code=$?
+wait $first; exit $code
+"#;
+
+#[test]
+#[ignore = "needs the lab's kernel: cargo xtask lab"]
+fn real_nodes_of_a_scenario_run_on_radios() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    std::fs::write(folder.join("two.toml"), TWO).unwrap();
+    let write = folder.to_str().unwrap();
+    let me = env!("CARGO_BIN_EXE_sdmac");
+    let guest = [
+        "lab", "run", "--radios", "2", "--write", write, "--", "sh", "-c", DEPLOYING,
+    ];
+    let done = Command::new(me)
+        .args(guest)
+        .envs([("SDMAC", me), ("FOLDER", write)])
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&done.stderr);
+    assert_eq!(done.status.code(), Some(0), "{said}");
+    let read = |name: &str| -> serde_json::Value {
+        let text = std::fs::read_to_string(folder.join(name)).unwrap_or_default();
+        serde_json::from_str(&text).unwrap_or_else(|e| panic!("{name}: {e}: {text}\n{said}"))
+    };
+    let (device, controller) = (read("device.json"), read("controller.json"));
+    // One in 10 ms for a second, the first at once; each is acked, and arrives as what the scenario says it is.
+    assert_eq!(device["submitted"]["0"], 100, "{device}");
+    assert_eq!(
+        (&device["requests"]["acked"], &controller["delivered"]["0"]),
+        (&100.into(), &100.into())
+    );
+    assert_eq!(
+        device["addresses"][0], "02:00:00:00:00:01",
+        "the second node of the scenario"
+    );
+    assert_eq!(read("out/result.json")["requests"]["acked"], 100);
 }
