@@ -56,6 +56,22 @@ struct Radio {
     phy: Option<String>,
 }
 
+/// Name of a certificate in a folder of results.
+pub const FILE: &str = "certificate.json";
+
+/// Reads a certificate; its text, too, for a folder of results.
+pub fn read(path: &Path) -> Result<(Certificate, String), Failure> {
+    let wrong = |why: String| {
+        let file = path.display();
+        Failure::input(format!(
+            "{file}: not a certificate ({why}); make one with `sdmac certify`"
+        ))
+    };
+    let text = std::fs::read_to_string(path).map_err(|e| wrong(e.to_string()))?;
+    let certificate = serde_json::from_str(&text).map_err(|e| wrong(e.to_string()))?;
+    Ok((certificate, text))
+}
+
 /// Runs the command.
 pub fn main(args: &Args, ui: &Ui) -> Result<ExitCode, Failure> {
     let plan = plan(args);

@@ -4,6 +4,7 @@ mod air;
 mod atp;
 mod certify;
 mod completions;
+mod deploy;
 mod doctor;
 mod lab_command;
 mod measure;
@@ -34,6 +35,7 @@ enum Command {
     Measure(measure::Args),
     Certify(certify::Args),
     Run(run::Args),
+    Deploy(deploy::Args),
     Reproduce(reproduce::Args),
     Schema(schema::Args),
     Doctor(doctor::Args),
@@ -62,6 +64,7 @@ fn main() -> ExitCode {
         Command::Measure(args) => measure::main(args, &ui),
         Command::Certify(args) => certify::main(args, &ui),
         Command::Run(args) => run::main(args, &ui),
+        Command::Deploy(args) => deploy::main(args, &ui),
         Command::Reproduce(args) => reproduce::main(args, &ui),
         Command::Schema(args) => schema::main(args),
         Command::Qualify(args) => qualify::main(args, &ui),

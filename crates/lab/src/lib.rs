@@ -1,6 +1,7 @@
 //! Experiments: scenario, plan, run, measure, report.
 
 pub mod conformance;
+pub mod deploy;
 pub mod measure;
 pub mod plan;
 pub mod qualify;

@@ -4,6 +4,7 @@
 //! * [`hwsim`] makes a program the air between the simulated radios of the kernel.
 //! * [`host`] measures the computer it runs on: timers, the packet path and thread wake-ups, idle and under load.
 //! * [`machine`] says what of the computer costs determinism, and tunes it.
+//! * [`probe`] stamps frames within the kernel.
 //! * `sys` (private) holds every `unsafe` block of this library: system calls that rustix does not offer.
 
 mod clock;
@@ -12,5 +13,6 @@ pub mod host;
 pub mod hwsim;
 pub mod machine;
 mod netlink;
+pub mod probe;
 mod sys;
 pub mod wifi;

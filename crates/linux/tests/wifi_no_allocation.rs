@@ -104,7 +104,12 @@ fn nothing_is_allocated_and_no_page_is_missing_after_the_start() {
     frame[4..10].copy_from_slice(&adapters[1].address().0);
     frame[10..16].copy_from_slice(&adapters[0].address().0);
     frame[16..22].copy_from_slice(&MacAddr::local(9).0);
-    let mut host = Host::new(adapters, HostConfig::default()).unwrap();
+    // With probes, where the kernel has them.
+    let config = HostConfig {
+        probes: std::path::Path::new("/sys/bus/event_source/devices/kprobe").exists(),
+        ..HostConfig::default()
+    };
+    let mut host = Host::new(adapters, config).unwrap();
     let mut chain = Chain {
         frame,
         left: 1_100,

@@ -1,4 +1,4 @@
-//! The step `lab`: the kernel of `sdmac lab` is built once, then checked from outside (`crates/cli/tests/lab.rs`) and from
+//! The step `lab`: the kernel of `sdmac lab` is built once, then checked from outside (`crates/cli/tests/lab*.rs`) and from
 //! inside, by tests that cargo starts through `sdmac lab run`: of the lab, and of all that drives radios.
 
 use std::process::Command;
@@ -21,7 +21,8 @@ const GUEST: &str = "--package sdmac-lab --test guest -- --ignored";
 const RADIOS: &str =
     "--package sdmac-linux --test wifi --test wifi_no_allocation --package sdmac-lab --test hwsim";
 /// The same as far as it needs no virtual time: the host, and the contract.
-const HOST: &str = "--package sdmac-linux --test wifi --package sdmac-lab --test hwsim -- --skip tdma::";
+const HOST: &str = "--package sdmac-linux --test wifi --test wifi_no_allocation --test wifi_module \
+     --package sdmac-lab --test hwsim -- --skip tdma::";
 /// What an adapter is certified to do, on media that make each try and that make one.
 const CERTIFY: &str = "--package sdmac-linux --lib certify";
 /// The simulator as the air between stacks.
@@ -67,7 +68,7 @@ pub(super) fn lab(workspace: &Workspace) -> Result<Outcome> {
     }
     let outside = run_and_read(&mut cargo_at_root(
         workspace,
-        "test --workspace --test lab -- --ignored",
+        "test --workspace --test lab --test lab_radios -- --ignored",
     ))?;
     if outside.code != Some(0) {
         bail!("the lab from outside failed, see above");

@@ -132,7 +132,7 @@ pub fn profile(
 }
 
 /// Gives each part of the confirm paths numbers of its own, where they are shares of a whole.
-fn one_by_one(p: &mut Profile) {
+pub(super) fn one_by_one(p: &mut Profile) {
     let acked = p.confirm.acked.total.clone();
     let confirm = &mut p.confirm;
     for path in [&mut confirm.acked, &mut confirm.timeout, &mut confirm.ack_corrupt] {
@@ -176,7 +176,7 @@ fn shortfall(known: Dependence, reached: f64, spread: f64) -> Option<String> {
 }
 
 /// Marks everything as assumed: it was measured on another computer, if at all.
-fn assume_all(p: &mut Profile) {
+pub(super) fn assume_all(p: &mut Profile) {
     let mut mark = |c: &mut Component| c.basis = Basis::Assumed;
     for c in p.request.total.iter_mut() {
         mark(c);
@@ -212,7 +212,7 @@ fn assume_all(p: &mut Profile) {
 }
 
 /// Mean of a component in us, where it has one of its own.
-fn mean_us(c: &Component) -> Option<f64> {
+pub(super) fn mean_us(c: &Component) -> Option<f64> {
     match &c.source {
         Source::Constant(us) => Some(*us),
         Source::Statistics(s) => Some(s.mean_us),
@@ -254,15 +254,20 @@ fn share_out(p: &mut Profile, base: &Profile) {
 fn correlation(m: &Measurement, condition: Condition) -> Option<(f64, usize)> {
     let a = &condition.series(m, SeriesKind::PacketSend)?.samples_ns;
     let b = &condition.series(m, SeriesKind::PacketReceive)?.samples_ns;
-    let n = a.len().min(b.len());
+    pearson(a.iter().zip(b).map(|(x, y)| (*x as f64, *y as f64)))
+}
+
+/// Pearson correlation of pairs, and their number; `None` of fewer than 30, or where one of the two does not vary.
+pub(super) fn pearson(pairs: impl Iterator<Item = (f64, f64)> + Clone) -> Option<(f64, usize)> {
+    let n = pairs.clone().count();
     if n < 30 {
         return None;
     }
-    let mean = |x: &[u64]| x[..n].iter().map(|v| *v as f64).sum::<f64>() / n as f64;
-    let (ma, mb) = (mean(a), mean(b));
+    let sums = pairs.clone().fold((0.0, 0.0), |(a, b), (x, y)| (a + x, b + y));
+    let (ma, mb) = (sums.0 / n as f64, sums.1 / n as f64);
     let (mut ab, mut aa, mut bb) = (0.0, 0.0, 0.0);
-    for (x, y) in a.iter().zip(b).take(n) {
-        let (dx, dy) = (*x as f64 - ma, *y as f64 - mb);
+    for (x, y) in pairs {
+        let (dx, dy) = (x - ma, y - mb);
         ab += dx * dy;
         aa += dx * dx;
         bb += dy * dy;

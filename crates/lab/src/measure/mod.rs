@@ -1,3 +1,4 @@
 //! From measurements to profiles and tables: what `sdmac measure` writes.
 
+pub mod adapter;
 pub mod host;

@@ -237,6 +237,14 @@ fn position(group: &Group, i: u32) -> Position {
 }
 
 fn add_traffic(s: &Scenario, seed: u64, world: &mut World<Program>) {
+    for (node, traffic) in traffic(s, seed) {
+        world.add_traffic(node, traffic);
+    }
+}
+
+/// The traffic among the nodes of the scenario, each with who sends, in the order of the flows.
+pub(super) fn traffic(s: &Scenario, seed: u64) -> Vec<(u32, Traffic)> {
+    let mut all = Vec::new();
     for (t, flow) in s.file.traffic.iter().zip(&s.flows) {
         let count = flow.count() as u32;
         for (i, (node, to)) in (0..).zip(flow.pairs()) {
@@ -251,7 +259,7 @@ fn add_traffic(s: &Scenario, seed: u64, world: &mut World<Program>) {
             let phase = |phase: &Phase| match phase {
                 Phase::Fixed(at) => at.0,
                 Phase::Random(within) => {
-                    let flow = u64::from(world.flows());
+                    let flow = all.len() as u64;
                     Stream::new(seed, PHASES | flow, Cause::Traffic).below(within.0.max(1))
                 }
                 Phase::Mix3 { salt, within, step } => {
@@ -279,9 +287,10 @@ fn add_traffic(s: &Scenario, seed: u64, world: &mut World<Program>) {
                 lifetime_ns: t.lifetime.map(|l| l.0),
                 count: t.count,
             };
-            world.add_traffic(node, traffic);
+            all.push((node, traffic));
         }
     }
+    all
 }
 
 fn add_foreign_traffic<P: Protocol>(s: &Scenario, world: &mut World<P>) {

@@ -241,6 +241,26 @@ impl Scenario {
         }
     }
 
+    /// One node of the scenario, by its name, as it is for this seed: for a host that is not the simulator's.
+    pub fn station(&self, name: &str, seed: u64) -> Option<Station> {
+        let node = (0..self.nodes()).find(|node| self.node_name(*node) == name)?;
+        let (config, program) = build::all_nodes(self, seed).nth(node as usize)?;
+        let group = &self.file.group[self.group_of(node)?];
+        let keeps_time = match program {
+            Program::Beaconer(_) => true,
+            Program::Tdma(_) => group.ap.is_none(),
+            _ => false,
+        };
+        let all = (0..).zip(build::traffic(self, seed));
+        let own = all.filter(|(_, (from, _))| *from == node);
+        Some(Station {
+            config,
+            program,
+            keeps_time,
+            flows: own.map(|(flow, (_, traffic))| (flow, traffic)).collect(),
+        })
+    }
+
     /// What a recorder must know of the nodes, for the clocks of a seed.
     pub fn about(&self, seed: u64) -> Vec<NodeAbout> {
         let config = build::all_nodes(self, seed);
@@ -254,6 +274,18 @@ impl Scenario {
         }
         about
     }
+}
+
+/// One node: what it is, what runs on it, and what it sends.
+pub struct Station {
+    /// Its adapters, and how it waits.
+    pub config: sim::NodeConfig,
+    /// Its protocol.
+    pub program: Program,
+    /// Others follow its clock, so that its beacons need a timestamp.
+    pub keeps_time: bool,
+    /// Its traffic, with the numbers of the flows.
+    pub flows: Vec<(u32, sim::Traffic)>,
 }
 
 /// The JSON Schema of scenario files.

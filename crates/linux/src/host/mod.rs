@@ -34,6 +34,7 @@ pub use link::PacketPath;
 pub use load::{LoadReport, Work};
 use pace::{Halt, monotonic_ns};
 pub use plan::{Cpus, Plan, PlanError};
+pub(crate) use thread::bind_to;
 
 /// All that was measured.
 #[derive(Debug, Clone, PartialEq)]
@@ -158,6 +159,25 @@ pub fn measure(plan: &Plan, progress: &dyn Progress, stop: &AtomicBool) -> Resul
         until_ns: monotonic_ns().saturating_add(budget_ns),
     };
     Ok(session::carry_out(plan, cpus, halt, progress))
+}
+
+/// Does something while a load runs beside, which ends with it. The load's threads are started by the calling thread and
+/// may run where it may.
+///
+/// # Errors
+/// If the load cannot be started; nothing was done then.
+pub fn under_load<T>(
+    load: Load,
+    stop: &AtomicBool,
+    body: impl FnOnce() -> T,
+) -> std::io::Result<(T, LoadReport)> {
+    let halt = Halt {
+        stop,
+        until_ns: u64::MAX,
+    };
+    let running = load::Running::start(load, &Plan::default(), halt)?;
+    let done = body();
+    Ok((done, running.finish()))
 }
 
 /// The samples of one series as a measuring thread returns them.

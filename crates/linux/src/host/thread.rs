@@ -117,7 +117,10 @@ impl Drop for Leaving<'_> {
 }
 
 /// Binds the calling thread to one CPU.
-pub(super) fn bind_to(cpu: usize) -> io::Result<()> {
+pub(crate) fn bind_to(cpu: usize) -> io::Result<()> {
+    if cpu >= CpuSet::MAX_CPU {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
     let mut set = CpuSet::new();
     set.set(cpu);
     Ok(sched_setaffinity(None, &set)?)

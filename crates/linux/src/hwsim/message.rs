@@ -16,6 +16,8 @@ pub(super) mod command {
     pub const REGISTER: u8 = 1;
     pub const FRAME: u8 = 2;
     pub const TX_INFO_FRAME: u8 = 3;
+    pub const NEW_RADIO: u8 = 4;
+    pub const DEL_RADIO: u8 = 5;
     pub const GET_RADIO: u8 = 6;
     pub const ADD_MAC_ADDR: u8 = 7;
     pub const DEL_MAC_ADDR: u8 = 8;
@@ -121,6 +123,13 @@ pub(super) fn radio(body: &[u8]) -> Option<Radio> {
         name: name.map_or_else(|| format!("radio {id}"), str::to_owned),
         // as the module numbers them, unless they were made with another address
         address: MacAddr([2, 0, 0, high, low, 0]),
+    })
+}
+
+/// The DEL_RADIO of a number.
+pub(super) fn removal(family: u16, id: u32) -> Vec<u8> {
+    generic(family, command::DEL_RADIO, libc::NLM_F_ACK, |m| {
+        number(m, attr::RADIO_ID, id)
     })
 }
 

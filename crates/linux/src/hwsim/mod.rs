@@ -224,6 +224,35 @@ impl Medium {
         Ok(radios)
     }
 
+    /// Makes one more radio, which is there until it is removed. Not for a medium that is registered: what radios send
+    /// meanwhile is lost.
+    ///
+    /// # Errors
+    /// [`Error::NoPermission`], [`Error::Kernel`].
+    pub fn add_radio(&mut self) -> Result<Radio, Error> {
+        let made = Error::of("make a simulated radio");
+        let before = self.radios()?;
+        let ask = generic(self.family, command::NEW_RADIO, libc::NLM_F_ACK, |_| ());
+        self.socket.ask(ask).map_err(&made)?;
+        let mut after = self.radios()?;
+        after.retain(|radio| before.iter().all(|b| b.id != radio.id));
+        after
+            .pop()
+            .ok_or_else(|| made(std::io::ErrorKind::NotFound.into()))
+    }
+
+    /// Removes a radio, as if somebody pulled it out. As for [`Medium::add_radio`], not while registered.
+    ///
+    /// # Errors
+    /// [`Error::NoPermission`]; [`Error::Kernel`] if there is no such radio.
+    pub fn remove_radio(&mut self, id: u32) -> Result<(), Error> {
+        let ask = message::removal(self.family, id);
+        self.socket
+            .ask(ask)
+            .map_err(Error::of("remove a simulated radio"))?;
+        Ok(())
+    }
+
     /// Becomes the air of all radios that were made in this network namespace, wherever they are now.
     ///
     /// # Errors

@@ -117,6 +117,11 @@ impl Adapter {
         all.into_iter().flatten().map(|i| i.name.as_str())
     }
 
+    /// Name of its driver, where the kernel tells.
+    pub fn driver(&self) -> Option<String> {
+        super::simulated::driver(&self.wiphy.name)
+    }
+
     /// The band that it is in.
     pub(super) fn band(&self) -> Option<&RadioBand> {
         let (band, _) = self.wiphy.channel(self.config.channel_mhz)?;

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use frame::mac::header::Header;
 use radio::{
     AckPolicy, AdapterId, Attribute, AttributeName, Confirm, Duration, Event, Instant, MAX_FRAME_OCTETS,
-    Msdu, Outcome, PacketState, Plane, Radio, Refusal, SetAnswer, SetError, Token, TxHow,
+    Msdu, Outcome, PacketState, Plane, Radio, Refusal, SetAnswer, SetError, Stamps, Token, TxHow,
 };
 
 use super::adapter::Adapter;
@@ -14,6 +14,7 @@ use super::flight::{Flights, Match, State};
 use super::host::{Application, HostCounters};
 use super::packet::{Status, radiotap, write};
 use crate::clock::monotonic_ns;
+use crate::probe::Probes;
 
 /// Answers to one event that are kept without allocating; more are kept, too.
 const OWED: usize = 4 * radio::checked::MAX_ACTIONS;
@@ -34,6 +35,8 @@ pub(super) struct Desk {
     /// Changes that are asked for, done after the protocol has returned.
     pub changes: VecDeque<(Token, AdapterId, Attribute)>,
     pub counters: HostCounters,
+    /// What stamps the planes t2 to t8.
+    pub probes: Option<Probes>,
     /// Nothing more is sent.
     pub closing: bool,
     outstanding: u16,
@@ -54,6 +57,7 @@ impl Desk {
             owed: VecDeque::with_capacity(OWED + usize::from(outstanding)),
             changes: VecDeque::with_capacity(radio::checked::MAX_ACTIONS),
             counters: HostCounters::default(),
+            probes: None,
             closing: false,
             outstanding,
             timeout,
@@ -120,7 +124,14 @@ impl Desk {
         adapter.fill_in(flight.frame_mut());
         flight.state = State::Sent;
         flight.due = now + self.timeout;
-        match adapter.send(flight.packet()) {
+        if let Some(probes) = &mut self.probes {
+            probes.begin(index, now);
+        }
+        let sent = adapter.send(flight.packet());
+        if let Some(probes) = &mut self.probes {
+            probes.handed(index, self::now());
+        }
+        match sent {
             Ok(()) => self.counters.sent += 1,
             Err(why) => self.end(index, Outcome::Refused(why)),
         }
@@ -142,7 +153,9 @@ impl Desk {
         match self.flights.get(index).state {
             State::Held => self.launch(index, now),
             _ => {
-                let confirm = self.flights.get(index).ends(Outcome::Unknown);
+                let mut confirm = self.flights.get(index).ends(Outcome::Unknown);
+                // How far it came.
+                self.probed(index, &mut confirm.stamps);
                 self.flights.overdue(index, now + self.timeout);
                 self.owe(confirm);
             }
@@ -177,6 +190,8 @@ impl Desk {
             stamps.host(Plane::T8, t8);
         }
         stamps.host(Plane::T9, t9);
+        self.probed(index, &mut stamps);
+        let flight = self.flights.get(index);
         let confirm = Confirm {
             attempts,
             series,
@@ -186,6 +201,17 @@ impl Desk {
         };
         self.flights.release(index);
         self.owe(confirm);
+    }
+
+    /// Adds what the probes saw of a request that has ended.
+    fn probed(&mut self, index: usize, stamps: &mut Stamps) {
+        let Some(probes) = &mut self.probes else { return };
+        let seen = probes.end(index);
+        for plane in Plane::ALL {
+            if let Some(at) = seen.get_host(plane) {
+                stamps.host(plane, at);
+            }
+        }
     }
 
     /// Carries out the changes that were asked for.
@@ -203,7 +229,9 @@ impl Desk {
         let adapter = self.adapter(id)?;
         match name {
             AttributeName::Capabilities => {
-                Some(Attribute::Capabilities(adapter.capabilities(self.outstanding)))
+                let mut all = adapter.capabilities(self.outstanding);
+                all.planes |= self.probes.as_ref().map_or(0, Probes::planes);
+                Some(Attribute::Capabilities(all))
             }
             AttributeName::QueueLength(queue) => {
                 let here = self

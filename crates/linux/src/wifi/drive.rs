@@ -178,6 +178,9 @@ impl Host {
     /// Reads what has changed about interfaces and rules, if there is news; false if there is none.
     pub(super) fn news(&mut self) -> bool {
         let desk = &mut self.desk;
+        if let Some(probes) = &mut desk.probes {
+            probes.drain(); // Others' frames fill the rings, too.
+        }
         let mut any = false;
         for adapter in &mut desk.adapters {
             let mut changed = false;

@@ -13,7 +13,7 @@ pub enum Error {
     /// A capability (capabilities(7)) is missing.
     #[error(
         "not allowed to {what}, for want of {capability}: run as root, or give the program the capability \
-         (setcap cap_net_admin,cap_net_raw+ep)"
+         (setcap cap_net_admin,cap_net_raw,cap_sys_nice,cap_ipc_lock+ep)"
     )]
     NoPermission {
         /// What was tried.
@@ -75,6 +75,9 @@ pub enum Error {
         /// Here.
         now: String,
     },
+    /// Planes were to be probed, and cannot be.
+    #[error(transparent)]
+    Probe(#[from] crate::probe::Error),
     /// Anything else that the kernel refused.
     #[error("cannot {what}: {source}")]
     Kernel {

@@ -17,6 +17,7 @@ use super::flight::State;
 use super::packet::Duplicates;
 use super::source::Source;
 use super::wait::{Wait, Waiter};
+use crate::probe::Probes;
 
 /// Answers at the end of a run that are told at most: a protocol that asks again at every refusal has no end.
 const LAST_ANSWERS: usize = 100_000;
@@ -70,15 +71,19 @@ pub struct HostConfig {
     pub confirm_timeout: Duration,
     /// How to wait.
     pub wait: Wait,
+    /// Stamp the planes t2 to t8 of each frame by probes ([`crate::probe`]), which takes CAP_PERFMON and slows each frame
+    /// down a little.
+    pub probes: bool,
 }
 
 impl Default for HostConfig {
-    /// 64 requests, one second, a timerfd.
+    /// 64 requests, one second, a timerfd, no probes.
     fn default() -> Self {
         HostConfig {
             outstanding: 64,
             confirm_timeout: Duration::from_ms(1_000),
             wait: Wait::Timerfd,
+            probes: false,
         }
     }
 }
@@ -149,7 +154,8 @@ impl Host {
     /// A host with these adapters, numbered in their order from 0.
     ///
     /// # Errors
-    /// [`Error::Config`] without an adapter, with more than 255, or with a number in `config` out of its range.
+    /// [`Error::Config`] without an adapter, with more than 255, or with a number in `config` out of its range;
+    /// [`Error::Probe`] if probes were asked for and cannot be had.
     pub fn new(adapters: Vec<Adapter>, config: HostConfig) -> Result<Host, Error> {
         if adapters.is_empty() || adapters.len() > 255 {
             return Err(Error::Config("a host has 1 to 255 adapters"));
@@ -167,17 +173,26 @@ impl Host {
                 waiter.add(descriptor).map_err(&wait)?;
             }
         }
+        let drivers: Vec<String> = adapters.iter().filter_map(Adapter::driver).collect();
+        let room = usize::from(config.outstanding);
+        let probes = config
+            .probes
+            .then(|| Probes::open(drivers.iter().map(String::as_str), room));
+        let probes = probes.transpose()?;
         let all = 0..adapters.len() as u8;
         let sources = all.flat_map(|a| [Source::new(a, false), Source::new(a, true)]);
+        let duplicates = adapters.iter().map(|_| Duplicates::default()).collect();
+        let mut desk = Desk::new(adapters, config.outstanding, config.confirm_timeout);
+        desk.probes = probes;
         Ok(Host {
             sources: sources.collect(),
-            duplicates: adapters.iter().map(|_| Duplicates::default()).collect(),
+            duplicates,
             waiter,
             last: Instant::ZERO,
             turns: 0,
             payload: Box::new([0; MAX_FRAME_OCTETS]),
             started: false,
-            desk: Desk::new(adapters, config.outstanding, config.confirm_timeout),
+            desk,
         })
     }
 
@@ -189,6 +204,11 @@ impl Host {
     /// What it has counted.
     pub fn counters(&self) -> &HostCounters {
         &self.desk.counters
+    }
+
+    /// The probes, if it was to have any.
+    pub fn probes(&self) -> Option<&Probes> {
+        self.desk.probes.as_ref()
     }
 
     /// Its adapters.
@@ -210,6 +230,9 @@ impl Host {
         stop: &AtomicBool,
     ) -> Result<(), Error> {
         self.desk.closing = false;
+        if let Some(probes) = &mut self.desk.probes {
+            probes.use_this_thread();
+        }
         self.news();
         if !self.started {
             self.started = true;

@@ -1,6 +1,8 @@
 //! The 802.11 side against the kernel at hand, on radios of mac80211_hwsim: run it in the lab, where SDMAC_LAB is set.
 //! Elsewhere each test says that it is skipped; a radio of the user's is never touched.
 
+mod faults;
+mod probes;
 mod requests;
 mod setup;
 
@@ -147,4 +149,25 @@ fn outcomes(radio: &str, requests: impl Fn(MacAddr) -> Vec<(Vec<u8>, TxHow)>) ->
     let script = run(&mut host(adapter, HostConfig::default()), script);
     let of = |token| *script.confirms.iter().find(|c| c.token == token).unwrap();
     script.tokens.iter().map(|t| of(*t)).collect()
+}
+
+/// Sends its frame at once, though its host has started already.
+struct Resend(Vec<u8>, Option<Outcome>);
+
+impl Protocol for Resend {
+    fn handle(&mut self, _: Instant, event: Event<'_>, radio: &mut dyn Radio) {
+        match event {
+            Event::Timer => {
+                let token = radio.token();
+                radio.request(token, &self.0, &HOW);
+                self.0.clear();
+            }
+            Event::Confirm(c) => self.1 = Some(c.outcome),
+            _ => {}
+        }
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        (!self.0.is_empty()).then_some(Instant::ZERO)
+    }
 }

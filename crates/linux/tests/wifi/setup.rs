@@ -150,27 +150,6 @@ fn a_channel_set_at_run_time_is_where_frames_go() {
     }
 }
 
-/// Sends its frame at once, though its host has started already.
-struct Resend(Vec<u8>, Option<Outcome>);
-
-impl Protocol for Resend {
-    fn handle(&mut self, _: Instant, event: Event<'_>, radio: &mut dyn Radio) {
-        match event {
-            Event::Timer => {
-                let token = radio.token();
-                radio.request(token, &self.0, &HOW);
-                self.0.clear();
-            }
-            Event::Confirm(c) => self.1 = Some(c.outcome),
-            _ => {}
-        }
-    }
-
-    fn deadline(&self) -> Option<Instant> {
-        (!self.0.is_empty()).then_some(Instant::ZERO)
-    }
-}
-
 #[test]
 fn an_interface_that_goes_down_refuses() {
     let Some((_lab, [first, _])) = lab() else { return };

@@ -1,17 +1,22 @@
-//! `sdmac measure`: what this computer is like, as a table and as a profile for the simulator.
+//! `sdmac measure --host`: what this computer is like, as a table and as a profile for the simulator.
 
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use lab::measure::host::{Condition, SAMPLES_FOR_P999, computer, profile, rows};
+<<<<<<< HEAD:crates/cli/src/measure.rs
 use lab::report::folder::{AtomicFile, replace};
 use linux::host::{Load, Measurement, Plan, Sched, measure};
+=======
+use lab::report::folder::replace;
+use linux::host::{Load, Measurement, Part, Plan, measure};
+>>>>>>> probes:crates/cli/src/measure/host.rs
 use serde_json::json;
-use sim::host::{HostModel, Profile};
 
+use super::{Args, base, writable};
 use crate::ui::{Failure, Ui};
 
+<<<<<<< HEAD:crates/cli/src/measure.rs
 /// Measure this computer: timers, the way of a frame into and out of the kernel, wake-ups, idle and under load
 ///
 /// Each load is measured with ordinary scheduling and with SCHED_FIFO, both without and with locked memory (mlockall).
@@ -70,12 +75,16 @@ fn sched(text: &str) -> Result<Sched, String> {
         .ok_or_else(|| format!("the kinds of scheduling are {}", names()))
 }
 
+=======
+>>>>>>> probes:crates/cli/src/measure/host.rs
 /// Runs the command.
 pub fn main(args: &Args, ui: &Ui) -> Result<ExitCode, Failure> {
-    let base = Profile::open(&args.base).map_err(Failure::input)?;
-    HostModel::new(&base).map_err(Failure::input)?;
+    let base = base(args)?;
     writable(&args.out)?;
-    let mut loads = args.loads.clone();
+    let mut loads = match &args.loads[..] {
+        [] => Load::ALL.to_vec(),
+        loads => loads.to_vec(),
+    };
     if !loads.contains(&args.profile_of) {
         loads.push(args.profile_of);
     }
@@ -83,11 +92,11 @@ pub fn main(args: &Args, ui: &Ui) -> Result<ExitCode, Failure> {
         Plan::quick()
     } else {
         Plan {
-            samples: args.samples,
+            samples: args.samples.map_or(Plan::default().samples, |n| n as usize),
             ..Plan::default()
         }
     };
-    plan.period_us = args.period_us;
+    plan.period_us = args.period_us.unwrap_or(1_000);
     plan.loads = loads;
     plan.budget = plan.budget.max(plan.duration() * 4);
     let bar = ui.progress("measuring", 1_000);
@@ -143,28 +152,6 @@ fn condition(args: &Args, m: &Measurement) -> Option<Condition> {
     let mine = measured.into_iter().filter(|c| c.load == args.profile_of);
     mine.filter(|c| args.sched.is_none_or(|sched| c.sched == sched))
         .max_by_key(|c| Sched::ALL.iter().position(|s| *s == c.sched))
-}
-
-/// Fails before half a minute of measuring, not after it: an old profile must be writable, and its folder too.
-fn writable(path: &Path) -> Result<(), Failure> {
-    let refused = |e: &dyn std::fmt::Display| {
-        Failure::input(format!(
-            "{}: cannot be written ({e}); name another file with --out",
-            path.display()
-        ))
-    };
-    let existed = path.exists();
-    let opened = std::fs::OpenOptions::new().append(true).create(true).open(path);
-    opened.map_err(|e| refused(&e))?;
-    if !existed {
-        let _ = std::fs::remove_file(path);
-    }
-    if existed && path.is_file() {
-        let behind = path.canonicalize().map_err(|e| refused(&e))?;
-        // gone again when it is dropped
-        AtomicFile::create(behind).map_err(|e| refused(&e))?;
-    }
-    Ok(())
 }
 
 fn table(m: &Measurement) -> String {

@@ -1,0 +1,211 @@
+//! `sdmac measure`: what this computer is like, alone ([`host`]) or with an adapter ([`adapter`]), as tables and as a
+//! profile for the simulator.
+
+mod adapter;
+mod host;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::value_parser;
+use frame::{MacAddr, Rate};
+use lab::report::folder::AtomicFile;
+use linux::host::{Load, Sched};
+use sim::host::{HostModel, Profile};
+
+use crate::ui::{Failure, Ui};
+
+/// Measure this computer, alone or with a Wi-Fi adapter, as a table and as a profile for the simulator
+///
+/// --host: timers, the way of a frame into and out of the kernel, wake-ups, idle and under load. Each load is measured with
+/// ordinary scheduling, and with SCHED_FIFO and locked memory (mlockall) together. No Wi-Fi is needed. Without root some parts
+/// are left out; the command says which, why, and what to do.
+///
+/// --iface: one-shots over an adapter to a station that acknowledges, as in section IV of the SDMAC paper: Tables IV and V
+/// and Fig. 6 for this adapter and computer. With --probes the planes t2 to t8 are stamped in the kernel as it is. A second
+/// station with --peer acknowledges, and tells which frames arrived, so that lost frames and lost ACKs are told apart. It
+/// takes CAP_NET_ADMIN and CAP_NET_RAW, and CAP_PERFMON for --probes.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:
+  sdmac measure --host
+  sdmac measure --host --quick --json
+  sudo sdmac measure --host --samples 10000 --profile-of io --out io.toml
+  sdmac qualify --nodes 8 --cycle 4ms --payload 50 --miss 1e-4 --host host.toml
+  sudo sdmac measure --iface wlan2 --channel 5180 --peer           # on the other computer: prints its address
+  sudo sdmac measure --iface wlan1 --channel 5180 --to 02:00:00:00:01:00 --probes --report wlan1
+  sudo sdmac measure --iface wlan1 --to 02:00:00:00:01:00 --probes --load idle,io --fifo 50 --cpu 3 --base host.toml --out adapter.toml")]
+pub struct Args {
+    #[command(flatten)]
+    what: What,
+    /// With --iface: be the other station, until Ctrl-C
+    #[arg(long, requires = "iface", conflicts_with_all = ["to", "probes", "loads", "report", "certificate"])]
+    peer: bool,
+    /// With --iface: the station that acknowledges
+    #[arg(long, value_name = "MAC", value_parser = address, required_unless_present_any = ["host", "peer"])]
+    to: Option<MacAddr>,
+    /// With --iface: stamp the planes t2 to t8 in the kernel
+    #[arg(long, requires = "iface")]
+    probes: bool,
+    /// With --iface: centre frequency in MHz; else where the adapter is, or the first channel where one may send
+    #[arg(long, value_name = "MHZ", requires = "iface")]
+    channel: Option<u16>,
+    /// With --iface: rate of the frames, such as 54M
+    #[arg(long, value_name = "RATE", default_value = "54M", value_parser = rate)]
+    rate: Rate,
+    /// With --iface: octets of payload, 13 to 1500
+    #[arg(long, value_name = "OCTETS", default_value_t = 50)]
+    payload: usize,
+    /// With --iface: SCHED_FIFO with this priority, and locked memory, for the thread that sends
+    #[arg(long, value_name = "PRIORITY", requires = "iface", value_parser = value_parser!(u8).range(1..=99))]
+    fifo: Option<u8>,
+    /// With --iface: the CPU of the thread that sends
+    #[arg(long, value_name = "CPU", requires = "iface")]
+    cpu: Option<usize>,
+    /// With --iface: the adapter's certificate, by `sdmac certify`; it goes into the report's folder, too
+    #[arg(long, value_name = "FILE", requires = "iface")]
+    certificate: Option<PathBuf>,
+    /// With --iface: write report.html, Fig. 6, all samples and the result to this folder
+    #[arg(long, value_name = "DIR", requires = "iface")]
+    report: Option<PathBuf>,
+    /// Samples of each series: 1 to 1000000. 400 carry a p99, 10000 a p99.9. 400 with --host, 10000 frames with --iface,
+    /// unless it is given
+    #[arg(long, visible_alias = "count")]
+    samples: Option<u32>,
+    /// Mean time between two samples in us: 100 to 1000000. 1000 with --host, 5000 with --iface, unless it is given
+    #[arg(long)]
+    period_us: Option<u32>,
+    /// Loads: idle, cpu, io, network. All of them with --host, idle with --iface, unless they are given
+    #[arg(long, visible_alias = "load", value_delimiter = ',', value_parser = load)]
+    loads: Vec<Load>,
+    /// With --host: a few samples only, which shows that it works and is too little for percentiles
+    #[arg(long, requires = "host", conflicts_with = "samples")]
+    quick: bool,
+    /// The load that the profile describes
+    #[arg(long, default_value = "idle", value_parser = load)]
+    profile_of: Load,
+    /// With --host: the scheduling that the profile describes: other, other+mlock, fifo, fifo+mlock [default: the last of
+    /// these that could be measured]
+    #[arg(long, requires = "host", value_parser = sched)]
+    sched: Option<Sched>,
+    /// Profile that says what cannot be measured here. A name or a file; with --iface best that of --host
+    #[arg(long, default_value = "table5")]
+    base: String,
+    /// Where to write the profile
+    #[arg(long, default_value = "host.toml")]
+    out: PathBuf,
+}
+
+#[derive(clap::Args, Debug)]
+#[group(required = true, multiple = false)]
+struct What {
+    /// Measure this computer alone
+    #[arg(long)]
+    host: bool,
+    /// Measure this computer with this adapter: one of its interfaces, or its own name (phy0)
+    #[arg(long, value_name = "IFACE")]
+    iface: Option<String>,
+}
+
+fn load(text: &str) -> Result<Load, String> {
+    let names = || Load::ALL.map(Load::name).join(", ");
+    let text = if text == "net" { "network" } else { text };
+    Load::ALL
+        .into_iter()
+        .find(|l| l.name() == text)
+        .ok_or_else(|| format!("the loads are {}", names()))
+}
+
+fn sched(text: &str) -> Result<Sched, String> {
+    let names = || Sched::ALL.map(Sched::name).join(", ");
+    Sched::ALL
+        .into_iter()
+        .find(|s| s.name() == text)
+        .ok_or_else(|| format!("the kinds of scheduling are {}", names()))
+}
+
+fn address(text: &str) -> Result<MacAddr, String> {
+    let address = MacAddr::parse(text).filter(|a| !a.is_group());
+    address.ok_or_else(|| "the address of one station, such as 02:00:00:00:01:00".to_owned())
+}
+
+fn rate(text: &str) -> Result<Rate, String> {
+    Rate::parse(text).ok_or_else(|| "a rate such as 6M, 54M, 11M or mcs7/20".to_owned())
+}
+
+/// Runs the command.
+pub fn main(args: &Args, ui: &Ui) -> Result<ExitCode, Failure> {
+    match &args.what.iface {
+        Some(radio) if args.peer => adapter::peer(radio, args.channel, ui),
+        Some(radio) => adapter::main(radio, args, ui),
+        None => host::main(args, ui),
+    }
+}
+
+/// The base profile, which has a model.
+fn base(args: &Args) -> Result<Profile, Failure> {
+    let base = Profile::open(&args.base).map_err(Failure::input)?;
+    HostModel::new(&base).map_err(Failure::input)?;
+    Ok(base)
+}
+
+/// Fails before half a minute of measuring, not after it: an old profile must be writable, and its folder too.
+fn writable(path: &Path) -> Result<(), Failure> {
+    let refused = |e: &dyn std::fmt::Display| {
+        Failure::input(format!(
+            "{}: cannot be written ({e}); name another file with --out",
+            path.display()
+        ))
+    };
+    let existed = path.exists();
+    let opened = std::fs::OpenOptions::new().append(true).create(true).open(path);
+    opened.map_err(|e| refused(&e))?;
+    if !existed {
+        let _ = std::fs::remove_file(path);
+    }
+    if existed && path.is_file() {
+        let behind = path.canonicalize().map_err(|e| refused(&e))?;
+        // gone again when it is dropped
+        AtomicFile::create(behind).map_err(|e| refused(&e))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser, Debug)]
+    struct Alone {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    fn parsed(line: &str) -> Option<Args> {
+        let words = std::iter::once("measure").chain(line.split_whitespace());
+        Alone::try_parse_from(words).ok().map(|alone| alone.args)
+    }
+
+    #[test]
+    fn a_computer_alone_or_an_adapter_with_somebody_to_send_to() {
+        assert!(parsed("").is_none() && parsed("--host --iface wlan1").is_none());
+        assert!(parsed("--iface wlan1").is_none(), "to whom?");
+        assert!(parsed("--iface wlan1 --peer --to 02:00:00:00:01:00").is_none());
+        assert!(
+            parsed("--iface wlan1 --to ff:ff:ff:ff:ff:ff").is_none(),
+            "a group acknowledges nothing"
+        );
+        assert!(
+            parsed("--host --probes").is_none()
+                && parsed("--iface w --to 02:00:00:00:01:00 --quick").is_none()
+        );
+        assert!(
+            parsed("--host --quick --loads idle,io").is_some() && parsed("--iface wlan1 --peer").is_some()
+        );
+        let args =
+            parsed("--iface wlan1 --to 02:00:00:00:01:00 --count 9 --load net --fifo 50 --probes").unwrap();
+        assert_eq!((args.samples, args.fifo, args.probes), (Some(9), Some(50), true));
+        assert_eq!(args.loads, [Load::Network]);
+    }
+}

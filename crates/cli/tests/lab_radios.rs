@@ -1,0 +1,173 @@
+//! `sdmac measure --iface` and `sdmac deploy` in guests of the lab: `cargo xtask lab` runs it.
+
+use std::path::Path;
+use std::process::Command;
+
+/// Two stations on an air that loses data and ACKs. Leaves three documents in the folder.
+const MEASURING: &str = r#"
+"$SDMAC" air "$FOLDER/air.toml" --json > "$FOLDER/air.json" & air=$!
+sleep 2
+"$SDMAC" measure --iface phy1 --channel 5180 --peer --json > "$FOLDER/peer.json" & peer=$!
+sleep 2
+$BEFORE "$SDMAC" measure --iface phy0 --channel 5180 --to 02:00:00:00:01:00 --period-us 2000 --json \
+    --out "$FOLDER/adapter.toml" $MORE > "$FOLDER/measured.json"; code=$?
+kill -INT $peer; wait $peer; kill -INT $air; wait $air; exit $code
+"#;
+
+const LOSSES: &str = r#"
+[run]
+duration = "1s"
+[medium]
+loss.fixed_power_dbm = -50
+error = "perfect"
+[[group]]
+name = "sta"
+count = 2
+protocol.sender = { rate = "24M" }
+[[link]]
+from = "sta.0"
+to = "sta.1"
+data.fixed = 0.2
+[[link]]
+from = "sta.1"
+to = "sta.0"
+ack.fixed = 0.1
+"#;
+
+/// Measures over a simulated adapter in a guest: exit code, what was measured, what the other station says.
+fn measured(folder: &Path, before: &str, more: &str) -> (Option<i32>, serde_json::Value, serde_json::Value) {
+    std::fs::write(folder.join("air.toml"), LOSSES).unwrap();
+    let write = folder.to_str().unwrap();
+    let me = env!("CARGO_BIN_EXE_sdmac");
+    let guest = [
+        "lab", "run", "--radios", "2", "--write", write, "--", "sh", "-c", MEASURING,
+    ];
+    let done = Command::new(me)
+        .args(guest)
+        .envs([
+            ("SDMAC", me),
+            ("FOLDER", write),
+            ("BEFORE", before),
+            ("MORE", more),
+        ])
+        .output()
+        .unwrap();
+    let read = |name: &str| {
+        let text = std::fs::read_to_string(folder.join(name)).unwrap_or_default();
+        serde_json::from_str(&text)
+            .unwrap_or_else(|e| panic!("{name}: {e}: {text}\n{}", String::from_utf8_lossy(&done.stderr)))
+    };
+    (done.status.code(), read("measured.json"), read("peer.json"))
+}
+
+/// How many shots are in a set.
+fn size(measured: &serde_json::Value, set: &str) -> u64 {
+    let rows = measured["conditions"][0]["rows"].as_array().unwrap();
+    let row = rows.iter().find(|r| r["set"] == set && r["what"] == "T_SDMAC");
+    row.and_then(|r| r["samples"].as_u64()).unwrap_or(0)
+}
+
+#[test]
+#[ignore = "needs the lab's kernel: cargo xtask lab"]
+fn real_losses_of_data_and_of_acks_are_told_apart() {
+    let folder = tempfile::tempdir().unwrap();
+    let (code, told, peer) = measured(folder.path(), "", "--count 1000");
+    assert_eq!(code, Some(0));
+    let [a, l_d, l_a] = ["A", "L_D", "L_A"].map(|set| size(&told, set));
+    assert_eq!(
+        (a + l_d + l_a, told["conditions"][0]["told_by_peer"].as_bool()),
+        (1_000, Some(true))
+    );
+    // All that was acked or whose ACK was lost did arrive.
+    assert_eq!(peer["runs"][0]["heard"], a + l_a);
+    // Of 1000 with probability 0.2, and of the rest with 0.1, each within five standard deviations.
+    assert!(
+        (137..263).contains(&l_d) && (38..122).contains(&l_a),
+        "{a} {l_d} {l_a}"
+    );
+    assert_eq!(
+        told["profile"],
+        serde_json::Value::Null,
+        "without probes there is none"
+    );
+    assert_eq!(told["emulated"], true);
+    // Ctrl-C after a second of fifty.
+    let (code, told, _) = measured(
+        folder.path(),
+        "timeout --preserve-status -s INT 1",
+        "--count 25000",
+    );
+    let shots = told["conditions"][0]["counts"]["shots"].as_u64().unwrap();
+    assert_eq!(
+        (code, told["conditions"][0]["interrupted"].as_bool()),
+        (Some(130), Some(true))
+    );
+    assert!(
+        (100..=500).contains(&shots) && told["conditions"][0]["told_by_peer"] == true,
+        "{told}"
+    );
+}
+
+/// A device that sends to a controller.
+const TWO: &str = r#"
+[run]
+duration = "1s"
+[medium]
+loss.fixed_power_dbm = -50
+error = "perfect"
+[[group]]
+name = "controller"
+protocol.sender = { rate = "24M" }
+[[group]]
+name = "device"
+protocol.sender = { rate = "24M" }
+[[traffic]]
+from = "device"
+to = "controller"
+octets = 58
+pattern.periodic = { period = "10ms" }
+"#;
+
+/// On hwsim's own air.
+const DEPLOYING: &str = r#"
+"$SDMAC" deploy "$FOLDER/two.toml" --node controller --iface phy0 --set run.duration=3s --json > "$FOLDER/controller.json" & first=$!
+sleep 1
+"$SDMAC" deploy "$FOLDER/two.toml" --node device --iface phy1 --json --out "$FOLDER/out" > "$FOLDER/device.json"; code=$?
+wait $first; exit $code
+"#;
+
+#[test]
+#[ignore = "needs the lab's kernel: cargo xtask lab"]
+fn real_nodes_of_a_scenario_run_on_radios() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    std::fs::write(folder.join("two.toml"), TWO).unwrap();
+    let write = folder.to_str().unwrap();
+    let me = env!("CARGO_BIN_EXE_sdmac");
+    let guest = [
+        "lab", "run", "--radios", "2", "--write", write, "--", "sh", "-c", DEPLOYING,
+    ];
+    let done = Command::new(me)
+        .args(guest)
+        .envs([("SDMAC", me), ("FOLDER", write)])
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&done.stderr);
+    assert_eq!(done.status.code(), Some(0), "{said}");
+    let read = |name: &str| -> serde_json::Value {
+        let text = std::fs::read_to_string(folder.join(name)).unwrap_or_default();
+        serde_json::from_str(&text).unwrap_or_else(|e| panic!("{name}: {e}: {text}\n{said}"))
+    };
+    let (device, controller) = (read("device.json"), read("controller.json"));
+    // One in 10 ms for a second, the first at once; each is acked, and arrives as what the scenario says it is.
+    assert_eq!(device["submitted"]["0"], 100, "{device}");
+    assert_eq!(
+        (&device["requests"]["acked"], &controller["delivered"]["0"]),
+        (&100.into(), &100.into())
+    );
+    assert_eq!(
+        device["addresses"][0], "02:00:00:00:00:01",
+        "the second node of the scenario"
+    );
+    assert_eq!(read("out/result.json")["requests"]["acked"], 100);
+}

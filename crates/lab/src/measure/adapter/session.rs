@@ -1,0 +1,311 @@
+//! A measurement from beginning to end: the radio is opened, its thread takes its seat, and for each load the task is
+//! carried out.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use frame::{MacAddr, Rate};
+use linux::host::{Environment, Load, LoadReport, environment, under_load};
+use linux::wifi::certify::Certificate;
+use linux::wifi::{Adapter, AdapterConfig, Control, Host, HostConfig, Seat};
+use radio::{Duration, Plane};
+
+use super::table::{Air, Sorting};
+use super::{Ear, MOST_SHOTS, Taken, Task, hear, take};
+
+/// What is measured.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plan {
+    /// The radio, by its name or that of one of its interfaces.
+    pub radio: String,
+    /// Centre frequency, MHz; `None`: where the radio is, or else the first channel where one may send.
+    pub channel_mhz: Option<u16>,
+    /// The station that acknowledges.
+    pub to: MacAddr,
+    /// Rate of the shots.
+    pub rate: Rate,
+    /// Octets of payload, 13 to 1500.
+    pub payload: usize,
+    /// From one shot to the next, us.
+    pub period_us: u32,
+    /// Shots under each load, 1 to 16,777,216.
+    pub count: u32,
+    /// The loads, one after the other.
+    pub loads: Vec<Load>,
+    /// Stamp the planes t2 to t8.
+    pub probes: bool,
+    /// Of the thread that sends.
+    pub seat: Seat,
+    /// What the radio was seen to do.
+    pub certificate: Option<Certificate>,
+}
+
+/// Under one load.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Condition {
+    /// Which.
+    pub load: Load,
+    /// What came of the shots.
+    pub taken: Taken,
+    /// Sorted.
+    pub sorting: Sorting,
+    /// What the load did.
+    pub report: LoadReport,
+}
+
+/// All that was measured.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Measured {
+    /// This computer.
+    pub environment: Environment,
+    /// The processor is emulated: its times are good for order and ratios only.
+    pub emulated: bool,
+    /// Name of the driver.
+    pub driver: String,
+    /// Centre frequency.
+    pub channel_mhz: u16,
+    /// Which function was which plane.
+    pub functions: Vec<(Plane, &'static str)>,
+    /// Hits of probes that found no room.
+    pub lost_hits: u64,
+    /// One for each load that was measured.
+    pub conditions: Vec<Condition>,
+}
+
+/// Why nothing can be measured.
+#[derive(Debug, thiserror::Error)]
+pub enum MeasureError {
+    /// The radio, its host, or the seat.
+    #[error(transparent)]
+    Wifi(#[from] linux::wifi::Error),
+    /// A number out of its range.
+    #[error("{0}")]
+    Plan(&'static str),
+    /// There is no channel to send on.
+    #[error("radio {0} has no channel on which one may send: set the country (iw reg set)")]
+    NoChannel(String),
+    /// The load does not run.
+    #[error("the {} load does not start: {source}", .load.name())]
+    Load {
+        /// Which.
+        load: Load,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+/// Where the radio is, or else the first channel where one may send.
+fn channel(radio: &str) -> Result<u16, MeasureError> {
+    let mut control = Control::open()?;
+    let wiphy = control.wiphy(radio)?;
+    let here = control
+        .interfaces()?
+        .into_iter()
+        .find(|i| i.wiphy == wiphy.index && i.mhz.is_some());
+    let open = wiphy
+        .bands
+        .iter()
+        .flat_map(|b| &b.channels)
+        .find(|c| c.may_send());
+    let found = here.and_then(|i| i.mhz).or(open.map(|c| c.mhz));
+    found.ok_or_else(|| MeasureError::NoChannel(radio.to_owned()))
+}
+
+/// Opens a radio for measuring, or for hearing.
+fn open(
+    radio: &str,
+    channel_mhz: Option<u16>,
+    certificate: Option<Certificate>,
+    probes: bool,
+) -> Result<(Host, u16), MeasureError> {
+    let mhz = channel_mhz.map_or_else(|| channel(radio), Ok)?;
+    let adapter = Adapter::open(AdapterConfig {
+        certificate,
+        ..AdapterConfig::new(radio, mhz)
+    })?;
+    let config = HostConfig {
+        probes,
+        ..HostConfig::default()
+    };
+    Ok((Host::new(vec![adapter], config)?, mhz))
+}
+
+/// Measures. `progress` is told how many shots of all have ended, and under which load. When `stop` is set, what there
+/// is comes back.
+///
+/// # Errors
+/// [`MeasureError`].
+pub fn measure(
+    plan: &Plan,
+    progress: &(dyn Fn(u64, u64, Load) + Sync),
+    stop: &AtomicBool,
+) -> Result<Measured, MeasureError> {
+    if !(1..=MOST_SHOTS).contains(&plan.count) {
+        return Err(MeasureError::Plan("the number of shots is 1 to 16777216"));
+    }
+    if !(100..=10_000_000).contains(&plan.period_us) {
+        return Err(MeasureError::Plan("the period is 100 us to 10 s"));
+    }
+    if !(super::LEAST_OCTETS..=super::MOST_OCTETS).contains(&plan.payload) {
+        return Err(MeasureError::Plan("the payload is 13 to 1500 octets"));
+    }
+    let environment = environment();
+    let emulated = is_emulated(&environment);
+    let (host, channel_mhz) = open(
+        &plan.radio,
+        plan.channel_mhz,
+        plan.certificate.clone(),
+        plan.probes,
+    )?;
+    let driver = host.adapters()[0].driver().unwrap_or_default();
+    let air = Air::of(plan.payload, plan.rate, channel_mhz, &driver);
+    let mut measured = Measured {
+        environment,
+        emulated,
+        driver,
+        channel_mhz,
+        functions: host.probes().map(|p| p.functions().to_vec()).unwrap_or_default(),
+        lost_hits: 0,
+        conditions: Vec::new(),
+    };
+    let all = u64::from(plan.count) * plan.loads.len() as u64;
+    // Each host starts once, so each load has one of its own.
+    let mut host = Some(host);
+    for (index, load) in plan.loads.iter().copied().enumerate() {
+        if stop.load(Ordering::Relaxed) {
+            break;
+        }
+        let mut host = match host.take() {
+            Some(host) => host,
+            None => {
+                open(
+                    &plan.radio,
+                    Some(channel_mhz),
+                    plan.certificate.clone(),
+                    plan.probes,
+                )?
+                .0
+            }
+        };
+        let task = Task {
+            to: plan.to,
+            run: run_number(),
+            rate: plan.rate,
+            payload: plan.payload,
+            period: Duration::from_us(plan.period_us.into()),
+            count: plan.count,
+        };
+        let before = index as u64 * u64::from(plan.count);
+        let told = |done: u32| progress(before + u64::from(done), all, load);
+        // The load stays where the starter may be; the seat is that of a thread of its own.
+        let body = || {
+            std::thread::scope(|scope| {
+                let (host, told) = (&mut host, &told);
+                let seated = scope.spawn(move || {
+                    plan.seat.take()?;
+                    take(host, task, told, stop)
+                });
+                seated
+                    .join()
+                    .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            })
+        };
+        let (taken, report) =
+            under_load(load, stop, body).map_err(|source| MeasureError::Load { load, source })?;
+        let taken = taken?;
+        measured.lost_hits += host.probes().map_or(0, |p| p.lost());
+        measured.conditions.push(Condition {
+            load,
+            sorting: Sorting::new(&taken, air),
+            taken,
+            report,
+        });
+    }
+    Ok(measured)
+}
+
+/// Hears what others measure until `stop` is set. `ready` is told the address, and the channel in MHz.
+///
+/// # Errors
+/// [`MeasureError`].
+pub fn listen(
+    radio: &str,
+    channel_mhz: Option<u16>,
+    ready: impl FnOnce(MacAddr, u16),
+    stop: &AtomicBool,
+) -> Result<Ear, MeasureError> {
+    let (mut host, mhz) = open(radio, channel_mhz, None, false)?;
+    ready(host.adapters()[0].address(), mhz);
+    Ok(hear(&mut host, stop)?)
+}
+
+/// Names a run to the other station: different enough for those that it keeps.
+fn run_number() -> u32 {
+    let now = Host::now().as_ns();
+    (now >> 16) as u32 ^ std::process::id().rotate_left(16)
+}
+
+/// Whether the processor is emulated, as far as it says so itself.
+fn is_emulated(environment: &Environment) -> bool {
+    let model = environment.cpu_model.as_deref().unwrap_or_default();
+    ["TCG", "QEMU", "User Mode Linux", "UML"]
+        .iter()
+        .any(|word| model.contains(word))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn emulated_processors_are_known_by_their_names() {
+        let of = |model: &str| {
+            is_emulated(&Environment {
+                cpu_model: Some(model.to_owned()),
+                ..Environment::default()
+            })
+        };
+        assert!(
+            of("QEMU TCG CPU version 2.5+") && of("QEMU Virtual CPU version 2.5+") && of("User Mode Linux")
+        );
+        assert!(!of("Intel(R) Core(TM) i3-4150 CPU @ 3.50GHz") && !is_emulated(&Environment::default()));
+    }
+
+    #[test]
+    fn numbers_out_of_range_are_told() {
+        let plan = Plan {
+            radio: "none".into(),
+            channel_mhz: None,
+            to: MacAddr::local(1),
+            rate: Rate::OFDM_6,
+            payload: 50,
+            period_us: 5_000,
+            count: 1,
+            loads: vec![Load::Idle],
+            probes: false,
+            seat: Seat::default(),
+            certificate: None,
+        };
+        for wrong in [
+            Plan {
+                count: 0,
+                ..plan.clone()
+            },
+            Plan {
+                period_us: 99,
+                ..plan.clone()
+            },
+            Plan {
+                payload: 12,
+                ..plan.clone()
+            },
+            Plan {
+                payload: 1_501,
+                ..plan
+            },
+        ] {
+            let error = measure(&wrong, &|_, _, _| {}, &AtomicBool::new(false)).unwrap_err();
+            assert!(matches!(error, MeasureError::Plan(_)), "{error}");
+        }
+    }
+}
