@@ -15,8 +15,8 @@
 //! A new overlay is a file (or folder) beside these: it owns an [`overlay::Above`], tells the protocol above what
 //! it hears, launches what is held, and pays the confirms. Slots that are allocated on the fly (TBMAC) go beside
 //! [`tdma`], on [`sync`]; redundancy over two adapters, rate control, IBSS with power save and roaming are overlays
-//! or innermost protocols like these. Transports and routing are not medium access: they get folders of their own
-//! beside `mac`.
+//! or innermost protocols like these. Transports and forwarding are not medium access: they have folders of their
+//! own beside `mac`.
 
 pub mod data;
 pub mod overlay;
