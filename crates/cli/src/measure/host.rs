@@ -4,79 +4,13 @@ use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use lab::measure::host::{Condition, SAMPLES_FOR_P999, computer, profile, rows};
-<<<<<<< HEAD:crates/cli/src/measure.rs
-use lab::report::folder::{AtomicFile, replace};
-use linux::host::{Load, Measurement, Plan, Sched, measure};
-=======
 use lab::report::folder::replace;
-use linux::host::{Load, Measurement, Part, Plan, measure};
->>>>>>> probes:crates/cli/src/measure/host.rs
+use linux::host::{Load, Measurement, Plan, Sched, measure};
 use serde_json::json;
 
 use super::{Args, base, writable};
 use crate::ui::{Failure, Ui};
 
-<<<<<<< HEAD:crates/cli/src/measure.rs
-/// Measure this computer: timers, the way of a frame into and out of the kernel, wake-ups, idle and under load
-///
-/// Each load is measured with ordinary scheduling and with SCHED_FIFO, both without and with locked memory (mlockall).
-/// No Wi-Fi is needed. The result is a table, and a host profile for `sdmac qualify --host` and for scenarios. Without
-/// root some parts are left out; the command says which, why, and what to do.
-#[derive(clap::Args, Debug)]
-#[command(after_help = "Examples:
-  sdmac measure --host
-  sdmac measure --host --quick --json
-  sudo sdmac measure --host --samples 10000 --profile-of io --out io.toml
-  sdmac qualify --nodes 8 --cycle 4ms --payload 50 --miss 1e-4 --host host.toml")]
-pub struct Args {
-    /// Measure this computer (the only thing there is to measure so far)
-    #[arg(long, required = true)]
-    host: bool,
-    /// Samples of each series: 1 to 1000000. 400 carry a p99, 10000 a p99.9
-    #[arg(long, default_value_t = Plan::default().samples)]
-    samples: usize,
-    /// Mean time between two samples in us: 100 to 1000000
-    #[arg(long, default_value_t = 1000)]
-    period_us: u32,
-    /// Loads: idle, cpu, io, network
-    #[arg(long, value_delimiter = ',', default_value = "idle,cpu,io,network", value_parser = load)]
-    loads: Vec<Load>,
-    /// A few samples only: shows that it works, too little for percentiles
-    #[arg(long)]
-    quick: bool,
-    /// The load that the profile describes
-    #[arg(long, default_value = "idle", value_parser = load)]
-    profile_of: Load,
-    /// The scheduling that the profile describes: other, other+mlock, fifo, fifo+mlock [default: the last of these that
-    /// could be measured]
-    #[arg(long, value_parser = sched)]
-    sched: Option<Sched>,
-    /// Profile that says what cannot be measured here: the adapter and its driver. A name or a file
-    #[arg(long, default_value = "table5")]
-    base: String,
-    /// Where to write the profile
-    #[arg(long, default_value = "host.toml")]
-    out: PathBuf,
-}
-
-fn load(text: &str) -> Result<Load, String> {
-    let names = || Load::ALL.map(Load::name).join(", ");
-    Load::ALL
-        .into_iter()
-        .find(|l| l.name() == text)
-        .ok_or_else(|| format!("the loads are {}", names()))
-}
-
-fn sched(text: &str) -> Result<Sched, String> {
-    let names = || Sched::ALL.map(Sched::name).join(", ");
-    Sched::ALL
-        .into_iter()
-        .find(|s| s.name() == text)
-        .ok_or_else(|| format!("the kinds of scheduling are {}", names()))
-}
-
-=======
->>>>>>> probes:crates/cli/src/measure/host.rs
 /// Runs the command.
 pub fn main(args: &Args, ui: &Ui) -> Result<ExitCode, Failure> {
     let base = base(args)?;

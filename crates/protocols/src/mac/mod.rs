@@ -18,7 +18,7 @@
 //! | [`data`] | MSDUs in data frames: addresses, LLC/SNAP, sequence numbers, duplicates |
 //!
 //! A new overlay is a file (or folder) beside these: it owns an [`overlay::Above`], tells the protocol above what
-//! it hears, launches what is held, and pays the confirms. Roaming is an overlay like these. Transports and routing are
+//! it hears, launches what is held, and pays the confirms. Roaming is an overlay like these. Transports and forwarding are
 //! not medium access: they have folders of their own beside `mac`.
 
 pub mod data;

@@ -151,6 +151,7 @@ where
             return;
         }
         let wait = self.config.call_wait.times(1 << self.calls.min(16));
+        let wait = wait.min(self.config.most_call_wait.max(self.config.call_wait));
         self.calls += 1;
         self.called_at = now;
         self.call_at = Some(now + wait);

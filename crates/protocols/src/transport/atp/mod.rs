@@ -48,6 +48,8 @@ pub struct Config {
     pub unmeasured_spacing: Duration,
     /// First wait for the answer to a call; each next one is twice as long.
     pub call_wait: Duration,
+    /// Longest wait for the answer to a call.
+    pub most_call_wait: Duration,
     /// Calls before giving up.
     pub calls: u8,
     /// How long the other end may be silent. After half of that it is asked for a sign of life.
@@ -72,8 +74,9 @@ impl Config {
             least_spacing: Duration::from_us(200),
             most_spacing: Duration::from_ms(1_000),
             unmeasured_spacing: Duration::from_ms(10),
-            call_wait: Duration::from_ms(3_000),
-            calls: 6,
+            call_wait: Duration::from_ms(1_000),
+            most_call_wait: Duration::from_ms(8_000),
+            calls: 10,
             patience: Duration::from_ms(60_000),
             linger: Duration::from_ms(3_000),
             initial_number: 0,

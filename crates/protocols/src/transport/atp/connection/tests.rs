@@ -126,14 +126,14 @@ fn call_and_answer() {
         (h.sequence, h.delay_us, h.spacing_us, h.options),
         (7, 0, 40_000, OPTION_RAW_DELAY)
     );
-    assert_eq!(a.deadline(), Some(at(3_000)));
+    assert_eq!(a.deadline(), Some(at(1_000)));
     let [a, _] = connected(&Config::adaptive(), 1_000);
     assert_eq!(a.spacing_us(), 3_000, "one hop: three times the delay");
     let [a, b] = connected(&Config::standard(), 1_000);
     assert_eq!((a.spacing_us(), b.rate.is_searching()), (1_000, true));
 }
 
-/// 3 s, doubled five times.
+/// After 1, 2, 4 and then every 8 s: ten calls.
 #[test]
 fn nobody_answers() {
     let dead = Link {
@@ -141,11 +141,11 @@ fn nobody_answers() {
         ..Link::good()
     };
     let mut n = two(1, Config::standard(), [dead, Link::good()], [work(1), work(1)]);
-    assert!(!n.run_until(188 * SECOND));
-    assert_eq!((n.end(0).state(), n.datagrams[0]), (State::Opening, 6));
-    n.run_until(190 * SECOND);
+    assert!(!n.run_until(62 * SECOND));
+    assert_eq!((n.end(0).state(), n.datagrams[0]), (State::Opening, 10));
+    n.run_until(64 * SECOND);
     assert_eq!(n.end(0).state(), State::Failed(Failure::NoAnswer));
-    assert_eq!((n.end(0).deadline(), n.datagrams[0]), (None, 6));
+    assert_eq!((n.end(0).deadline(), n.datagrams[0]), (None, 10));
 }
 
 /// Whoever sends and whoever waits are both told, in bounded time.
