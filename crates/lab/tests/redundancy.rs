@@ -21,9 +21,12 @@ const CYCLE_NS: u64 = 4 * MS;
 const FIRST: AdapterId = AdapterId(0);
 const SECOND: AdapterId = AdapterId(1);
 
-/// When each payload went down and came up, ns.
+/// When a payload went down and came up, ns.
+type Way = (u64, Option<u64>);
+
+/// The way of each payload.
 #[derive(Clone, Default)]
-struct Ways(Rc<RefCell<BTreeMap<Vec<u8>, (u64, Option<u64>)>>>);
+struct Ways(Rc<RefCell<BTreeMap<Vec<u8>, Way>>>);
 
 impl Observer for Ways {
     fn submitted(&mut self, now_ns: u64, _: u32, msdu: &Msdu<'_>) {
