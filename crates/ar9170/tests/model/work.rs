@@ -209,3 +209,22 @@ fn before_each_tbtt_the_tsf_is_read() {
     );
     assert_eq!(after.restarts_for(Reason::LostResponse), 0);
 }
+
+/// A firmware with fewer descriptors than the driver has room for requests: what is too much is refused, and nothing
+/// waits for ever.
+#[test]
+fn few_descriptors() {
+    let how = TxHow::one_shot(Rate::OFDM_6);
+    let plan = (0..60).map(|n| (MS(0), data(PEER, n), how)).collect();
+    let file = ar9170::codec::firmware::with_descriptors(16);
+    let sends = Sends {
+        plan,
+        ..Sends::default()
+    };
+    let mut computer = computer(&file, Config::default(), Knobs::default(), sends);
+    let mut air = Air::new(acked);
+    air.run(&mut computer, AT(300));
+    let sends = computer.protocol().inner();
+    let full = Outcome::Refused(radio::Refusal::QueueFull);
+    assert_eq!((sends.outcomes(Outcome::Acked), sends.outcomes(full)), (16, 44));
+}
