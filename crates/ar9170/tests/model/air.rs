@@ -120,7 +120,7 @@ pub struct Air {
     pub sent: Vec<(Instant, Vec<u8>, TxHow)>,
     pub attributes: Vec<Attribute>,
     pub delivered: usize,
-    pending: BTreeMap<(Instant, u64), Confirm>,
+    pub pending: BTreeMap<(Instant, u64), Confirm>,
     tokens: u64,
 }
 
