@@ -58,18 +58,21 @@ proptest! {
         shared::try_others(&out);
     }
 
-    /// Whatever is damaged within one unit, the blocks of responses in the others are found.
+    /// Whatever length one unit says, the blocks of responses in the others are found.
     #[test]
     fn the_walk_goes_on_behind_damage(length in any::<u16>(), mpdu in 24usize..200) {
         let mut transfer = shared::received(&vec![8; mpdu]);
         transfer[..2].copy_from_slice(&length.to_le_bytes());
         transfer.extend(shared::block(&[(0xc0, 7, 0, &[0; 4])]));
         transfer.extend(shared::received(&[8; 40]));
+        // a length that leads to a unit, or to the end, is believed
+        let end = (4 + usize::from(length)).next_multiple_of(4);
+        let believed = end == transfer.len() || transfer.get(end + 2..end + 4) == Some(&[0, 0x4e]);
         let found = Units::new(&transfer).any(|unit| match unit {
             Unit::Responses(mut block) => block.next().is_some_and(|r| r.sequence == 7),
             _ => false,
         });
-        prop_assert!(found);
+        prop_assert!(found || believed);
     }
 }
 

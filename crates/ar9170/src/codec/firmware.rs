@@ -352,6 +352,15 @@ mod write {
 
     /// The same with other features: bits of [`feature`].
     pub fn with_features(features: u32) -> Vec<u8> {
+        with(features, 190)
+    }
+
+    /// The same with this many descriptors for frames.
+    pub fn with_descriptors(descriptors: u8) -> Vec<u8> {
+        with(0x0003_bfad, descriptors)
+    }
+
+    fn with(features: u32, descriptors: u8) -> Vec<u8> {
         let mut file = vec![0; 512];
         let image = !fcs::compute(&file);
         let mut main = Vec::new();
@@ -361,7 +370,7 @@ mod write {
         for half in [960_u16, 0, 320, 8_192] {
             main.extend(half.to_le_bytes());
         }
-        main.extend([190, 16, 1, 2]);
+        main.extend([descriptors, 16, 1, 2]);
         file.extend(block(b"OTAR", [6, 7], &main));
         file.extend(block(b"TXSQ", [1, 1], &0x20_2dc8_u32.to_le_bytes()));
         let mut about = (31 * 6 + 372 * 11_u32).to_le_bytes().to_vec();
@@ -376,7 +385,7 @@ mod write {
 }
 
 #[cfg(any(test, feature = "emulated"))]
-pub use write::{blank, with_features};
+pub use write::{blank, with_descriptors, with_features};
 
 #[cfg(test)]
 mod tests {

@@ -9,6 +9,10 @@
 //! the next block of responses by its pattern (a length below 256 with its tag, and twelve octets of 0xff) and goes on
 //! there, so that damage costs what it hits and no more.
 //!
+//! A wrong length that happens to lead to the next tag but one, or to the end of the transfer, is believed: frames are not
+//! searched for the pattern, or whoever sends one with the pattern in it could speak for the firmware. What is lost then
+//! shows in the sequence numbers of the responses.
+//!
 //! [`FirstHeader`] is what the first version of Contiki80211 did, for comparison: it reads the response at the head of
 //! a transfer, and does not see those that were grouped behind it.
 
@@ -206,6 +210,25 @@ mod tests {
         let mut cut = whole.clone();
         cut.drain(second..second + 9);
         assert_eq!(sequences(&cut), [0, 1, 2, 3, 4]);
+    }
+
+    /// A wrong length that leads exactly behind the next block swallows it, and the sequence numbers tell.
+    #[test]
+    fn a_length_that_leads_to_a_unit_is_believed() {
+        let parts = [frame(61), block(0, 1), block(1, 1)];
+        let mut transfer = parts.concat();
+        let length = (parts[0].len() + parts[1].len() - PREFIX_OCTETS) as u16;
+        transfer[..2].copy_from_slice(&length.to_le_bytes());
+        assert_eq!(sequences(&transfer), [1]);
+    }
+
+    /// A frame with the pattern of a block in it is a frame, as long as lengths are right.
+    #[test]
+    fn a_frame_cannot_speak_for_the_firmware() {
+        let mut unit = [0; 320];
+        let octets = write_unit(&[&[8; 40], &block(0, 1), &[8; 40]], &mut unit).unwrap();
+        let transfer = [&unit[..octets], &block(1, 1)].concat();
+        assert_eq!(sequences(&transfer), [1]);
     }
 
     #[test]

@@ -47,7 +47,11 @@ impl<const N: usize, const L: usize> Core<'_, N, L> {
         }
         let stamped = matches!(header.kind(), Kind::BEACON | Kind::PROBE_RESPONSE);
         let (now, order) = (self.now, self.next_order());
-        let flight = self.flights.take(token, how, frame).ok_or(Refusal::QueueFull)?;
+        let limit = usize::from(self.firmware.cookies());
+        let flight = self
+            .flights
+            .take(limit, token, how, frame)
+            .ok_or(Refusal::QueueFull)?;
         flight.chain = chain;
         (flight.expects_ack, flight.stamped, flight.order) = (expects_ack, stamped, order);
         flight.stamps.host(Plane::T1, now);
@@ -159,7 +163,10 @@ impl<const N: usize, const L: usize> Core<'_, N, L> {
             attempts: true,
             tsf: false,
             planes: bit(Plane::T1) | bit(Plane::T4) | bit(Plane::T9),
-            max_outstanding: (N.min(u16::MAX.into()) as u16).min(self.config.requests),
+            max_outstanding: self
+                .config
+                .requests
+                .min(N.min(self.firmware.cookies().into()) as u16),
             max_frame_octets: Self::MAX_FRAME as u16,
             settable: settable.iter().fold(Settable::NONE, |all, a| all.with(a)),
         }

@@ -95,9 +95,16 @@ impl<const N: usize, const L: usize> Flights<N, L> {
         Flights { pool: [blank; N] }
     }
 
-    /// A free place, its frame written; `None` if there is none.
-    pub(super) fn take(&mut self, token: Token, how: &TxHow, frame: &[u8]) -> Option<&mut Flight<L>> {
-        let flight = self.pool.iter_mut().find(|f| f.state == State::Free)?;
+    /// A free place among the first `limit`, its frame written; `None` if there is none.
+    pub(super) fn take(
+        &mut self,
+        limit: usize,
+        token: Token,
+        how: &TxHow,
+        frame: &[u8],
+    ) -> Option<&mut Flight<L>> {
+        let mut places = self.pool.iter_mut().take(limit);
+        let flight = places.find(|f| f.state == State::Free)?;
         let place = flight.octets.get_mut(DESCRIPTOR_OCTETS..)?;
         place.get_mut(..frame.len())?.copy_from_slice(frame);
         flight.len = frame.len() as u16;

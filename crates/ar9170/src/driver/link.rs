@@ -135,8 +135,7 @@ impl<const N: usize, const L: usize> Core<'_, N, L> {
                 && away[queue] < self.config.window.max(1)
                 && blocks(f) <= room
         };
-        let all = self.flights.iter().take(self.firmware.cookies().into());
-        let ready = all.filter(|(_, f)| may_go(f));
+        let ready = self.flights.iter().filter(|(_, f)| may_go(f));
         let first = ready.max_by_key(|(_, f)| (f.how.queue.index(), core::cmp::Reverse(f.order)));
         first.map(|(index, _)| index)
     }

@@ -54,7 +54,7 @@ impl Upper for () {
     fn deliver(&mut self, _: Instant, _: Msdu<'_>) {}
 }
 
-/// Drives the protocol `P` over a stick, with up to `N` requests at once (1 to 190), each with `L` octets of memory: 32
+/// Drives the protocol `P` over a stick, with up to `N` requests at once (as far as the firmware has descriptors), each with `L` octets of memory: 32
 /// more than the longest frame. `B` is the memory for received frames, `U` takes what the protocol delivers.
 pub struct Driver<'f, P, U, B, const N: usize, const L: usize> {
     protocol: P,

@@ -9,7 +9,8 @@
 //! are the air's. [`Plugged`] puts driver, USB and stick together, and is a [`radio::Protocol`] itself: it goes wherever
 //! a protocol goes.
 //!
-//! What the model does with the firmware's code: nothing. It behaves as firmware 1.9.6 does, by its published source and
+//! Not modelled: keys, wake on WLAN, writes to memory, frames that wait behind a beacon, and the counters (`TALLY` answers
+//! zeros). What the model does with the firmware's code: nothing. It behaves as firmware 1.9.6 does, by its published source and
 //! its interface to Linux; [`Knobs`] make it behave badly.
 
 mod beacon;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ar9170::codec::{Eeprom, Firmware, firmware};
-use ar9170::driver::{Config, Hybrid};
+use ar9170::driver::{Buffers, Config, Hybrid};
 use ar9170::emulated::{Knobs, Plugged};
 use frame::mac::{FrameControl, Kind};
 use frame::{MacAddr, Rate};
@@ -85,10 +85,21 @@ impl Protocol for Sends {
 }
 
 pub type Node = Checked<Sends>;
-pub type Computer<'f> = Plugged<'f, Node, Hybrid<16, 8_192>, 64, 600>;
+pub type Computer<'f, B = Hybrid<16, 8_192>> = Plugged<'f, Node, B, 64, 600>;
 
 /// A computer with a stick, whose protocol is watched by the law checker.
 pub fn computer<'f>(file: &'f [u8], config: Config, knobs: Knobs, sends: Sends) -> Computer<'f> {
+    computer_with(file, config, knobs, sends, Hybrid::default())
+}
+
+/// The same with another memory for received frames.
+pub fn computer_with<'f, B: Buffers>(
+    file: &'f [u8],
+    config: Config,
+    knobs: Knobs,
+    sends: Sends,
+    buffers: B,
+) -> Computer<'f, B> {
     let eeprom = Eeprom {
         ghz5: true,
         ghz2_4: true,
@@ -99,7 +110,7 @@ pub fn computer<'f>(file: &'f [u8], config: Config, knobs: Knobs, sends: Sends) 
     };
     let firmware = Firmware::parse(file).expect("a good file");
     let node = Node::strict(sends.clone()).with_twin(sends);
-    Plugged::new(firmware, config, eeprom, knobs, node, Hybrid::default())
+    Plugged::new(firmware, config, eeprom, knobs, node, buffers)
 }
 
 pub fn file() -> Vec<u8> {
@@ -120,7 +131,7 @@ pub struct Air {
     pub sent: Vec<(Instant, Vec<u8>, TxHow)>,
     pub attributes: Vec<Attribute>,
     pub delivered: usize,
-    pending: BTreeMap<(Instant, u64), Confirm>,
+    pub pending: BTreeMap<(Instant, u64), Confirm>,
     tokens: u64,
 }
 
@@ -138,7 +149,7 @@ impl Air {
     }
 
     /// Runs until `until`.
-    pub fn run(&mut self, computer: &mut Computer<'_>, until: Instant) {
+    pub fn run(&mut self, computer: &mut impl Protocol, until: Instant) {
         if self.now == Instant::ZERO {
             computer.handle(self.now, Event::Start, self);
         }

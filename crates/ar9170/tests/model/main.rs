@@ -4,4 +4,5 @@
 mod adversary;
 mod air;
 mod faults;
+mod stick;
 mod work;

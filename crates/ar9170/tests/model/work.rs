@@ -1,6 +1,6 @@
 //! What goes well.
 
-use ar9170::driver::{BeaconTiming, Config, Counts, Reason};
+use ar9170::driver::{BeaconTiming, Buffers, Config, Counts, Dynamic, Hybrid, Reason, Static};
 use ar9170::emulated::Knobs;
 use frame::{EdcaParams, MacAddr, Rate};
 use radio::{
@@ -8,7 +8,7 @@ use radio::{
     SeriesList, Stamps, TxHow,
 };
 
-use crate::air::{Air, PEER, Sends, acked, computer, data, file};
+use crate::air::{Air, PEER, Sends, acked, computer, computer_with, data, file};
 
 const MS: fn(u64) -> Duration = Duration::from_ms;
 const AT: fn(u64) -> Instant = |ms| Instant::from_us(1_000 * ms);
@@ -132,9 +132,10 @@ fn attributes_reach_the_air() {
     assert_eq!(sends.outcomes(Outcome::Acked), 2);
 }
 
-fn hears(knobs: Knobs, frames: u16) -> (usize, Counts) {
+/// Frames that come every 50 us: how many the protocol hears, and what the driver has counted.
+fn hears(knobs: Knobs, frames: u16, buffers: impl Buffers) -> (usize, Counts) {
     let file = file();
-    let mut computer = computer(&file, Config::default(), knobs, Sends::default());
+    let mut computer = computer_with(&file, Config::default(), knobs, Sends::default(), buffers);
     let mut air = Air::new(acked);
     air.run(&mut computer, AT(100));
     for number in 0..frames {
@@ -162,22 +163,40 @@ fn hears(knobs: Knobs, frames: u16) -> (usize, Counts) {
 
 #[test]
 fn hears_and_delivers() {
-    let (heard, counts) = hears(Knobs::default(), 200);
+    let (heard, counts) = hears(Knobs::default(), 200, Hybrid::<16, 8_192>::default());
     assert_eq!((heard, counts.indications, counts.overflows), (200, 200, 0));
 }
 
-/// A host that is slower than what comes: buffers per transfer are taken before the read is posted, so the stick keeps
-/// what the host cannot take, and loses what it cannot keep; the host itself loses nothing.
+/// A host that is slower than what comes. With buffers for frames it reads all, and loses those that it has no room
+/// for. With buffers for transfers, taken before the read is posted, it loses nothing: the stick keeps what the host
+/// cannot take, and loses what it cannot keep.
 #[test]
-fn a_slow_host_lets_the_stick_keep_it() {
+fn a_slow_host_and_three_memories() {
     let knobs = Knobs {
         turn_ns: 200_000,
         ..Knobs::default()
     };
-    let (heard, counts) = hears(knobs, 100);
-    assert_eq!((heard, counts.overflows), (100, 0));
-    let (heard, counts) = hears(knobs, 1_000);
-    assert!(heard < 1_000 && counts.overflows == 0, "{heard}");
+    let few = [
+        hears(knobs, 15, Static::<16, 200>::default()),
+        hears(knobs, 15, Dynamic::<3_200>::default()),
+        hears(knobs, 15, Hybrid::<16, 8_192>::default()),
+    ];
+    assert!(
+        few.iter()
+            .all(|(heard, counts)| (*heard, counts.overflows) == (15, 0))
+    );
+    let many = [
+        hears(knobs, 1_000, Static::<16, 200>::default()),
+        hears(knobs, 1_000, Dynamic::<3_200>::default()),
+        hears(knobs, 1_000, Hybrid::<16, 8_192>::default()),
+    ];
+    let [fixed, dynamic, hybrid] = many.map(|(heard, counts)| (heard as u64, counts.overflows));
+    println!("of 1000 (heard, lost by the host): static {fixed:?}, dynamic {dynamic:?}, hybrid {hybrid:?}");
+    assert!(fixed.1 > 0 && dynamic.1 > 0);
+    assert_eq!((fixed.0 + fixed.1, dynamic.0 + dynamic.1), (1_000, 1_000));
+    assert!(hybrid.0 < 1_000 && hybrid.1 == 0);
+    // in the same memory more frames fit where each takes what it needs
+    assert!(dynamic.0 > fixed.0);
 }
 
 /// Ten intervals of 20 TU: the stick speaks before each TBTT, and the driver reads the TSF.
@@ -208,4 +227,23 @@ fn before_each_tbtt_the_tsf_is_read() {
         (10, 20)
     );
     assert_eq!(after.restarts_for(Reason::LostResponse), 0);
+}
+
+/// A firmware with fewer descriptors than the driver has room for requests: what is too much is refused, and nothing
+/// waits for ever.
+#[test]
+fn few_descriptors() {
+    let how = TxHow::one_shot(Rate::OFDM_6);
+    let plan = (0..60).map(|n| (MS(0), data(PEER, n), how)).collect();
+    let file = ar9170::codec::firmware::with_descriptors(16);
+    let sends = Sends {
+        plan,
+        ..Sends::default()
+    };
+    let mut computer = computer(&file, Config::default(), Knobs::default(), sends);
+    let mut air = Air::new(acked);
+    air.run(&mut computer, AT(300));
+    let sends = computer.protocol().inner();
+    let full = Outcome::Refused(radio::Refusal::QueueFull);
+    assert_eq!((sends.outcomes(Outcome::Acked), sends.outcomes(full)), (16, 44));
 }

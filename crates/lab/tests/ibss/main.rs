@@ -269,3 +269,26 @@ fn the_memory_of_a_small_station() {
     println!("{all} octets, of which the network {}", size_of::<Small>());
     assert!(all < 24 * 1_024, "{all}");
 }
+
+/// A station leaves: it is quiet, and what waits is given up. When it comes back it finds its network again.
+#[test]
+fn a_station_leaves_and_comes_back() {
+    let mut world = world(3, 0, |_| Clock::default(), 6);
+    world.run_until(5 * S);
+    let network = *world.protocol(0).network().unwrap();
+    world.act(1, |station, now, radio| station.leave(now, radio));
+    let beacons = world.protocol(1).counters().beacons;
+    submit(&mut world, 1, address(0), b"kept for later");
+    world.run_until(8 * S);
+    let station = world.protocol(1);
+    assert_eq!((station.network(), station.waiting()), (None, 1));
+    assert!(
+        station.counters().beacons <= beacons + 1,
+        "one may have been on its way"
+    );
+    assert_eq!(world.protocol(0).counters().delivered, 0);
+    world.act(1, |station, now, radio| station.begin(now, radio));
+    world.run_until(10 * S);
+    assert_eq!(world.protocol(1).network(), Some(&network));
+    assert_eq!(world.protocol(0).counters().delivered, 1);
+}
