@@ -16,6 +16,7 @@ pub mod call;
 pub mod flow;
 pub mod message;
 pub mod receive;
+pub mod secure;
 pub mod send;
 pub mod serve;
 pub mod sink;

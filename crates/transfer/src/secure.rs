@@ -1,0 +1,519 @@
+//! Datagrams that strangers can neither read nor forge: a layer between a transport and its socket, for two ends that share a
+//! key of 32 octets (Noise, `NNpsk0`, revision 34: both ends have fresh keys for each connection).
+//!
+//! A datagram is the transport's header in clear, for the hops, and behind it the whole packet, sealed:
+//!
+//! ```text
+//! header as the hops see and change it (24) | counter (8) | sealed: header as it was sent (24), body | tag (16)
+//! ```
+//!
+//! What the other end believes is the sealed header, but for the two fields that hops may change: the delay, which they may
+//! raise, and up to [`MOST_DELAY_US`]; and the number of hops, which they may count up, by [`MOST_HOPS`] at most. A counter
+//! is taken once. Notices of path failure come from hops, which have no key: they are dropped.
+//!
+//! The first two datagrams are the handshake, told apart by their first octet:
+//!
+//! ```text
+//! 0x53 'S' | version 1 | 1: call, 2: answer | message of Noise
+//! ```
+
+use std::fmt;
+
+use protocols::transport::wire::{HEADER_OCTETS, Header, MAX_PACKET_OCTETS};
+use radio::{Duration, Instant};
+use snow::{Builder, HandshakeState, StatelessTransportState};
+
+/// Octets of a key.
+pub const KEY_OCTETS: usize = 32;
+/// Octets that a datagram gets longer by.
+pub const OVERHEAD_OCTETS: usize = HEADER_OCTETS + COUNTER_OCTETS + TAG_OCTETS;
+/// The longest delay that hops are believed, us.
+pub const MOST_DELAY_US: u32 = 5_000_000;
+/// The largest number of hops that they are believed.
+pub const MOST_HOPS: u8 = 64;
+
+const PATTERN: &str = "Noise_NNpsk0_25519_ChaChaPoly_BLAKE2s";
+const COUNTER_OCTETS: usize = 8;
+const TAG_OCTETS: usize = 16;
+const MARK: [u8; 2] = [0x53, 1];
+const CALL: u8 = 1;
+const ANSWER: u8 = 2;
+const HOPS_AT: usize = 6;
+const DELAY_AT: usize = 16;
+/// Calls before giving up, the first after no time, then twice as long each time from 1 s on.
+const CALLS: u32 = 6;
+
+/// A shared key.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Key(pub [u8; KEY_OCTETS]);
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Key(..)")
+    }
+}
+
+impl Key {
+    /// A new one.
+    ///
+    /// # Errors
+    /// The system has no random numbers.
+    pub fn random() -> std::io::Result<Key> {
+        let mut key = Key([0; KEY_OCTETS]);
+        rustix::rand::getrandom(&mut key.0, rustix::rand::GetRandomFlags::empty())?;
+        Ok(key)
+    }
+
+    /// Reads 64 hexadecimal digits; blanks around them do not count.
+    pub fn parse(text: &str) -> Option<Key> {
+        let digits = text.trim().as_bytes();
+        let (pairs, rest) = digits.as_chunks::<2>();
+        if pairs.len() != KEY_OCTETS || !rest.is_empty() {
+            return None;
+        }
+        let mut key = Key([0; KEY_OCTETS]);
+        for (octet, pair) in key.0.iter_mut().zip(pairs) {
+            let digit = |c: u8| char::from(c).to_digit(16).map(|d| d as u8);
+            *octet = digit(pair[0])? << 4 | digit(pair[1])?;
+        }
+        Some(key)
+    }
+
+    /// As [`parse`](Key::parse) reads it.
+    pub fn text(&self) -> String {
+        self.0.iter().map(|o| format!("{o:02x}")).collect()
+    }
+}
+
+/// The counters that have come: each counts once, and none that is older than the window.
+#[derive(Debug, Default)]
+struct Window {
+    /// One more than the newest; 0 before the first.
+    next: u64,
+    /// Bit i: the counter `next - 1 - i` has come.
+    seen: [u64; Window::WORDS],
+}
+
+impl Window {
+    const WORDS: usize = 16;
+    const SIZE: u64 = 64 * Window::WORDS as u64;
+
+    fn is_new(&self, counter: u64) -> bool {
+        let Some(behind) = (self.next.wrapping_sub(1))
+            .checked_sub(counter)
+            .filter(|_| counter < self.next)
+        else {
+            return true;
+        };
+        behind < Window::SIZE && self.seen[(behind / 64) as usize] & 1 << (behind % 64) == 0
+    }
+
+    fn note(&mut self, counter: u64) {
+        if counter >= self.next {
+            let by = counter + 1 - self.next;
+            let mut moved = [0; Window::WORDS];
+            for (i, word) in moved.iter_mut().enumerate() {
+                let words = (by / 64) as usize;
+                let bit = by % 64;
+                let at = |n: Option<usize>| n.and_then(|n| self.seen.get(n)).copied().unwrap_or(0);
+                let (low, carry) = if by >= Window::SIZE {
+                    (0, 0)
+                } else {
+                    (at(i.checked_sub(words)), at(i.checked_sub(words + 1)))
+                };
+                *word = if bit == 0 {
+                    low
+                } else {
+                    low << bit | carry >> (64 - bit)
+                };
+            }
+            self.seen = moved;
+            self.next = counter + 1;
+        }
+        let behind = self.next - 1 - counter;
+        if behind < Window::SIZE {
+            self.seen[(behind / 64) as usize] |= 1 << (behind % 64);
+        }
+    }
+}
+
+/// What a datagram turned out to be.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Opened {
+    /// A packet for the transport; so many octets of the buffer.
+    Packet(usize),
+    /// A part of the handshake; what is to be sent in answer, if anything.
+    Handshake(Option<Vec<u8>>),
+    /// Forged, old, or damaged.
+    Nothing,
+}
+
+/// One end.
+pub struct Guard {
+    state: State,
+    /// The answer to a call, to be repeated if that call is.
+    answered: Option<(Vec<u8>, Vec<u8>)>,
+    counter: u64,
+    window: Window,
+    /// Datagrams that were not what they should be.
+    pub refused: u64,
+}
+
+enum State {
+    Calling {
+        noise: Box<HandshakeState>,
+        call: Vec<u8>,
+        calls: u32,
+        at: Instant,
+    },
+    Open(Box<StatelessTransportState>),
+    /// The handshake cannot be brought to an end.
+    Broken,
+}
+
+impl fmt::Debug for Guard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "Guard {{ open: {}, refused: {} }}",
+            self.is_open(),
+            self.refused
+        )
+    }
+}
+
+fn handshake(kind: u8, message: &[u8]) -> Vec<u8> {
+    [&MARK[..], &[kind], message].concat()
+}
+
+fn builder<'a>(key: &'a Key) -> Result<Builder<'a>, snow::Error> {
+    let params = PATTERN.parse()?;
+    Builder::new(params).psk(0, &key.0)
+}
+
+impl Guard {
+    /// The end that calls.
+    ///
+    /// # Errors
+    /// The system has no random numbers.
+    pub fn caller(key: &Key) -> Result<Guard, snow::Error> {
+        let mut noise = builder(key)?.build_initiator()?;
+        let mut message = [0; 256];
+        let n = noise.write_message(&[], &mut message)?;
+        let state = State::Calling {
+            noise: Box::new(noise),
+            call: handshake(CALL, &message[..n]),
+            calls: 0,
+            at: Instant::ZERO,
+        };
+        Ok(Guard::with(state))
+    }
+
+    /// The end that is called, if this datagram is a call by somebody with the key; and the answer to it.
+    pub fn listener(key: &Key, datagram: &[u8]) -> Option<(Guard, Vec<u8>)> {
+        let message = datagram.strip_prefix(&[MARK[0], MARK[1], CALL])?;
+        let mut noise = builder(key).ok()?.build_responder().ok()?;
+        let mut out = [0; 256];
+        noise.read_message(message, &mut out).ok()?;
+        let n = noise.write_message(&[], &mut out).ok()?;
+        let answer = handshake(ANSWER, &out[..n]);
+        let state = State::Open(Box::new(noise.into_stateless_transport_mode().ok()?));
+        let guard = Guard {
+            answered: Some((datagram.to_vec(), answer.clone())),
+            ..Guard::with(state)
+        };
+        Some((guard, answer))
+    }
+
+    fn with(state: State) -> Guard {
+        Guard {
+            state,
+            answered: None,
+            counter: 0,
+            window: Window::default(),
+            refused: 0,
+        }
+    }
+
+    /// Whether packets can be sent.
+    pub fn is_open(&self) -> bool {
+        matches!(self.state, State::Open(_))
+    }
+
+    /// The call, when it is due; `Err` when nobody has answered any of them.
+    pub fn call(&mut self, now: Instant) -> Result<Option<&[u8]>, ()> {
+        let State::Calling { call, calls, at, .. } = &mut self.state else {
+            return Ok(None);
+        };
+        if now < *at {
+            return Ok(None);
+        }
+        if *calls == CALLS {
+            return Err(());
+        }
+        *at = now.after(Duration::from_ms(1_000 << *calls));
+        *calls += 1;
+        Ok(Some(call))
+    }
+
+    /// When the next call is due.
+    pub fn deadline(&self) -> Option<Instant> {
+        match &self.state {
+            State::Calling { at, .. } => Some(*at),
+            _ => None,
+        }
+    }
+
+    /// Seals a packet; `None` before the handshake is over, and for what is none.
+    pub fn seal(&mut self, packet: &[u8], out: &mut Vec<u8>) -> Option<()> {
+        let State::Open(noise) = &self.state else {
+            return None;
+        };
+        let header = packet.get(..HEADER_OCTETS)?;
+        out.clear();
+        out.extend_from_slice(header);
+        out.extend_from_slice(&self.counter.to_be_bytes());
+        let head = out.len();
+        out.resize(head + packet.len() + TAG_OCTETS, 0);
+        noise.write_message(self.counter, packet, &mut out[head..]).ok()?;
+        self.counter += 1;
+        Some(())
+    }
+
+    /// Opens a datagram into `out`.
+    pub fn open(&mut self, datagram: &[u8], out: &mut [u8; MAX_PACKET_OCTETS + 1]) -> Opened {
+        let opened = self.open_any(datagram, out);
+        self.refused += u64::from(opened == Opened::Nothing);
+        opened
+    }
+
+    fn open_any(&mut self, datagram: &[u8], out: &mut [u8; MAX_PACKET_OCTETS + 1]) -> Opened {
+        if datagram.starts_with(&MARK) {
+            return self.shake_hands(datagram, out);
+        }
+        let State::Open(noise) = &self.state else {
+            return Opened::Nothing;
+        };
+        let Some((clear, rest)) = datagram.split_at_checked(HEADER_OCTETS) else {
+            return Opened::Nothing;
+        };
+        let Some((counter, sealed)) = rest.split_first_chunk::<COUNTER_OCTETS>() else {
+            return Opened::Nothing;
+        };
+        let counter = u64::from_be_bytes(*counter);
+        // the last counter is not ours to give (Noise reserves it)
+        if counter == u64::MAX || !self.window.is_new(counter) || sealed.len() > out.len() + TAG_OCTETS - 1 {
+            return Opened::Nothing;
+        }
+        let Ok(n) = noise.read_message(counter, sealed, &mut out[..]) else {
+            return Opened::Nothing;
+        };
+        self.window.note(counter);
+        if n < HEADER_OCTETS || Header::parse(clear).is_err() {
+            return Opened::Nothing;
+        }
+        let delay = |octets: &[u8]| u32::from_be_bytes([octets[0], octets[1], octets[2], octets[3]]);
+        let sent = delay(&out[DELAY_AT..]);
+        let raised = delay(&clear[DELAY_AT..]).clamp(sent, sent.max(MOST_DELAY_US));
+        out[DELAY_AT..DELAY_AT + 4].copy_from_slice(&raised.to_be_bytes());
+        let most = out[HOPS_AT].saturating_add(MOST_HOPS);
+        out[HOPS_AT] = clear[HOPS_AT].clamp(out[HOPS_AT], most);
+        Opened::Packet(n)
+    }
+
+    fn shake_hands(&mut self, datagram: &[u8], out: &mut [u8; MAX_PACKET_OCTETS + 1]) -> Opened {
+        match (&mut self.state, datagram[MARK.len()..].split_first()) {
+            (State::Open(_), Some((&CALL, _))) => match &self.answered {
+                // the answer got lost
+                Some((call, answer)) if call == datagram && self.window.next == 0 => {
+                    Opened::Handshake(Some(answer.clone()))
+                }
+                _ => Opened::Nothing,
+            },
+            (State::Calling { noise, .. }, Some((&ANSWER, message))) => {
+                // a forged answer must not end the handshake: it is tried on the state only if it is authentic, which a
+                // failed read tells without changing it
+                if noise.read_message(message, &mut out[..]).is_err() {
+                    return Opened::Nothing;
+                }
+                let State::Calling { noise, .. } = std::mem::replace(&mut self.state, State::Broken) else {
+                    return Opened::Nothing;
+                };
+                match noise.into_stateless_transport_mode() {
+                    Ok(open) => {
+                        self.state = State::Open(Box::new(open));
+                        Opened::Handshake(None)
+                    }
+                    Err(_) => Opened::Nothing,
+                }
+            }
+            _ => Opened::Nothing,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use protocols::transport::wire::{Control, ProtocolId};
+
+    fn key(n: u8) -> Key {
+        Key([n; KEY_OCTETS])
+    }
+
+    /// Both ends after the handshake.
+    fn pair() -> (Guard, Guard) {
+        let mut a = Guard::caller(&key(1)).unwrap();
+        let call = a.call(Instant::ZERO).unwrap().unwrap().to_vec();
+        let (b, answer) = Guard::listener(&key(1), &call).unwrap();
+        let mut out = [0; MAX_PACKET_OCTETS + 1];
+        assert_eq!(a.open(&answer, &mut out), Opened::Handshake(None));
+        assert!(a.is_open() && b.is_open());
+        (a, b)
+    }
+
+    fn packet(delay_us: u32, hops: u8, body: &[u8]) -> Vec<u8> {
+        let header = Header {
+            delay_us,
+            hops,
+            ..Header::new(ProtocolId::Atp, Control::ACK)
+        };
+        [&header.octets()[..], body].concat()
+    }
+
+    fn sealed(guard: &mut Guard, packet: &[u8]) -> Vec<u8> {
+        let mut out = Vec::new();
+        guard.seal(packet, &mut out).unwrap();
+        out
+    }
+
+    fn opened(guard: &mut Guard, datagram: &[u8]) -> Option<Vec<u8>> {
+        let mut out = [0; MAX_PACKET_OCTETS + 1];
+        match guard.open(datagram, &mut out) {
+            Opened::Packet(n) => Some(out[..n].to_vec()),
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn keys_as_text() {
+        let key = Key::random().unwrap();
+        assert_eq!(Key::parse(&format!(" {}\n", key.text())), Some(key));
+        assert_eq!(Key::parse(&key.text()[1..]), None);
+        assert_eq!(Key::parse(&"g".repeat(64)), None);
+        assert_eq!(format!("{key:?}"), "Key(..)");
+    }
+
+    #[test]
+    fn there_and_back_and_unreadable_between() {
+        let (mut a, mut b) = pair();
+        let p = packet(0, 0, b"a secret body");
+        let d = sealed(&mut a, &p);
+        assert_eq!(d.len(), p.len() + OVERHEAD_OCTETS);
+        assert!(!d.windows(6).any(|w| w == b"secret"));
+        assert_eq!(opened(&mut b, &d), Some(p.clone()));
+        let back = sealed(&mut b, &p);
+        assert_eq!(opened(&mut a, &back), Some(p));
+    }
+
+    #[test]
+    fn nobody_without_the_key_gets_an_answer() {
+        let mut a = Guard::caller(&key(1)).unwrap();
+        let call = a.call(Instant::ZERO).unwrap().unwrap().to_vec();
+        assert!(Guard::listener(&key(2), &call).is_none());
+        // nor does a forged answer end the call
+        let mut other = Guard::caller(&key(2)).unwrap();
+        let theirs = other.call(Instant::ZERO).unwrap().unwrap().to_vec();
+        let (_, forged) = Guard::listener(&key(2), &theirs).unwrap();
+        let mut out = [0; MAX_PACKET_OCTETS + 1];
+        assert_eq!(a.open(&forged, &mut out), Opened::Nothing);
+        let (_, answer) = Guard::listener(&key(1), &call).unwrap();
+        assert_eq!(a.open(&answer, &mut out), Opened::Handshake(None));
+    }
+
+    #[test]
+    fn a_datagram_counts_once_and_its_answer_is_repeated() {
+        let (mut a, mut b) = pair();
+        let (call, answer) = b.answered.clone().unwrap();
+        let mut out = [0; MAX_PACKET_OCTETS + 1];
+        assert_eq!(b.open(&call, &mut out), Opened::Handshake(Some(answer)));
+        let d: Vec<_> = (0..3).map(|i| sealed(&mut a, &packet(0, 0, &[i]))).collect();
+        for i in [1, 0, 2] {
+            assert!(opened(&mut b, &d[i]).is_some());
+            assert!(opened(&mut b, &d[i]).is_none(), "once");
+        }
+        assert_eq!(
+            b.open(&call, &mut out),
+            Opened::Nothing,
+            "the connection has begun"
+        );
+    }
+
+    #[test]
+    fn hops_may_raise_and_nothing_else() {
+        let (mut a, mut b) = pair();
+        let p = packet(1_000, 2, b"x");
+        let changed = |a: &mut Guard, b: &mut Guard, delay: u32, hops: u8| {
+            let mut d = sealed(a, &p);
+            d[DELAY_AT..DELAY_AT + 4].copy_from_slice(&delay.to_be_bytes());
+            d[HOPS_AT] = hops;
+            let got = opened(b, &d).unwrap();
+            let (header, _) = Header::parse(&got).unwrap();
+            (header.delay_us, header.hops)
+        };
+        assert_eq!(changed(&mut a, &mut b, 3_000, 4), (3_000, 4));
+        assert_eq!(changed(&mut a, &mut b, 10, 0), (1_000, 2), "not lowered");
+        assert_eq!(
+            changed(&mut a, &mut b, u32::MAX, 255),
+            (MOST_DELAY_US, 2 + MOST_HOPS),
+            "within limits"
+        );
+        // any other field of the clear header has no say
+        let mut d = sealed(&mut a, &p);
+        d[8] ^= 0xff;
+        assert_eq!(opened(&mut b, &d), Some(p));
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_changed_is_refused(at in 0usize..200, bit in 0u8..8, body in proptest::collection::vec(any::<u8>(), 0..100)) {
+            let (mut a, mut b) = pair();
+            let p = packet(7, 1, &body);
+            let mut d = sealed(&mut a, &p);
+            let at = HEADER_OCTETS + at % (d.len() - HEADER_OCTETS);
+            d[at] ^= 1 << bit;
+            prop_assert_eq!(opened(&mut b, &d), None);
+        }
+
+        #[test]
+        fn anything(datagrams in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..200), 0..20)) {
+            let (_, mut b) = pair();
+            let mut a = Guard::caller(&key(1)).unwrap();
+            let mut out = [0; MAX_PACKET_OCTETS + 1];
+            for d in &datagrams {
+                prop_assert_eq!(b.open(d, &mut out), Opened::Nothing);
+                a.open(d, &mut out);
+                let _ = Guard::listener(&key(1), d);
+            }
+            prop_assert!(!a.is_open());
+        }
+
+        /// Against a set of all counters.
+        #[test]
+        fn the_window(steps in proptest::collection::vec(0u64..3_000, 1..200)) {
+            let mut window = Window::default();
+            let mut seen = std::collections::BTreeSet::new();
+            for counter in steps {
+                let newest: u64 = seen.last().copied().unwrap_or(0);
+                let too_old = !seen.is_empty() && newest >= Window::SIZE + counter;
+                let new = window.is_new(counter);
+                prop_assert_eq!(new, !too_old && !seen.contains(&counter), "{} after {}", counter, newest);
+                if new {
+                    window.note(counter);
+                    seen.insert(counter);
+                }
+            }
+        }
+    }
+}
