@@ -105,6 +105,11 @@ impl Check<'_> {
         if let Err(e) = rounds(p, &phy) {
             return Err(self.source.at(p.asks.span(), e.to_string()));
         }
+        let min = p.release.min;
+        if let Some(high) = p.release.high.as_ref().filter(|h| h.get_ref().0 < min.0) {
+            let what = format!("{high} is less than the smallest release, {min}");
+            return Err(self.source.at(high.span(), what));
+        }
         let clock = &group.clock;
         if clock.offset.0 > 0 || clock.drift_ppm.is_some() || clock.drift_within_ppm.is_some() {
             let what = "the hosts of a cell know the time: their clock has no offset and no drift";
