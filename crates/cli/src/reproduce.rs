@@ -6,7 +6,9 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use lab::report::folder::{Folder, FolderError, REPORT, Status};
-use lab::reproduce::{Measured, Plan, Reproduction, figures};
+use lab::report::html::Report;
+use lab::report::plot::Figure;
+use lab::reproduce::{Plan, Reproduction, figures, tdma};
 use serde::Serialize;
 
 use crate::ui::{self, Failure, Ui};
@@ -16,6 +18,7 @@ use crate::ui::{self, Failure, Ui};
 #[command(after_help = "Examples:
   sdmac reproduce sdmac --quick                     # a part of everything, some seconds
   sdmac reproduce sdmac --out sdmac-2018            # all of it, with report.html and the figures
+  sdmac reproduce tdma --quick                      # slots of 256 us, predicted from one of the paper's tables
   sdmac reproduce sdmac --quick --json | jq '.rows[] | select(.ok | not)'")]
 pub struct Args {
     /// The paper
@@ -42,6 +45,19 @@ pub struct Args {
 enum Paper {
     /// Cena, Scanzio, Valenzano: SDMAC, 2018
     Sdmac,
+    /// Torfs, Blondia: TDMA on commercial off-the-shelf hardware, 2015
+    Tdma,
+}
+
+/// Makes the page of a reproduction that took so long.
+type Page = dyn Fn(&Reproduction, &str) -> Report;
+
+/// What was measured, ready to be shown.
+struct Done {
+    reproduction: Reproduction,
+    seconds: f64,
+    page: Box<Page>,
+    figures: Vec<(&'static str, Figure)>,
 }
 
 /// The document of `--json`, and the body of `result.json`.
@@ -55,30 +71,23 @@ struct Answer<'a> {
 
 /// Runs the command.
 pub fn main(args: &Args, ui: &Ui) -> Result<ExitCode, Failure> {
-    let Paper::Sdmac = args.paper;
     let folder = match &args.out {
         Some(path) => Some(Folder::create(path, args.force).map_err(Failure::input)?),
         None => None,
     };
-    let plan = Plan {
-        seed: args.seed,
-        quick: args.quick,
+    let done = match args.paper {
+        Paper::Sdmac => sdmac(args, ui),
+        Paper::Tdma => tdma(args, ui),
     };
-    let begun = Instant::now();
-    let progress = ui.progress("transmissions", plan.transmissions());
-    let jobs = args.jobs.map_or(0, usize::from);
-    let measured = plan.run(jobs, ui.stop(), &|done| progress.set(done));
-    progress.finish();
-    let seconds = begun.elapsed().as_secs_f64();
-    let reproduction = Reproduction::new(plan, &measured);
+    let (reproduction, seconds) = (&done.reproduction, done.seconds);
     let answer = Answer {
-        reproduction: &reproduction,
+        reproduction,
         seconds,
     };
-    ui.say(&reproduction)?;
+    ui.say(reproduction)?;
     ui.say(format!("It took {seconds:.1} s."))?;
     if let Some(folder) = &folder {
-        write(folder, &answer, &measured).map_err(Failure::on_the_way)?;
+        write(folder, &answer, &done).map_err(Failure::on_the_way)?;
         ui.say(format!("Written to {}", folder.path().display()))?;
     }
     ui.answer(&answer)?;
@@ -89,11 +98,51 @@ pub fn main(args: &Args, ui: &Ui) -> Result<ExitCode, Failure> {
     Ok(ExitCode::from(u8::from(!reproduction.ok)))
 }
 
-fn write(folder: &Folder, answer: &Answer<'_>, measured: &Measured) -> Result<(), FolderError> {
+fn sdmac(args: &Args, ui: &Ui) -> Done {
+    let plan = Plan {
+        seed: args.seed,
+        quick: args.quick,
+    };
+    let run = |jobs, progress: &(dyn Fn(u64) + Sync)| plan.run(jobs, ui.stop(), progress);
+    let (measured, seconds) = timed(args, ui, plan.transmissions(), run);
+    Done {
+        reproduction: Reproduction::new(plan, &measured),
+        seconds,
+        figures: figures(&measured),
+        page: Box::new(move |reproduction, time| reproduction.page(&measured, time)),
+    }
+}
+
+fn tdma(args: &Args, ui: &Ui) -> Done {
+    let plan = tdma::Plan {
+        seed: args.seed,
+        quick: args.quick,
+    };
+    let run = |jobs, progress: &(dyn Fn(u64) + Sync)| plan.run(jobs, ui.stop(), progress);
+    let (measured, seconds) = timed(args, ui, plan.transmissions(), run);
+    Done {
+        reproduction: measured.judge(plan),
+        seconds,
+        figures: Vec::new(),
+        page: Box::new(move |reproduction, time| measured.page(reproduction, time)),
+    }
+}
+
+/// Runs the experiments of a plan and tells how long they took.
+fn timed<M>(args: &Args, ui: &Ui, all: u64, run: impl FnOnce(usize, &(dyn Fn(u64) + Sync)) -> M) -> (M, f64) {
+    let begun = Instant::now();
+    let progress = ui.progress("transmissions", all);
+    let jobs = args.jobs.map_or(0, usize::from);
+    let measured = run(jobs, &|done| progress.set(done));
+    progress.finish();
+    (measured, begun.elapsed().as_secs_f64())
+}
+
+fn write(folder: &Folder, answer: &Answer<'_>, done: &Done) -> Result<(), FolderError> {
     let time = format!("{:.1} s", answer.seconds);
-    let page = answer.reproduction.page(measured, &time).html();
+    let page = (done.page)(answer.reproduction, &time).html();
     folder.write(REPORT, page.as_bytes())?;
-    for (file, figure) in figures(measured) {
+    for (file, figure) in &done.figures {
         folder.write(file, figure.standalone().as_bytes())?;
     }
     let status = if answer.reproduction.complete {

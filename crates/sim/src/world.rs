@@ -3,7 +3,6 @@
 use crate::adapter::{Adapter, AdapterConfig};
 use crate::core::{Core, Ear, Ev};
 use crate::fault::Incident;
-use crate::host::interrupts::Interrupts;
 use crate::medium::fate::LinkState;
 use crate::medium::links::Antenna;
 use crate::medium::{LinkLoss, MediumConfig, PathLossTrace, Position};
@@ -74,10 +73,7 @@ impl<P: Protocol> World<P> {
             clock: config.clock,
             host: config.host,
             wait: config.wait,
-            interrupts: config.interrupts.map(|i| {
-                let name = u64::from(node) | 1 << 40;
-                Interrupts::new(i, Stream::new(core.seed, name, Cause::Host))
-            }),
+            interrupts: config.interrupts.map(|i| i.start(core.seed, node)),
             stream: Stream::new(core.seed, u64::from(node), Cause::Host),
             faults: config.faults,
             fault_stream: Stream::new(core.seed, u64::from(node), Cause::Fault),
@@ -311,16 +307,12 @@ impl<P: Protocol> World<P> {
             .host
             .as_ref()
             .map_or(0, |h| h.sample_lateness_ns(&mut n.stream, n.wait));
-        if let Some(interrupts) = &mut n.interrupts {
-            late += interrupts.late_ns(core.now, due);
-        }
+        late += n.interrupts.as_mut().map_or(0, |i| i.late_ns(core.now, due));
         if n.fault_stream.chance(n.faults.late_timer) {
             late += n.faults.late_timer_ns;
         }
-        let handle = core.at(
-            due.saturating_add(late).min(Instant::MAX.as_ns()),
-            Ev::Timer(node),
-        );
+        let at = due.saturating_add(late).min(Instant::MAX.as_ns());
+        let handle = core.at(at, Ev::Timer(node));
         core.nodes[node as usize].deadline = Some((wanted, handle));
     }
 

@@ -222,23 +222,44 @@ pub struct Reproduction {
     pub rows: Vec<Row>,
 }
 
+/// What a reproduction says of itself.
+pub(super) struct Totals {
+    pub(super) paper: &'static str,
+    pub(super) complete: bool,
+    pub(super) quick: bool,
+    pub(super) seed: u64,
+    pub(super) transmissions: u64,
+}
+
 impl Reproduction {
     /// Judges what was measured.
     pub fn new(plan: Plan, measured: &Measured) -> Reproduction {
         let claims = super::sdmac_claims();
         let values = Values::of(measured, &claims);
-        let rows: Vec<Row> = claims
-            .iter()
-            .filter(|c| c.kind.has_row())
-            .map(|c| Row::new(c, &values))
-            .collect();
-        Reproduction {
+        let totals = Totals {
             paper: "sdmac",
-            ok: rows.iter().all(|r| r.verdict().is_ok()),
             complete: measured.complete,
             quick: plan.quick,
             seed: plan.seed,
             transmissions: measured.transmissions(),
+        };
+        Reproduction::judged(totals, &claims, &values)
+    }
+
+    /// Judges `values` by `claims`.
+    pub(super) fn judged(totals: Totals, claims: &[Claim], values: &Values) -> Reproduction {
+        let rows: Vec<Row> = claims
+            .iter()
+            .filter(|c| c.kind.has_row())
+            .map(|c| Row::new(c, values))
+            .collect();
+        Reproduction {
+            paper: totals.paper,
+            ok: rows.iter().all(|r| r.verdict().is_ok()),
+            complete: totals.complete,
+            quick: totals.quick,
+            seed: totals.seed,
+            transmissions: totals.transmissions,
             rows,
         }
     }

@@ -145,6 +145,16 @@ impl Reproduction {
 
     /// The page: all rows with all values, notes and figures. `time` says how long it took.
     pub fn page(&self, measured: &Measured, time: &str) -> Report {
+        let mut plots = Section::new("Figures 5 and 6");
+        for (_, figure) in super::figures(measured) {
+            plots = plots.figure(figure);
+        }
+        let paper = "Does the SDMAC paper come out again?";
+        self.page_of(paper, "Cena, Scanzio, Valenzano 2018", Some(plots), time)
+    }
+
+    /// The page of a paper with this title and these plots.
+    pub fn page_of(&self, title: &str, paper: &str, plots: Option<Section>, time: &str) -> Report {
         let verdict = match (self.ok, self.complete) {
             (true, _) => stats::Verdict::Pass,
             (false, true) => stats::Verdict::Fail,
@@ -164,15 +174,11 @@ impl Reproduction {
             }
             sections.push(section);
         }
-        let mut plots = Section::new("Figures 5 and 6");
-        for (_, figure) in super::figures(measured) {
-            plots = plots.figure(figure);
-        }
-        sections.insert(0, plots);
+        sections.splice(0..0, plots);
         Report {
-            title: "Does the SDMAC paper come out again?".into(),
+            title: title.into(),
             subtitle: format!(
-                "Cena, Scanzio, Valenzano 2018; seed {}, {}; sdmac {}",
+                "{paper}; seed {}, {}; sdmac {}",
                 self.seed,
                 time,
                 env!("CARGO_PKG_VERSION")

@@ -234,6 +234,8 @@ impl Check<'_> {
                     self.after_beacon(wait, group)?;
                 }
             }
+            Protocol::Tbmac(p) => self.tbmac(p, group)?,
+            Protocol::Slotted(p) => self.slotted(p)?,
             Protocol::Beaconer(p) => {
                 self.rate(&p.rate, &phy)?;
                 self.longer_than_a_frame(&p.interval, p.rate.get_ref().0, 86, &phy)?;

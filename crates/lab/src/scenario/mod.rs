@@ -5,6 +5,7 @@
 
 mod adapter;
 pub mod build;
+mod cells;
 mod check;
 mod describe;
 pub mod file;

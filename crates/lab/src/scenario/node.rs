@@ -11,11 +11,13 @@ use protocols::mac::oneshot::{Oneshot, OneshotConfig, Pace};
 use protocols::mac::overlay::Access;
 use protocols::mac::sender::{QueueRule, Sender, SenderConfig};
 use protocols::mac::sink::Sink;
+use protocols::mac::slotted::Slotted;
 use radio::{AdapterId, Duration, RtsPolicy, TxHow};
 use sim::clock::Clock;
 use sim::rng::{Cause, Stream};
 
 use super::Scenario;
+use super::cells;
 use super::file::{Group, PhyName, QueueName};
 use super::program::Program;
 use super::protocol::{self, Sending};
@@ -179,6 +181,11 @@ pub(super) fn program(s: &Scenario, g: usize, node: u32) -> Program {
             within: duration(p.within),
             access: access(p.no_backoff_aifsn, &p.send),
         }))),
+        protocol::Protocol::Tbmac(p) => Program::Tbmac(Box::new(cells::host(p, &phy, node))),
+        protocol::Protocol::Slotted(p) => {
+            let inner = sender(identity, &p.send, &phy);
+            Program::Slotted(Box::new(Slotted::new(cells::slotted(p, node), inner)))
+        }
         protocol::Protocol::Tdma(_) => Program::Tdma(Box::new(scheduled(s, group, node, identity))),
     }
 }

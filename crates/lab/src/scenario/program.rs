@@ -10,6 +10,8 @@ use protocols::mac::oneshot::Oneshot;
 use protocols::mac::overlay::DEFAULT_HELD_OCTETS;
 use protocols::mac::sender::Sender;
 use protocols::mac::sink::Sink;
+use protocols::mac::slotted::Slotted;
+use protocols::mac::tbmac::{DEFAULT_SLOTS, Tbmac};
 use protocols::mac::tdma::Tdma;
 use radio::{Duration, Event, Instant, Protocol, Radio, TxHow};
 
@@ -18,6 +20,9 @@ use super::schedule::{MAX_HELD, MAX_SLOTS};
 /// A node of a schedule: tells the duplicates of 64 transmitters, because between a frame and its repetition come
 /// those of all others.
 pub type Scheduled = Tdma<Sender<64>, MAX_HELD, DEFAULT_HELD_OCTETS, MAX_SLOTS>;
+
+/// A host in a cell.
+pub type Celled = Tbmac<Sender<64>, DEFAULT_SLOTS, MAX_HELD, DEFAULT_HELD_OCTETS>;
 
 /// A protocol on a node. Those with large state are boxed, so that a thousand senders stay small.
 #[derive(Debug)]
@@ -35,6 +40,8 @@ pub enum Program {
     Coordinator(Box<Coordinator>),
     Responder(Box<Responder>),
     Tdma(Box<Scheduled>),
+    Tbmac(Box<Celled>),
+    Slotted(Box<Slotted<Sender<8>, MAX_HELD, DEFAULT_HELD_OCTETS>>),
     Prober(Prober),
 }
 
@@ -49,6 +56,8 @@ impl Program {
             Program::Coordinator(p) => &mut **p,
             Program::Responder(p) => &mut **p,
             Program::Tdma(p) => &mut **p,
+            Program::Tbmac(p) => &mut **p,
+            Program::Slotted(p) => &mut **p,
             Program::Prober(p) => p,
         }
     }
@@ -74,6 +83,8 @@ impl Protocol for Program {
             Program::Coordinator(p) => p.deadline(),
             Program::Responder(p) => p.deadline(),
             Program::Tdma(p) => p.deadline(),
+            Program::Tbmac(p) => p.deadline(),
+            Program::Slotted(p) => p.deadline(),
             Program::Prober(p) => p.deadline(),
         }
     }

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use toml::Spanned;
 
+use super::cells::{Slotted, Tbmac};
 use super::file::QueueName;
 use super::units::*;
 
@@ -27,6 +28,10 @@ pub enum Protocol {
     Responder(Responder),
     /// Sends in its slots of a `[[schedule]]`.
     Tdma(Tdma),
+    /// Agrees on slots with the other hosts of its cell.
+    Tbmac(Tbmac),
+    /// One frame at the start of each slot; all slots are its own.
+    Slotted(Slotted),
 }
 
 /// How frames are sent.
@@ -212,6 +217,8 @@ impl Protocol {
             Protocol::Edf(p) => Some(&p.send),
             Protocol::Coordinator(p) => Some(&p.send),
             Protocol::Responder(p) => Some(&p.send),
+            Protocol::Tbmac(p) => Some(&p.send),
+            Protocol::Slotted(p) => Some(&p.send),
         }
     }
 }

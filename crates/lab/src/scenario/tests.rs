@@ -1,6 +1,7 @@
 //! Broken scenarios and what is said about them; changes; the schema.
 
 mod adapters;
+mod cells;
 mod parameters;
 mod paths;
 mod slots;

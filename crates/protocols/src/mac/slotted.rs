@@ -5,7 +5,9 @@
 //! wait for the next one. A slot that the timer slept through is lost, and what was to go in it goes in the next.
 //!
 //! So that the frame is on the air when it is released, the adapter must neither listen nor wait: [`LeftOn`] names what
-//! is switched off at the start, each of which can be left as it is to see what it costs.
+//! is switched off at the start, each of which can be left as it is to see what it costs. Frames should say
+//! themselves that nobody shall acknowledge them ([`AckPolicy::NoAck`] in the protocol above): a receiver that answers
+//! a late frame is still sending its ACK when the next one begins.
 
 use super::beacon::{BeaconFrame, MAX_BEACON_OCTETS};
 use super::overlay::{Above, DEFAULT_HELD, DEFAULT_HELD_OCTETS};

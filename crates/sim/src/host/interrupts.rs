@@ -4,7 +4,7 @@
 //!
 //! Interrupts do not interrupt each other; they are served in the order in which they come.
 
-use crate::rng::Stream;
+use crate::rng::{Cause, Stream};
 
 /// What is known of a host's interrupts.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -53,8 +53,15 @@ pub(crate) struct Interrupts {
     free: u64,
 }
 
+impl InterruptConfig {
+    /// Those of a node, with a stream of their own.
+    pub(crate) fn start(self, seed: u64, node: u32) -> Interrupts {
+        Interrupts::new(self, Stream::new(seed, u64::from(node) | 1 << 40, Cause::Host))
+    }
+}
+
 impl Interrupts {
-    pub fn new(config: InterruptConfig, mut stream: Stream) -> Interrupts {
+    fn new(config: InterruptConfig, mut stream: Stream) -> Interrupts {
         // periodic ones have phases of their own
         let next = config.others.iter().map(|o| match o.random {
             true => stream.exponential(o.every_ns as f64) as u64,
@@ -120,7 +127,6 @@ fn between(stream: &mut Stream, from: u64, to: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rng::Cause;
 
     fn interrupts(config: InterruptConfig) -> Interrupts {
         Interrupts::new(config, Stream::new(1, 1, Cause::Host))

@@ -73,6 +73,11 @@ impl core::fmt::Display for RoundsError {
     }
 }
 
+/// Octets of the MPDU, FCS included, in which a frame of `inner` octets travels, if there are `asks` slots to ask in.
+pub const fn mpdu_octets(inner: usize, asks: u8) -> usize {
+    AROUND + report_octets(asks as usize) + inner
+}
+
 impl Rounds {
     /// Rounds with `slots` slots in the contention-free period.
     ///
@@ -91,7 +96,7 @@ impl Rounds {
         if !(1..=MAX_REQUESTS as u8).contains(&asks) {
             return Err(RoundsError::Asks);
         }
-        let least = (AROUND + report_octets(asks.into())) as u16;
+        let least = mpdu_octets(0, asks) as u16;
         if octets < least {
             return Err(RoundsError::TooShort { least });
         }
@@ -116,7 +121,7 @@ impl Rounds {
 
     /// Octets of a request from above that still fit behind a report.
     pub fn room(&self) -> usize {
-        usize::from(self.octets) - AROUND - report_octets(self.asks.into())
+        usize::from(self.octets) - mpdu_octets(0, self.asks)
     }
 
     /// Slots of a contention-free period.
@@ -191,6 +196,7 @@ mod tests {
             (Duration::from_us(2_190), Duration::from_us(17 * 730))
         );
         assert_eq!(r.room(), 102 - 36 - 16 - 28);
+        assert_eq!(mpdu_octets(r.room(), 4), 102);
     }
 
     #[test]

@@ -1,0 +1,130 @@
+//! The timers of the paper's section 4 in the simulated host: a period asked for, and what comes of it.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use frame::{MacAddr, Phy};
+use radio::{Duration, Event, Instant, Protocol, Radio};
+use sim::host::{InterruptConfig, Other};
+use sim::rng::mix3;
+use sim::{AdapterConfig, MediumConfig, NodeConfig, Position, World};
+
+use super::super::counts::Counts;
+
+/// What keeps the processor busy beside the timer. Service of an interrupt: 5 to 10 us.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Load {
+    /// Nothing.
+    Quiet,
+    /// A network at 8000 interrupts per second, at random.
+    Network,
+    /// Ten timers with periods of 100, 200, ... 1000 us.
+    TenTimers,
+    /// Printing that holds interrupts up for 3 to 5 ms, twice in 5 million samples of 1 ms.
+    Printing,
+}
+
+impl Load {
+    fn others(self) -> Vec<Other> {
+        let isr = |every_ns, random| Other {
+            every_ns,
+            random,
+            from_ns: 5_000,
+            to_ns: 10_000,
+        };
+        match self {
+            Load::Quiet => Vec::new(),
+            Load::Network => vec![isr(125_000, true)],
+            Load::TenTimers => (1..=10).map(|i| isr(i * 100_000, false)).collect(),
+            Load::Printing => {
+                vec![Other {
+                    every_ns: 2_500_000_000_000,
+                    random: false,
+                    from_ns: 3_000_000,
+                    to_ns: 5_000_000,
+                }]
+            }
+        }
+    }
+}
+
+/// A timer that is set again and again.
+struct Ticker {
+    period: Duration,
+    /// The next one is set from the last interrupt, as the beacon timer of an adapter is; else from the last deadline.
+    from_interrupt: bool,
+    next: Instant,
+    last: Option<Instant>,
+    intervals: Rc<RefCell<Counts>>,
+}
+
+impl Protocol for Ticker {
+    fn handle(&mut self, now: Instant, event: Event<'_>, _: &mut dyn Radio) {
+        if event != Event::Timer {
+            return;
+        }
+        if let Some(last) = self.last.replace(now) {
+            self.intervals.borrow_mut().push(now.since(last).as_ns());
+        }
+        let from = if self.from_interrupt { now } else { self.next };
+        self.next = from + self.period;
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        Some(self.next)
+    }
+}
+
+/// Runs of each timer: what disturbs it has another phase in each.
+const RUNS: u64 = 10;
+
+/// Intervals between `samples` interrupts of a timer with this period, in ten runs; where printing holds it up, in one.
+pub fn intervals(period_us: u64, granularity_us: u64, load: Load, samples: u64, seed: u64) -> Counts {
+    let runs = if load == Load::Printing { 1 } else { RUNS };
+    let mut all = Counts::default();
+    for run in 0..runs {
+        let seed = mix3(seed, run, 0);
+        all.merge(&one_run(period_us, granularity_us, load, samples / runs, seed));
+    }
+    all
+}
+
+fn one_run(period_us: u64, granularity_us: u64, load: Load, samples: u64, seed: u64) -> Counts {
+    let mut world = World::new(&MediumConfig::default(), seed);
+    let adapter = AdapterConfig::station(MacAddr::local(1), Phy::A, 5_180, false);
+    let node = NodeConfig {
+        interrupts: Some(InterruptConfig {
+            granularity_ns: granularity_us * 1_000,
+            late: Vec::new(),
+            others: load.others(),
+        }),
+        ..NodeConfig::ideal(Position::default(), adapter)
+    };
+    let intervals = Rc::new(RefCell::new(Counts::default()));
+    let period = Duration::from_us(period_us);
+    let ticker = Ticker {
+        period,
+        from_interrupt: granularity_us > 0,
+        next: Instant::ZERO + period,
+        last: None,
+        intervals: Rc::clone(&intervals),
+    };
+    world.add_node(node, ticker);
+    world.run_until((samples + 1) * period_us * 1_000);
+    intervals.take()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_interrupts_more_jitter() {
+        let sd = |load| intervals(1_000, 0, load, 20_000, 1).sd().unwrap().value;
+        let [quiet, network, ten] = [Load::Quiet, Load::Network, Load::TenTimers].map(sd);
+        assert!(
+            quiet == 0.0 && network > 0.1 && ten > network,
+            "{quiet} {network} {ten}"
+        );
+    }
+}

@@ -1,0 +1,194 @@
+//! `protocol.tbmac` and `protocol.slotted`: slots that hosts agree on, and slots that are all one node's.
+
+use frame::{MacAddr, Phy};
+use protocols::mac::data::{Identity, Role};
+use protocols::mac::overlay::{Access, DEFAULT_HELD_OCTETS};
+use protocols::mac::slotted::{LeftOn, SlotBeacon, SlottedConfig};
+use protocols::mac::tbmac::cell::Cell;
+use protocols::mac::tbmac::rounds::{RoundCosts, Rounds, mpdu_octets};
+use protocols::mac::tbmac::{DEFAULT_SLOTS, TbmacConfig};
+use protocols::mac::tdma::schedule as slots;
+use radio::{AdapterId, Queue};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use toml::Spanned;
+
+use super::check::Check;
+use super::file::Group;
+use super::node::{category, duration, sender};
+use super::program::Celled;
+use super::protocol::Sending;
+use super::schedule::Release;
+use super::source::ScenarioError;
+use super::units::*;
+
+/// Octets of a data frame around its payload at most: QoS header and LLC/SNAP.
+const INNER_OCTETS: usize = 26 + 8;
+
+/// Parameters of a host in a cell with 16 slots. All groups of a scenario are in one cell.
+#[derive(Clone, PartialEq, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Tbmac {
+    /// Slots of a contention period, 1 to 8.
+    #[serde(default = "four")]
+    #[schemars(with = "Small")]
+    pub asks: Spanned<Small>,
+    /// Longest payload that a slot has room for.
+    #[schemars(with = "Small")]
+    pub payload_octets: Spanned<Small>,
+    /// From waking up for a slot to the first bit on the air, as the host takes it.
+    #[serde(default)]
+    pub release: Release,
+    /// How far the clocks of two hosts may be apart.
+    #[serde(default)]
+    pub sync_error: Time,
+    /// From the end of a frame on the air to the protocol, as the host takes it.
+    #[serde(default)]
+    pub heard: Time,
+    /// After every second failure the chance to ask for a slot is halved, at most so often.
+    #[serde(default = "three")]
+    pub halvings: u8,
+    /// How frames are sent; the queue is `voice` by default.
+    pub send: Sending,
+}
+
+fn four() -> Spanned<Small> {
+    Spanned::new(0..0, Small(4))
+}
+fn three() -> u8 {
+    3
+}
+
+/// Parameters of a node that owns all slots.
+#[derive(Clone, PartialEq, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Slotted {
+    /// Length of a slot.
+    #[schemars(with = "Time")]
+    pub slot: Spanned<Time>,
+    /// Slots from one beacon to the next; none by default.
+    pub beacon_every: Option<u32>,
+    /// What is not switched off.
+    #[serde(default)]
+    pub left_on: Switches,
+    /// How frames are sent; the queue is `best_effort` by default.
+    pub send: Sending,
+}
+
+/// What is not switched off at the adapter.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Switches {
+    /// ACKs and retries.
+    pub acks: bool,
+    /// RTS before frames beyond the threshold.
+    pub rts: bool,
+    /// Duration fields of others are respected.
+    pub virtual_carrier_sense: bool,
+    /// The medium is sensed.
+    pub carrier_sense: bool,
+    /// The contention window.
+    pub backoff: bool,
+    /// Frames are received.
+    pub reception: bool,
+}
+
+impl Check<'_> {
+    /// A host in a cell: its rounds must exist, and its clock must be exact.
+    pub(super) fn tbmac(&self, p: &Tbmac, group: &Group) -> Result<(), ScenarioError> {
+        let phy = super::node::phy(group.sending_adapter(&p.send).phy);
+        if usize::from(p.payload_octets.get_ref().0) > DEFAULT_HELD_OCTETS - INNER_OCTETS {
+            let most = DEFAULT_HELD_OCTETS - INNER_OCTETS;
+            let what = format!("a host holds payloads of {most} octets at most");
+            return Err(self.source.at(p.payload_octets.span(), what));
+        }
+        if let Err(e) = rounds(p, &phy) {
+            return Err(self.source.at(p.asks.span(), e.to_string()));
+        }
+        let min = p.release.min;
+        if let Some(high) = p.release.high.as_ref().filter(|h| h.get_ref().0 < min.0) {
+            let what = format!("{high} is less than the smallest release, {min}");
+            return Err(self.source.at(high.span(), what));
+        }
+        let clock = &group.clock;
+        if clock.offset.0 > 0 || clock.drift_ppm.is_some() || clock.drift_within_ppm.is_some() {
+            let what = "the hosts of a cell know the time: their clock has no offset and no drift";
+            return Err(self.source.at(group.name.span(), what));
+        }
+        Ok(())
+    }
+
+    /// Slots must be slots, and beacons must come.
+    pub(super) fn slotted(&self, p: &Slotted) -> Result<(), ScenarioError> {
+        self.positive(&p.slot, "a slot")?;
+        if p.beacon_every == Some(0) {
+            return Err(self.source.at(
+                p.slot.span(),
+                "beacon_every is 1 or more; leave it out for no beacons",
+            ));
+        }
+        Ok(())
+    }
+}
+
+fn rounds(p: &Tbmac, phy: &Phy) -> Result<Rounds, protocols::mac::tbmac::rounds::RoundsError> {
+    let asks = p.asks.get_ref().0.min(255) as u8;
+    let inner = usize::from(p.payload_octets.get_ref().0) + INNER_OCTETS;
+    let min = duration(p.release.min);
+    let high = p.release.high.as_ref().map_or(min, |h| duration(*h.get_ref()));
+    let costs = RoundCosts {
+        phy: *phy,
+        rate: p.send.rate.get_ref().0,
+        octets: mpdu_octets(inner, asks).min(u16::MAX.into()) as u16,
+        asks,
+        release: slots::Release { min, high },
+        sync_error: duration(p.sync_error),
+        heard: duration(p.heard),
+    };
+    Rounds::new(&costs, DEFAULT_SLOTS as u8)
+}
+
+/// The host `node`.
+pub(super) fn host(p: &Tbmac, phy: &Phy, node: u32) -> Celled {
+    let me = MacAddr::local(node);
+    let queue: Queue = p.send.queue.map_or(Queue::Voice, |q| category(q).into());
+    let adapter = AdapterId(p.send.adapter.get_ref().0);
+    let config = TbmacConfig {
+        halvings: p.halvings,
+        queue,
+        adapter,
+        access: Some(Access {
+            adapter,
+            ..Access::without_backoff(queue, 2)
+        }),
+        ..TbmacConfig::new(me, Cell::default(), rounds(p, phy).expect("checked"))
+    };
+    let identity = Identity {
+        me,
+        role: Role::Direct { bssid: MacAddr::ZERO },
+    };
+    Celled::new(config, sender(identity, &p.send, phy))
+}
+
+/// How the node `node` uses its slots.
+pub(super) fn slotted(p: &Slotted, node: u32) -> SlottedConfig {
+    let on = p.left_on;
+    SlottedConfig {
+        beacon: p.beacon_every.map(|every| SlotBeacon {
+            every,
+            rate: p.send.rate.get_ref().0,
+            ssid: "sdmac",
+        }),
+        queue: p.send.queue.map_or(Queue::BestEffort, |q| category(q).into()),
+        adapter: AdapterId(p.send.adapter.get_ref().0),
+        left_on: LeftOn {
+            acks: on.acks,
+            rts: on.rts,
+            virtual_carrier_sense: on.virtual_carrier_sense,
+            carrier_sense: on.carrier_sense,
+            backoff: on.backoff,
+            reception: on.reception,
+        },
+        ..SlottedConfig::new(MacAddr::local(node), duration(*p.slot.get_ref()))
+    }
+}

@@ -1,0 +1,47 @@
+//! `tbmac` and `slotted`.
+
+use super::*;
+
+const CELL: &str = r#"
+[run]
+duration = "1s"
+
+[[group]]
+name = "hosts"
+count = 3
+phy = "b"
+channel = 1
+clock = {}
+protocol.tbmac = { payload_octets = 20, asks = 4, release = { min = "5us", high = "80us" }, send = { rate = "2M" } }
+
+[[group]]
+name = "ap"
+protocol.slotted = { slot = "256us", beacon_every = 400, send = { rate = "54M" } }
+"#;
+
+#[test]
+fn mistakes_are_named() {
+    parse(CELL, &[]).unwrap();
+    let cases: &[Case<'_>] = &[
+        ("asks = 4", "asks = 9", &["a contention period has 1 to 8 slots"]),
+        (
+            "payload_octets = 20",
+            "payload_octets = 2000",
+            &["payloads of 1566 octets at most"],
+        ),
+        (
+            "high = \"80us\"",
+            "high = \"4us\"",
+            &["4us is less than the smallest release, 5us"],
+        ),
+        ("clock = {}", "clock = { drift_ppm = 3 }", &["know the time"]),
+        ("\"256us\"", "\"0s\"", &["slot"]),
+        (
+            "beacon_every = 400",
+            "beacon_every = 0",
+            &["beacon_every is 1 or more"],
+        ),
+        ("\"54M\"", "\"55M\"", &["rate"]),
+    ];
+    all_broken(CELL, cases);
+}
