@@ -23,9 +23,9 @@ use crate::ui::{self, Failure, Ui};
 /// apply. It takes CAP_NET_ADMIN and CAP_NET_RAW, CAP_PERFMON for --probes, and CAP_SYS_NICE and CAP_IPC_LOCK for --fifo.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
+  sdmac lab run --radios 2 -- sh -c 'sdmac deploy s.toml --node a.0 --iface phy0 & sdmac deploy s.toml --node a.1 --iface phy1; wait'    # without hardware
   sudo sdmac deploy scenarios/tdma.toml --node controller --iface wlan1
-  sudo sdmac deploy scenarios/tdma.toml --node devices.0 --iface wlan1 --fifo 50 --cpu 3 --certificate certificate.json --out run1
-  sdmac lab run --radios 2 -- sh -c 'sdmac deploy s.toml --node a.0 --iface phy0 & sdmac deploy s.toml --node a.1 --iface phy1; wait'")]
+  sudo sdmac deploy scenarios/tdma.toml --node devices.0 --iface wlan1 --fifo 50 --cpu 3 --certificate certificate.json --out run1")]
 pub struct Args {
     /// Scenario file, as for `sdmac run`
     scenario: PathBuf,

@@ -38,16 +38,16 @@ pub struct Args {
     #[command(flatten)]
     what: What,
     /// With --iface: be the other station, until Ctrl-C
-    #[arg(long, requires = "iface", conflicts_with_all = ["to", "probes", "loads", "report", "certificate"])]
+    #[arg(long, conflicts_with_all = ["host", "to", "probes", "loads", "report", "certificate"])]
     peer: bool,
     /// With --iface: the station that acknowledges
     #[arg(long, value_name = "MAC", value_parser = address, required_unless_present_any = ["host", "peer"])]
     to: Option<MacAddr>,
     /// With --iface: stamp the planes t2 to t8 in the kernel
-    #[arg(long, requires = "iface")]
+    #[arg(long, conflicts_with = "host")]
     probes: bool,
     /// With --iface: centre frequency in MHz; else where the adapter is, or the first channel where one may send
-    #[arg(long, value_name = "MHZ", requires = "iface")]
+    #[arg(long, value_name = "MHZ", conflicts_with = "host")]
     channel: Option<u16>,
     /// With --iface: rate of the frames, such as 54M
     #[arg(long, value_name = "RATE", default_value = "54M", value_parser = rate)]
@@ -56,16 +56,16 @@ pub struct Args {
     #[arg(long, value_name = "OCTETS", default_value_t = 50)]
     payload: usize,
     /// With --iface: SCHED_FIFO with this priority, and locked memory, for the thread that sends
-    #[arg(long, value_name = "PRIORITY", requires = "iface", value_parser = value_parser!(u8).range(1..=99))]
+    #[arg(long, value_name = "PRIORITY", conflicts_with = "host", value_parser = value_parser!(u8).range(1..=99))]
     fifo: Option<u8>,
     /// With --iface: the CPU of the thread that sends
-    #[arg(long, value_name = "CPU", requires = "iface")]
+    #[arg(long, value_name = "CPU", conflicts_with = "host")]
     cpu: Option<usize>,
     /// With --iface: the adapter's certificate, by `sdmac certify`; it goes into the report's folder, too
-    #[arg(long, value_name = "FILE", requires = "iface")]
+    #[arg(long, value_name = "FILE", conflicts_with = "host")]
     certificate: Option<PathBuf>,
     /// With --iface: write report.html, Fig. 6, all samples and the result to this folder
-    #[arg(long, value_name = "DIR", requires = "iface")]
+    #[arg(long, value_name = "DIR", conflicts_with = "host")]
     report: Option<PathBuf>,
     /// Samples of each series: 1 to 1000000. 400 carry a p99, 10000 a p99.9. 400 with --host, 10000 frames with --iface,
     /// unless it is given
@@ -78,14 +78,14 @@ pub struct Args {
     #[arg(long, visible_alias = "load", value_delimiter = ',', value_parser = load)]
     loads: Vec<Load>,
     /// With --host: a few samples only, which shows that it works and is too little for percentiles
-    #[arg(long, requires = "host", conflicts_with = "samples")]
+    #[arg(long, conflicts_with_all = ["iface", "samples"])]
     quick: bool,
     /// The load that the profile describes
     #[arg(long, default_value = "idle", value_parser = load)]
     profile_of: Load,
     /// With --host: the scheduling that the profile describes: other, other+mlock, fifo, fifo+mlock [default: the last of
     /// these that could be measured]
-    #[arg(long, requires = "host", value_parser = sched)]
+    #[arg(long, conflicts_with = "iface", value_parser = sched)]
     sched: Option<Sched>,
     /// Profile that says what cannot be measured here. A name or a file; with --iface best that of --host
     #[arg(long, default_value = "table5")]

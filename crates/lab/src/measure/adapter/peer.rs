@@ -21,7 +21,7 @@ pub struct Run {
     order: u64,
 }
 
-/// See the [module](self).
+/// The other station of a measurement: see the head of this file.
 #[derive(Debug)]
 pub struct Ear {
     me: MacAddr,

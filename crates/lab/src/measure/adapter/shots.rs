@@ -56,7 +56,7 @@ enum Phase {
     Done,
 }
 
-/// See the [module](self).
+/// The measurement task: see the head of this file.
 #[derive(Debug)]
 pub struct Shots {
     task: Task,
