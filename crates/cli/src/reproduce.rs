@@ -6,7 +6,8 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use lab::report::folder::{Folder, FolderError, REPORT, Status};
-use lab::reproduce::{Measured, Plan, Reproduction, figures};
+use lab::report::plot::Figure;
+use lab::reproduce::{Plan, Reproduction, atp, figures};
 use serde::Serialize;
 
 use crate::ui::{self, Failure, Ui};
@@ -16,6 +17,7 @@ use crate::ui::{self, Failure, Ui};
 #[command(after_help = "Examples:
   sdmac reproduce sdmac --quick                     # a part of everything, some seconds
   sdmac reproduce sdmac --out sdmac-2018            # all of it, with report.html and the figures
+  sdmac reproduce atp --quick                       # chains of 1, 3 and 6 hops with short files
   sdmac reproduce sdmac --quick --json | jq '.rows[] | select(.ok | not)'")]
 pub struct Args {
     /// The paper
@@ -42,6 +44,8 @@ pub struct Args {
 enum Paper {
     /// Cena, Scanzio, Valenzano: SDMAC, 2018
     Sdmac,
+    /// The thesis on ATP in a wireless mesh: its chains
+    Atp,
 }
 
 /// The document of `--json`, and the body of `result.json`.
@@ -55,22 +59,16 @@ struct Answer<'a> {
 
 /// Runs the command.
 pub fn main(args: &Args, ui: &Ui) -> Result<ExitCode, Failure> {
-    let Paper::Sdmac = args.paper;
     let folder = match &args.out {
         Some(path) => Some(Folder::create(path, args.force).map_err(Failure::input)?),
         None => None,
     };
-    let plan = Plan {
-        seed: args.seed,
-        quick: args.quick,
-    };
     let begun = Instant::now();
-    let progress = ui.progress("transmissions", plan.transmissions());
-    let jobs = args.jobs.map_or(0, usize::from);
-    let measured = plan.run(jobs, ui.stop(), &|done| progress.set(done));
-    progress.finish();
+    let (reproduction, figures) = match args.paper {
+        Paper::Sdmac => sdmac(args, ui),
+        Paper::Atp => chains(args, ui),
+    };
     let seconds = begun.elapsed().as_secs_f64();
-    let reproduction = Reproduction::new(plan, &measured);
     let answer = Answer {
         reproduction: &reproduction,
         seconds,
@@ -78,7 +76,7 @@ pub fn main(args: &Args, ui: &Ui) -> Result<ExitCode, Failure> {
     ui.say(&reproduction)?;
     ui.say(format!("It took {seconds:.1} s."))?;
     if let Some(folder) = &folder {
-        write(folder, &answer, &measured).map_err(Failure::on_the_way)?;
+        write(folder, &answer, figures).map_err(Failure::on_the_way)?;
         ui.say(format!("Written to {}", folder.path().display()))?;
     }
     ui.answer(&answer)?;
@@ -89,13 +87,44 @@ pub fn main(args: &Args, ui: &Ui) -> Result<ExitCode, Failure> {
     Ok(ExitCode::from(u8::from(!reproduction.ok)))
 }
 
-fn write(folder: &Folder, answer: &Answer<'_>, measured: &Measured) -> Result<(), FolderError> {
+/// Rows, and the plots with the names of their files.
+type Outcome = (Reproduction, Vec<(&'static str, Figure)>);
+
+fn sdmac(args: &Args, ui: &Ui) -> Outcome {
+    let plan = Plan {
+        seed: args.seed,
+        quick: args.quick,
+    };
+    let progress = ui.progress("transmissions", plan.transmissions());
+    let jobs = args.jobs.map_or(0, usize::from);
+    let measured = plan.run(jobs, ui.stop(), &|done| progress.set(done));
+    progress.finish();
+    (Reproduction::new(plan, &measured), figures(&measured))
+}
+
+fn chains(args: &Args, ui: &Ui) -> Outcome {
+    let plan = atp::Plan {
+        seed: args.seed,
+        quick: args.quick,
+    };
+    let progress = ui.progress("runs", plan.runs());
+    let jobs = args.jobs.map_or(0, usize::from);
+    let measured = plan.run(jobs, ui.stop(), &|done| progress.set(done));
+    progress.finish();
+    (atp::judge(&plan, &measured), atp::figures(&measured))
+}
+
+fn write(
+    folder: &Folder,
+    answer: &Answer<'_>,
+    figures: Vec<(&'static str, Figure)>,
+) -> Result<(), FolderError> {
     let time = format!("{:.1} s", answer.seconds);
-    let page = answer.reproduction.page(measured, &time).html();
-    folder.write(REPORT, page.as_bytes())?;
-    for (file, figure) in figures(measured) {
+    for (file, figure) in &figures {
         folder.write(file, figure.standalone().as_bytes())?;
     }
+    let page = answer.reproduction.page(figures, &time).html();
+    folder.write(REPORT, page.as_bytes())?;
     let status = if answer.reproduction.complete {
         Status::Complete
     } else {

@@ -2,6 +2,7 @@
 
 pub mod conformance;
 pub mod measure;
+pub mod mesh;
 pub mod plan;
 pub mod qualify;
 pub mod record;

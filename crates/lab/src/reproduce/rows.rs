@@ -85,7 +85,7 @@ impl Number {
 }
 
 impl Row {
-    fn new(claim: &Claim, values: &Values) -> Row {
+    pub(super) fn new(claim: &Claim, values: &Values) -> Row {
         let number = |v: &super::claims::Value| {
             let ours = values.get(&claim.id, &v.name);
             let judged = v.accepted().is_some();

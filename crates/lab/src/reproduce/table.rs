@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use super::plan::Measured;
 use super::rows::{Number, Reproduction, Row, Verdict};
 use crate::report::html::{Align, Banner, Cell, Report, Section, Table};
+use crate::report::plot::Figure;
 use crate::report::significant;
 use crate::stats;
 
@@ -143,8 +143,18 @@ impl Reproduction {
         text
     }
 
-    /// The page: all rows with all values, notes and figures. `time` says how long it took.
-    pub fn page(&self, measured: &Measured, time: &str) -> Report {
+    /// The page: all rows with all values and notes, and the figures. `time` says how long it took.
+    pub fn page(&self, figures: Vec<(&str, Figure)>, time: &str) -> Report {
+        let (title, source) = match self.paper {
+            "atp" => (
+                "Does the thesis on ATP come out again?",
+                "ATP in a wireless mesh network",
+            ),
+            _ => (
+                "Does the SDMAC paper come out again?",
+                "Cena, Scanzio, Valenzano 2018",
+            ),
+        };
         let verdict = match (self.ok, self.complete) {
             (true, _) => stats::Verdict::Pass,
             (false, true) => stats::Verdict::Fail,
@@ -164,15 +174,15 @@ impl Reproduction {
             }
             sections.push(section);
         }
-        let mut plots = Section::new("Figures 5 and 6");
-        for (_, figure) in super::figures(measured) {
-            plots = plots.figure(figure);
-        }
+        let plots = Section::new("Figures");
+        let plots = figures
+            .into_iter()
+            .fold(plots, |plots, (_, figure)| plots.figure(figure));
         sections.insert(0, plots);
         Report {
-            title: "Does the SDMAC paper come out again?".into(),
+            title: title.into(),
             subtitle: format!(
-                "Cena, Scanzio, Valenzano 2018; seed {}, {}; sdmac {}",
+                "{source}; seed {}, {}; sdmac {}",
                 self.seed,
                 time,
                 env!("CARGO_PKG_VERSION")

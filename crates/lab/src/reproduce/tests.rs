@@ -185,7 +185,7 @@ fn the_table_fits_into_120_columns_and_the_page_has_its_figures() {
         assert!(line.chars().count() <= 120, "{line}");
     }
     assert!(text.contains("  0-52  T_SDMAC"), "{text}");
-    let page = reproduction.page(measured(), "no time at all").html();
+    let page = reproduction.page(figures(measured()), "no time at all").html();
     assert_eq!(page.matches("<figure").count(), figures(measured()).len());
     assert!(page.contains("0-73 throughput_ratio disagrees: The adapter doubles"));
     for (file, figure) in figures(measured()) {
@@ -206,5 +206,5 @@ fn stopped_early() {
         "{text}"
     );
     serde_json::to_string(&reproduction).unwrap();
-    reproduction.page(&nothing, "").html();
+    reproduction.page(figures(&nothing), "").html();
 }
