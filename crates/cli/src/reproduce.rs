@@ -8,7 +8,7 @@ use std::time::Instant;
 use lab::report::folder::{Folder, FolderError, REPORT, Status};
 use lab::report::html::Report;
 use lab::report::plot::Figure;
-use lab::reproduce::{Plan, Reproduction, figures, tdma};
+use lab::reproduce::{Plan, Reproduction, atp, figures, tdma};
 use serde::Serialize;
 
 use crate::ui::{self, Failure, Ui};
@@ -19,6 +19,7 @@ use crate::ui::{self, Failure, Ui};
   sdmac reproduce sdmac --quick                     # a part of everything, some seconds
   sdmac reproduce sdmac --out sdmac-2018            # all of it, with report.html and the figures
   sdmac reproduce tdma --quick                      # slots of 256 us, predicted from one of the paper's tables
+  sdmac reproduce atp --quick                       # chains of 1, 3 and 6 hops with short files
   sdmac reproduce sdmac --quick --json | jq '.rows[] | select(.ok | not)'")]
 pub struct Args {
     /// The paper
@@ -47,6 +48,8 @@ enum Paper {
     Sdmac,
     /// Torfs, Blondia: TDMA on commercial off-the-shelf hardware, 2015
     Tdma,
+    /// The thesis on ATP in a wireless mesh: its chains
+    Atp,
 }
 
 /// Makes the page of a reproduction that took so long.
@@ -78,6 +81,7 @@ pub fn main(args: &Args, ui: &Ui) -> Result<ExitCode, Failure> {
     let done = match args.paper {
         Paper::Sdmac => sdmac(args, ui),
         Paper::Tdma => tdma(args, ui),
+        Paper::Atp => atp(args, ui),
     };
     let (reproduction, seconds) = (&done.reproduction, done.seconds);
     let answer = Answer {
@@ -104,7 +108,7 @@ fn sdmac(args: &Args, ui: &Ui) -> Done {
         quick: args.quick,
     };
     let run = |jobs, progress: &(dyn Fn(u64) + Sync)| plan.run(jobs, ui.stop(), progress);
-    let (measured, seconds) = timed(args, ui, plan.transmissions(), run);
+    let (measured, seconds) = timed(args, ui, "transmissions", plan.transmissions(), run);
     Done {
         reproduction: Reproduction::new(plan, &measured),
         seconds,
@@ -119,7 +123,7 @@ fn tdma(args: &Args, ui: &Ui) -> Done {
         quick: args.quick,
     };
     let run = |jobs, progress: &(dyn Fn(u64) + Sync)| plan.run(jobs, ui.stop(), progress);
-    let (measured, seconds) = timed(args, ui, plan.transmissions(), run);
+    let (measured, seconds) = timed(args, ui, "transmissions", plan.transmissions(), run);
     Done {
         reproduction: measured.judge(plan),
         seconds,
@@ -128,10 +132,31 @@ fn tdma(args: &Args, ui: &Ui) -> Done {
     }
 }
 
+fn atp(args: &Args, ui: &Ui) -> Done {
+    let plan = atp::Plan {
+        seed: args.seed,
+        quick: args.quick,
+    };
+    let run = |jobs, progress: &(dyn Fn(u64) + Sync)| plan.run(jobs, ui.stop(), progress);
+    let (measured, seconds) = timed(args, ui, "runs", plan.runs(), run);
+    Done {
+        reproduction: atp::judge(&plan, &measured),
+        seconds,
+        figures: atp::figures(&measured),
+        page: Box::new(move |reproduction, time| atp::page(&measured, reproduction, time)),
+    }
+}
+
 /// Runs the experiments of a plan and tells how long they took.
-fn timed<M>(args: &Args, ui: &Ui, all: u64, run: impl FnOnce(usize, &(dyn Fn(u64) + Sync)) -> M) -> (M, f64) {
+fn timed<M>(
+    args: &Args,
+    ui: &Ui,
+    what: &str,
+    all: u64,
+    run: impl FnOnce(usize, &(dyn Fn(u64) + Sync)) -> M,
+) -> (M, f64) {
     let begun = Instant::now();
-    let progress = ui.progress("transmissions", all);
+    let progress = ui.progress(what, all);
     let jobs = args.jobs.map_or(0, usize::from);
     let measured = run(jobs, &|done| progress.set(done));
     progress.finish();

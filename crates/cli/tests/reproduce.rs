@@ -46,6 +46,31 @@ fn every_row_is_right_or_explained_and_the_folder_says_the_same() {
     }
 }
 
+/// The chains of the thesis on ATP: rows that disagree stay, and the exit code says so.
+#[test]
+fn the_exit_code_of_the_chains_is_that_of_their_rows() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("out");
+    let out = reproduce(&["atp", "--quick", "--json", "--out"])
+        .arg(&path)
+        .output()
+        .unwrap();
+    let text = String::from_utf8(out.stdout).unwrap();
+    let answer: Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
+    let rows = answer["rows"].as_array().unwrap();
+    let all = rows.iter().all(|row| row["ok"] == true);
+    assert_eq!((&answer["paper"], &answer["ok"]), (&"atp".into(), &all.into()));
+    assert_eq!(out.status.code(), Some(i32::from(!all)));
+    // what is arithmetic is right
+    for id in ["1-26", "1-43"] {
+        let row = rows.iter().find(|row| row["id"] == id).unwrap();
+        assert_eq!(row["verdict"], "ok", "{row}");
+    }
+    for file in ["report.html", "fig5.1.svg", "fig5.7b.svg"] {
+        assert!(path.join(file).exists(), "{file}");
+    }
+}
+
 #[test]
 fn the_other_paper_comes_out_too() {
     let dir = tempfile::tempdir().unwrap();

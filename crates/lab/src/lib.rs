@@ -3,6 +3,7 @@
 pub mod conformance;
 pub mod deploy;
 pub mod measure;
+pub mod mesh;
 pub mod plan;
 pub mod qualify;
 pub mod record;

@@ -1,12 +1,13 @@
 //! The experiments of published papers, done again: what a paper states, what comes out here, and a verdict on each
 //! row. Here: SDMAC (Cena et al. 2018), with its claims in `papers/sdmac/claims.toml`. Other papers have folders of
-//! their own: [`tdma`].
+//! their own: [`tdma`], [`atp`].
 //!
 //! Every value of ours comes from the simulated measurement bed ([`bed`]), from the arithmetic of the standard
 //! ([`frame`]), or, where a row checks the paper's own arithmetic, from other numbers of the paper; such rows say so.
 //! Sums of latencies are also computed, exactly for means and by numerical convolution for the rest ([`convolve`]);
 //! there the computed value is the one that is judged, and the simulated one must agree with it.
 
+pub mod atp;
 pub mod bed;
 pub mod claims;
 pub mod convolve;

@@ -1,0 +1,114 @@
+//! The thesis on ATP in mesh networks: its chains (sections 5.1 to 5.3), with the claims of `papers/atp/claims.toml`.
+//!
+//! Testbed A is a chain at 24 Mb/s and 10 dBm with links that lose packets, testbed B one at 6 Mb/s and 17 dBm with
+//! links that do not. What the thesis does not print is assumed once, here ([`Bed`]), and no value of it follows from
+//! a claim: its curve of Tahoe, on which the loss of the links could have been calibrated, is a figure without
+//! numbers. [`Plan`] therefore runs testbed A with other losses, too, and both testbeds with adapters that try again, and
+//! shows what comes of that.
+
+mod figures;
+mod plan;
+mod summary;
+#[cfg(test)]
+mod tests;
+mod values;
+
+use frame::Rate;
+use protocols::mac::sender::DEFAULT_TRIES;
+
+use super::claims::{self, Claim};
+use super::rows::{Reproduction, Totals};
+use super::values::Values;
+use crate::mesh::{Chain, Kind};
+use crate::report::html::{Report, Section};
+pub use figures::figures;
+pub use plan::{Measured, Plan};
+
+/// The transports of the thesis.
+pub const KINDS: [Kind; 4] = [Kind::Tahoe, Kind::Default, Kind::Aggressive, Kind::Adaptive];
+
+/// A testbed.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Bed {
+    /// 24 Mb/s, 10 dBm; each link loses so many of 1000 frames.
+    A(u16),
+    /// 6 Mb/s, 17 dBm, no losses but those of the air.
+    B,
+    /// A with the usual loss, but its adapters try seven times.
+    RetryingA,
+    /// B, but its adapters try seven times.
+    RetryingB,
+}
+
+/// Of 1000 frames, what a link of testbed A loses unless said otherwise. Assumed.
+pub const LOSS: u16 = 50;
+
+/// One point of a figure.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Case {
+    /// The testbed.
+    pub bed: Bed,
+    /// Hops, 1 to 6.
+    pub hops: u32,
+    /// Flows at once: 1, 2 or 5.
+    pub flows: u32,
+    /// What they run over.
+    pub kind: Kind,
+}
+
+impl Case {
+    /// The chain to be run. Nodes stand so far apart that a neighbour is received well, the next but one is sensed and
+    /// the third is hidden: 14 m in A. B is sparser, and by as much as 7 dB more power allow.
+    fn chain(&self, octets: u64, most_seconds: u64) -> Chain {
+        let a = |loss: u16, tries| (Rate::OFDM_24, tries, 10.0, 14.0, f64::from(loss) / 1e3);
+        let b = |tries| (Rate::OFDM_6, tries, 17.0, 24.0, 0.0);
+        let (rate, tries, tx_dbm, spacing_m, loss) = match self.bed {
+            Bed::A(loss) => a(loss, 1),
+            Bed::B => b(1),
+            Bed::RetryingA => a(LOSS, DEFAULT_TRIES),
+            Bed::RetryingB => b(DEFAULT_TRIES),
+        };
+        Chain {
+            hops: self.hops,
+            flows: self.flows,
+            kind: self.kind,
+            rate,
+            tries,
+            tx_dbm,
+            spacing_m,
+            loss,
+            octets,
+            most_seconds,
+        }
+    }
+}
+
+/// The claims of the thesis.
+///
+/// # Panics
+/// Never: the file is part of the program, and its form is tested.
+pub fn atp_claims() -> Vec<Claim> {
+    let text = include_str!("../../../../../papers/atp/claims.toml");
+    claims::parse(text).expect("the file is part of the program")
+}
+
+/// Judges what was measured.
+pub fn judge(plan: &Plan, measured: &Measured) -> Reproduction {
+    let totals = Totals {
+        paper: "atp",
+        complete: measured.complete,
+        quick: plan.quick,
+        seed: plan.seed,
+        transmissions: measured.frames,
+    };
+    Reproduction::judged(totals, &atp_claims(), &Values::of_atp(measured))
+}
+
+/// The page of a reproduction, with its figures.
+pub fn page(measured: &Measured, reproduction: &Reproduction, time: &str) -> Report {
+    let plots = figures(measured)
+        .into_iter()
+        .fold(Section::new("Figures"), |plots, (_, figure)| plots.figure(figure));
+    let title = "Does the thesis on ATP come out again?";
+    reproduction.page_of(title, "ATP in a wireless mesh network", Some(plots), time)
+}

@@ -1,0 +1,160 @@
+//! The runs of the thesis, and how they are done on any number of processors.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use rayon::prelude::*;
+use sim::rng::mix3;
+
+use super::summary::Summary;
+use super::{Bed, Case, KINDS, LOSS};
+use crate::mesh::Kind;
+
+/// What to run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Plan {
+    /// Everything random follows from it.
+    pub seed: u64,
+    /// Shorter files, fewer seeds, and not every number of hops.
+    pub quick: bool,
+}
+
+impl Plan {
+    /// Runs of each case (thesis, section 4.2: at least 10).
+    pub fn seeds(&self) -> u64 {
+        if self.quick { 5 } else { 10 }
+    }
+
+    /// Octets of a file (thesis, section 4.2: 2 MB).
+    pub fn octets(&self) -> u64 {
+        if self.quick { 300_000 } else { 2_000_000 }
+    }
+
+    /// Numbers of hops.
+    pub fn hops(&self) -> &'static [u32] {
+        if self.quick {
+            &[1, 3, 6]
+        } else {
+            &[1, 2, 3, 4, 5, 6]
+        }
+    }
+
+    /// Other losses of testbed A, of 1000 frames.
+    pub fn losses(&self) -> &'static [u16] {
+        if self.quick { &[] } else { &[0, 20, 100] }
+    }
+
+    /// All points of the figures.
+    pub fn cases(&self) -> Vec<Case> {
+        let mut cases = Vec::new();
+        let mut add = |bed, flows| {
+            for &hops in self.hops() {
+                cases.extend(KINDS.map(|kind| Case {
+                    bed,
+                    hops,
+                    flows,
+                    kind,
+                }));
+            }
+        };
+        for bed in [Bed::A(LOSS), Bed::B] {
+            [1, 2, 5].into_iter().for_each(|flows| add(bed, flows));
+        }
+        for (bed, flows) in [(Bed::RetryingA, 1), (Bed::RetryingB, 1), (Bed::RetryingB, 5)] {
+            add(bed, flows);
+        }
+        for loss in self.losses() {
+            add(Bed::A(*loss), 1);
+        }
+        cases
+    }
+
+    /// Number of runs.
+    pub fn runs(&self) -> u64 {
+        self.cases().len() as u64 * self.seeds()
+    }
+
+    /// Runs everything on `jobs` threads (0: as many as there are processors); the numbers do not depend on how many.
+    /// `progress` is told the runs done so far. When `stop` is set, what is there is returned.
+    pub fn run(&self, jobs: usize, stop: &AtomicBool, progress: &(dyn Fn(u64) + Sync)) -> Measured {
+        self.run_cases(&self.cases(), jobs, stop, progress)
+    }
+
+    pub(super) fn run_cases(
+        &self,
+        cases: &[Case],
+        jobs: usize,
+        stop: &AtomicBool,
+        progress: &(dyn Fn(u64) + Sync),
+    ) -> Measured {
+        let done = AtomicU64::new(0);
+        let frames = AtomicU64::new(0);
+        let all = Mutex::new(BTreeMap::new());
+        let one = |&(case, n): &(Case, u64)| {
+            if stop.load(Ordering::Relaxed) {
+                return;
+            }
+            let chain = case.chain(self.octets(), 60 + 60 * u64::from(case.flows));
+            // the same seeds for all transports, so that differences are of the same air
+            let seed = mix3(self.seed, u64::from(case.hops) << 8 | u64::from(case.flows), n);
+            let (ended, on_air) = chain.run(seed, stop);
+            if stop.load(Ordering::Relaxed) {
+                return;
+            }
+            frames.fetch_add(on_air, Ordering::Relaxed);
+            let summary = Summary::of(&ended);
+            all.lock()
+                .unwrap_or_else(|e| e.into_inner())
+                .insert((case, n), summary);
+            progress(done.fetch_add(1, Ordering::Relaxed) + 1);
+        };
+        let works: Vec<_> = (0..self.seeds())
+            .flat_map(|n| cases.iter().map(move |case| (*case, n)))
+            .collect();
+        match rayon::ThreadPoolBuilder::new().num_threads(jobs).build() {
+            Ok(pool) => pool.install(|| works.par_iter().with_max_len(1).for_each(one)),
+            // threads cannot be had: one after the other
+            Err(_) => works.iter().for_each(one),
+        }
+        Measured {
+            runs: all.into_inner().unwrap_or_else(|e| e.into_inner()),
+            frames: frames.into_inner(),
+            complete: !stop.load(Ordering::Relaxed),
+        }
+    }
+}
+
+/// What all runs have measured.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Measured {
+    runs: BTreeMap<(Case, u64), Summary>,
+    /// Frames on the air.
+    pub frames: u64,
+    /// False if it was stopped early.
+    pub complete: bool,
+}
+
+impl Measured {
+    /// A run of a case, if it was done.
+    pub fn get(&self, case: Case, n: u64) -> Option<&Summary> {
+        self.runs.get(&(case, n))
+    }
+
+    /// Numbers of the runs of a case, 0 up to this.
+    pub fn seeds(&self) -> u64 {
+        self.runs.keys().map(|(_, n)| n + 1).max().unwrap_or(0)
+    }
+
+    /// Numbers of hops of a testbed with so many flows.
+    pub fn hops(&self, bed: Bed, flows: u32) -> Vec<u32> {
+        let mut hops: Vec<u32> = self.cases(bed, flows, Kind::Default).map(|c| c.hops).collect();
+        hops.dedup();
+        hops
+    }
+
+    fn cases(&self, bed: Bed, flows: u32, kind: Kind) -> impl Iterator<Item = Case> {
+        let of = move |c: &Case| c.bed == bed && c.flows == flows && c.kind == kind;
+        self.runs.keys().map(|(case, _)| *case).filter(of)
+    }
+}

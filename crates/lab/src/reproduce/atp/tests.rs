@@ -1,0 +1,81 @@
+//! A few short runs, and the form of the claims.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::AtomicBool;
+
+use super::*;
+use crate::reproduce::estimate::Estimate;
+use crate::reproduce::rows::Verdict;
+
+const PLAN: Plan = Plan { seed: 7, quick: true };
+
+fn few(jobs: usize) -> Measured {
+    let cases = KINDS.map(|kind| Case {
+        bed: Bed::A(LOSS),
+        hops: 1,
+        flows: 2,
+        kind,
+    });
+    PLAN.run_cases(&cases, jobs, &AtomicBool::new(false), &|_| {})
+}
+
+#[test]
+fn the_number_of_threads_changes_nothing() {
+    let one = few(1);
+    assert!(one.complete && one.frames > 10_000 && one.seeds() == PLAN.seeds());
+    assert_eq!(one, few(3));
+    let judged = judge(&PLAN, &one);
+    let row = judged.rows.iter().find(|r| r.claim.id == "1-31").unwrap();
+    assert!(
+        row.numbers[..3]
+            .iter()
+            .all(|n| n.ours.is_some_and(|o| o.is_bounded()))
+    );
+    let missing = judged.rows.iter().find(|r| r.claim.id == "1-20").unwrap();
+    assert_eq!(missing.numbers[0].verdict, Verdict::Missing, "was not run");
+}
+
+#[test]
+fn stopped_before_it_began() {
+    let measured = PLAN.run(1, &AtomicBool::new(true), &|_| {});
+    assert!(!measured.complete && measured.seeds() == 0);
+    // what needs no run is there all the same
+    let judged = judge(&PLAN, &measured);
+    let exact = judged.rows.iter().find(|r| r.claim.id == "1-43").unwrap();
+    assert_eq!(exact.verdict(), Verdict::Ok);
+}
+
+#[test]
+fn sizes() {
+    let full = Plan { quick: false, ..PLAN };
+    assert_eq!((full.cases().len(), full.runs()), ((6 + 3 + 3) * 6 * 4, 2_880));
+    assert_eq!((PLAN.cases().len(), PLAN.runs()), (108, 540));
+}
+
+/// Each has an id of its own, says something, is not judged where it must not be, and is satisfied by the thesis.
+#[test]
+fn every_claim_is_well_formed() {
+    let claims = atp_claims();
+    let ids: BTreeSet<&str> = claims.iter().map(|c| c.id.as_str()).collect();
+    assert!(ids.len() == claims.len() && ids.iter().all(|id| id.starts_with("1-")));
+    for claim in &claims {
+        let id = &claim.id;
+        assert!(
+            !claim.values.is_empty() || !claim.note.is_empty(),
+            "{id} says nothing"
+        );
+        let has = |name: &String| claim.values.iter().any(|v| v.name == *name);
+        assert!(
+            claim.explained.keys().all(has),
+            "{id} explains what it does not state"
+        );
+        for v in &claim.values {
+            assert!(
+                claim.kind.has_row() || v.accepted().is_none(),
+                "{id} is not judged"
+            );
+            let itself = v.paper.and_then(|p| v.accepts(&Estimate::exact(p)));
+            assert_ne!(itself, Some(false), "{id} {}", v.name);
+        }
+    }
+}
