@@ -11,6 +11,7 @@ use lab::qualify::question::parse_time;
 use radio::Duration;
 use serde_json::json;
 use transfer::flow::{FlowConfig, Variant};
+use transfer::secure::Key;
 use transfer::send::{Content, Sending};
 use transfer::serve::{Told, serve};
 use transfer::sink::{Place, safe_name};
@@ -27,9 +28,10 @@ use crate::ui::{Failure, Ui};
   sdmac atp send video.bin 192.0.2.7:7800        # on the other one; again after a break: it goes on from there
   tar c folder | sdmac atp send - 192.0.2.7:7800
   sdmac atp recv --stdout --listen 0.0.0.0:7801 | tar x
+  sdmac atp key > shared.key                     # then --key shared.key at both ends
 
 Exit code: 0 everything arrived and has the right checksum, 1 something did not, 2 the input makes no sense.
-Nothing is encrypted or authenticated yet: whoever sees the packets can read them, and disturb the connection.")]
+Without --key nothing is encrypted or authenticated: whoever sees the packets can read them, and steer or end the connection.")]
 pub struct Args {
     #[command(subcommand)]
     what: What,
@@ -39,10 +41,11 @@ pub struct Args {
 enum What {
     Send(SendArgs),
     Recv(RecvArgs),
+    Key(KeyArgs),
 }
 
 /// What both ends must agree on, or may.
-#[derive(clap::Args, Clone, Copy, Debug)]
+#[derive(clap::Args, Clone, Debug)]
 struct Common {
     /// Transport: default, aggressive, adaptive (ATP), tahoe, newreno (TCP behind the same header); the same at both ends
     #[arg(long, default_value = "adaptive", value_name = "NAME")]
@@ -53,17 +56,41 @@ struct Common {
     /// How long the other end may be silent
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse_time, allow_hyphen_values = true)]
     patience: u64,
+    /// File with a key of 64 hexadecimal digits; the other end needs the same. Encrypts and authenticates everything
+    #[arg(long, value_name = "FILE")]
+    key: Option<PathBuf>,
 }
 
 impl Common {
-    fn config(self) -> FlowConfig {
-        FlowConfig {
+    fn config(&self) -> Result<FlowConfig, Failure> {
+        let key = match &self.key {
+            None => None,
+            Some(path) => Some(read_key(path)?),
+        };
+        Ok(FlowConfig {
             variant: self.variant,
             spacing: Some(Duration::from_ns(self.spacing)),
             patience: Duration::from_ns(self.patience),
-        }
+            key,
+        })
     }
 }
+
+fn read_key(path: &Path) -> Result<Key, Failure> {
+    let place = path.display();
+    let text = std::fs::read_to_string(path).map_err(|e| Failure::input(format!("{place}: {e}")))?;
+    Key::parse(&text).ok_or_else(|| {
+        Failure::input(format!(
+            "{place} is no key: it has 64 hexadecimal digits, as `sdmac atp key` prints them"
+        ))
+    })
+}
+
+/// Print a new key, for both ends
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:
+  sdmac atp key > shared.key && chmod 600 shared.key")]
+struct KeyArgs {}
 
 /// Send a file, or what comes on standard input
 #[derive(clap::Args, Debug)]
@@ -112,6 +139,11 @@ pub fn main(args: &Args, ui: &Ui) -> Result<ExitCode, Failure> {
     match &args.what {
         What::Send(args) => send(args, ui),
         What::Recv(args) => receive(args, ui),
+        What::Key(_) => {
+            let key = Key::random().map_err(Failure::on_the_way)?;
+            crate::ui::print(&format!("{}\n", key.text()))?;
+            Ok(ExitCode::SUCCESS)
+        }
     }
 }
 
@@ -141,11 +173,10 @@ fn send(args: &SendArgs, ui: &Ui) -> Result<ExitCode, Failure> {
     } else {
         open(&args.file)?
     };
+    let config = args.common.config()?;
     let sending = Sending::new(&name, content).map_err(Failure::input)?;
     let line = Line::new(ui);
-    let result = transfer::call::send(to, &args.common.config(), sending, ui.stop(), |p| {
-        line.show(&name, p)
-    });
+    let result = transfer::call::send(to, &config, sending, ui.stop(), |p| line.show(&name, p));
     line.clear();
     let seconds = line.begun.elapsed().as_secs_f64();
     match result {
@@ -200,6 +231,7 @@ fn receive(args: &RecvArgs, ui: &Ui) -> Result<ExitCode, Failure> {
             replace: args.replace,
         }
     };
+    let config = args.common.config()?;
     let socket = Socket::bind(args.listen)
         .map_err(|e| Failure::input(format!("cannot listen at {}: {e}", args.listen)))?;
     let address = socket.address().unwrap_or(args.listen);
@@ -232,7 +264,7 @@ fn receive(args: &RecvArgs, ui: &Ui) -> Result<ExitCode, Failure> {
             documents.push(document(name, &progress, seconds, sentence.as_deref()));
         }
     };
-    let result = serve(socket, &args.common.config(), &place, count, ui.stop(), tell);
+    let result = serve(socket, &config, &place, count, ui.stop(), tell);
     line.clear();
     ui.answer_unless(args.stdout, &json!({ "transfers": documents }))?;
     match result {

@@ -66,13 +66,34 @@ fn a_stream_goes_through_a_pipe() {
 }
 
 #[test]
+fn with_a_key_of_its_own_making() {
+    let there = tempfile::tempdir().unwrap();
+    let key = sdmac().args(["atp", "key"]).output().unwrap().stdout;
+    let path = there.path().join("key");
+    std::fs::write(&path, key).unwrap();
+    let path = path.to_str().unwrap();
+    let (child, address) = receiver(there.path(), &["--key", path]);
+    let sent = sdmac()
+        .args(["atp", "send", path, &address, "--name", "copy", "--key", path])
+        .output()
+        .unwrap();
+    assert!(sent.status.success(), "{}", String::from_utf8_lossy(&sent.stderr));
+    assert!(child.wait_with_output().unwrap().status.success());
+    assert_eq!(
+        std::fs::read(there.path().join("copy")).unwrap(),
+        std::fs::read(path).unwrap()
+    );
+}
+
+#[test]
 fn bad_input_gets_a_sentence() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("x");
     std::fs::write(&file, "x").unwrap();
     let file = file.to_str().unwrap();
     let folder = dir.path().to_str().unwrap();
-    let cases: [(&[&str], i32, &str); 8] = [
+    let cases: [(&[&str], i32, &str); 9] = [
+        (&["send", file, "127.0.0.1:9", "--key", file], 2, "is no key"),
         (&["send", file, "127.0.0.1"], 2, "has no port"),
         (&["send", folder, "127.0.0.1:9"], 2, "is a folder"),
         (&["send", "nowhere", "127.0.0.1:9"], 2, "nowhere: No such file"),

@@ -9,6 +9,7 @@ use protocols::transport::{Event, State, Transport};
 use radio::{Duration, Instant};
 
 use crate::flow::{Flow, FlowConfig};
+use crate::secure::{Guard, Opened};
 use crate::send::Sending;
 use crate::socket::{Clock, Socket, without_timer_slack};
 use crate::{Progress, TransferError};
@@ -37,18 +38,44 @@ pub fn send(
     let mut socket = Socket::connect(peer).map_err(|e| TransferError::io(peer, e))?;
     let mut flow = Flow::caller(config);
     let clock = Clock::default();
+    let mut guard = match &config.key {
+        None => None,
+        Some(key) => {
+            Some(Guard::caller(key, config.patience).map_err(|e| TransferError::Key(e.to_string()))?)
+        }
+    };
     let mut octets = [0; MAX_PACKET_OCTETS + 1];
-    flow.handle(clock.now(), Event::Start, &mut socket.path(peer));
+    let mut opened = [0; MAX_PACKET_OCTETS + 1];
+    if guard.is_none() {
+        flow.handle(clock.now(), Event::Start, &mut socket.path(peer, None));
+    }
     let mut show_at = Instant::ZERO;
     let mut done_at: Option<Instant> = None;
     loop {
         for _ in 0..BATCH {
-            let Some((datagram, from)) = socket.receive(&mut octets) else {
+            let Some((datagram, _)) = socket.receive(&mut octets) else {
                 break;
             };
-            if from == peer {
-                flow.handle(clock.now(), Event::Indication(datagram), &mut socket.path(peer));
-            }
+            let packet = match &mut guard {
+                None => datagram,
+                Some(guard) => match guard.open(datagram, &mut opened) {
+                    Opened::Packet(n) => &opened[..n],
+                    Opened::Handshake(_) => {
+                        flow.handle(clock.now(), Event::Start, &mut socket.path(peer, Some(guard)));
+                        continue;
+                    }
+                    Opened::Nothing => continue,
+                },
+            };
+            let path = &mut socket.path(peer, guard.as_mut());
+            flow.handle(clock.now(), Event::Indication(packet), path);
+        }
+        if let Some(guard) = &mut guard
+            && let Some(call) = guard
+                .call(clock.now())
+                .map_err(|_| TransferError::Unanswered(peer))?
+        {
+            socket.send(peer, call);
         }
         let now = clock.now();
         let refused = |e: &io::Error| e.kind() == io::ErrorKind::ConnectionRefused;
@@ -60,18 +87,18 @@ pub fn send(
                 Ok(done) => done_at = done.then_some(now),
                 Err(why) => {
                     flow.abort(now);
-                    flow.handle(now, Event::Timer, &mut socket.path(peer));
+                    flow.handle(now, Event::Timer, &mut socket.path(peer, guard.as_mut()));
                     return Err(explained(why, &mut socket, peer));
                 }
             }
         }
         if stop.load(Ordering::Relaxed) && done_at.is_none() {
             flow.abort(now);
-            flow.handle(now, Event::Timer, &mut socket.path(peer));
+            flow.handle(now, Event::Timer, &mut socket.path(peer, guard.as_mut()));
             return Err(TransferError::Stopped);
         }
         if flow.deadline().is_some_and(|t| t <= now) {
-            flow.handle(now, Event::Timer, &mut socket.path(peer));
+            flow.handle(now, Event::Timer, &mut socket.path(peer, guard.as_mut()));
         }
         if now >= show_at {
             shown(&sending.progress(&flow));
@@ -82,7 +109,9 @@ pub fn send(
             return Ok(sending.progress(&flow));
         }
         let most = if sending.waits_for_source() { LOOK } else { SHOW };
-        socket.wait(clock.now(), flow.deadline(), most);
+        let calls = guard.as_ref().and_then(Guard::deadline);
+        let until = [flow.deadline(), calls].into_iter().flatten().min();
+        socket.wait(clock.now(), until, most);
     }
 }
 

@@ -3,8 +3,11 @@
 use std::fmt;
 use std::str::FromStr;
 
+use protocols::transport::wire::MAX_DATA_OCTETS;
 use protocols::transport::{Buffers, Event, Path, Sent, State, Transport, atp, tahoe};
 use radio::{Duration, Instant};
+
+use crate::secure::{Key, OVERHEAD_OCTETS};
 
 /// Octets that may be on the way, and that may wait to be read.
 const BUFFER_OCTETS: usize = 4 << 20;
@@ -76,6 +79,8 @@ pub struct FlowConfig {
     pub spacing: Option<Duration>,
     /// How long the other end may be silent.
     pub patience: Duration,
+    /// Shared with the other end: datagrams are sealed with it.
+    pub key: Option<Key>,
 }
 
 impl Default for FlowConfig {
@@ -84,6 +89,7 @@ impl Default for FlowConfig {
             variant: Variant::default(),
             spacing: None,
             patience: Duration::from_ms(60_000),
+            key: None,
         }
     }
 }
@@ -111,6 +117,7 @@ impl Flow {
     fn new(config: &FlowConfig, calls: bool) -> Flow {
         let buffer = || vec![0; BUFFER_OCTETS];
         let initial_number = random();
+        let packet_octets = MAX_DATA_OCTETS - config.key.map_or(0, |_| OVERHEAD_OCTETS);
         let standard = match config.variant {
             Variant::Default => atp::Config::standard(),
             Variant::Aggressive => atp::Config::aggressive(),
@@ -123,6 +130,7 @@ impl Flow {
                 let config = tahoe::Config {
                     patience: config.patience,
                     initial_number,
+                    segment_octets: packet_octets as u16,
                     ..tahoe::Config::new(recovery)
                 };
                 let buffers = Buffers {
@@ -143,6 +151,7 @@ impl Flow {
             least_spacing: standard.least_spacing.min(spacing),
             patience: config.patience,
             initial_number,
+            packet_octets,
             ..standard
         };
         let buffers = Buffers {

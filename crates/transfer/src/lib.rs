@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`flow`] | the transport of one connection, by the name of its variant |
 //! | [`socket`] | UDP, the clock, and waiting for both |
+//! | [`secure`] | datagrams that strangers can neither read nor forge |
 //! | [`message`] | what the two ends say to each other on the stream |
 //! | [`source`], [`sink`] | octets from and to files, pipes and terminals, in threads of their own |
 //! | [`send`], [`receive`] | the two ends of a transfer, as state machines over a transport |
@@ -39,6 +40,12 @@ pub enum TransferError {
     /// The other computer says that nobody listens at this port.
     #[error("nobody listens at {0}: start `sdmac atp recv` there first")]
     NobodyListens(std::net::SocketAddr),
+    /// Nobody there has shaken hands.
+    #[error("nobody at {0} answered: is `sdmac atp recv` running there, with the same key?")]
+    Unanswered(std::net::SocketAddr),
+    /// The key cannot be used.
+    #[error("the handshake cannot begin: {0}")]
+    Key(String),
     /// The connection ended early.
     #[error("{0}")]
     Connection(#[from] Failure),

@@ -19,7 +19,8 @@
 
 use std::fmt;
 
-use protocols::transport::wire::{HEADER_OCTETS, Header, MAX_PACKET_OCTETS};
+use protocols::transport::Failure;
+use protocols::transport::wire::{HEADER_OCTETS, MAX_PACKET_OCTETS};
 use radio::{Duration, Instant};
 use snow::{Builder, HandshakeState, StatelessTransportState};
 
@@ -40,8 +41,8 @@ const CALL: u8 = 1;
 const ANSWER: u8 = 2;
 const HOPS_AT: usize = 6;
 const DELAY_AT: usize = 16;
-/// Calls before giving up, the first after no time, then twice as long each time from 1 s on.
-const CALLS: u32 = 6;
+/// From one call to the next at most; the first is repeated after 1 s.
+const MOST_WAIT: Duration = Duration::from_ms(8_000);
 
 /// A shared key.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -165,6 +166,9 @@ enum State {
         call: Vec<u8>,
         calls: u32,
         at: Instant,
+        /// When it gives up; known from the first call on.
+        until: Option<Instant>,
+        patience: Duration,
     },
     Open(Box<StatelessTransportState>),
     /// The handshake cannot be brought to an end.
@@ -192,11 +196,11 @@ fn builder<'a>(key: &'a Key) -> Result<Builder<'a>, snow::Error> {
 }
 
 impl Guard {
-    /// The end that calls.
+    /// The end that calls, for as long as `patience` says.
     ///
     /// # Errors
     /// The system has no random numbers.
-    pub fn caller(key: &Key) -> Result<Guard, snow::Error> {
+    pub fn caller(key: &Key, patience: Duration) -> Result<Guard, snow::Error> {
         let mut noise = builder(key)?.build_initiator()?;
         let mut message = [0; 256];
         let n = noise.write_message(&[], &mut message)?;
@@ -205,6 +209,8 @@ impl Guard {
             call: handshake(CALL, &message[..n]),
             calls: 0,
             at: Instant::ZERO,
+            until: None,
+            patience,
         };
         Ok(Guard::with(state))
     }
@@ -240,19 +246,32 @@ impl Guard {
         matches!(self.state, State::Open(_))
     }
 
-    /// The call, when it is due; `Err` when nobody has answered any of them.
-    pub fn call(&mut self, now: Instant) -> Result<Option<&[u8]>, ()> {
-        let State::Calling { call, calls, at, .. } = &mut self.state else {
+    /// The call, when it is due.
+    ///
+    /// # Errors
+    /// Nobody has answered any of them: there is nobody, or nobody with this key.
+    pub fn call(&mut self, now: Instant) -> Result<Option<&[u8]>, Failure> {
+        let State::Calling {
+            call,
+            calls,
+            at,
+            until,
+            patience,
+            ..
+        } = &mut self.state
+        else {
             return Ok(None);
         };
         if now < *at {
             return Ok(None);
         }
-        if *calls == CALLS {
-            return Err(());
+        let until = *until.get_or_insert(now.after(*patience));
+        if now >= until {
+            return Err(Failure::NoAnswer);
         }
-        *at = now.after(Duration::from_ms(1_000 << *calls));
-        *calls += 1;
+        let wait = Duration::from_ms(1_000 << *calls).min(MOST_WAIT);
+        *at = now.after(wait).min(until);
+        *calls = (*calls + 1).min(8);
         Ok(Some(call))
     }
 
@@ -309,7 +328,7 @@ impl Guard {
             return Opened::Nothing;
         };
         self.window.note(counter);
-        if n < HEADER_OCTETS || Header::parse(clear).is_err() {
+        if n < HEADER_OCTETS {
             return Opened::Nothing;
         }
         let delay = |octets: &[u8]| u32::from_be_bytes([octets[0], octets[1], octets[2], octets[3]]);
@@ -356,7 +375,9 @@ impl Guard {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use protocols::transport::wire::{Control, ProtocolId};
+    use protocols::transport::wire::{Control, Header, ProtocolId};
+
+    const PATIENCE: Duration = Duration::from_ms(20_000);
 
     fn key(n: u8) -> Key {
         Key([n; KEY_OCTETS])
@@ -364,7 +385,7 @@ mod tests {
 
     /// Both ends after the handshake.
     fn pair() -> (Guard, Guard) {
-        let mut a = Guard::caller(&key(1)).unwrap();
+        let mut a = Guard::caller(&key(1), PATIENCE).unwrap();
         let call = a.call(Instant::ZERO).unwrap().unwrap().to_vec();
         let (b, answer) = Guard::listener(&key(1), &call).unwrap();
         let mut out = [0; MAX_PACKET_OCTETS + 1];
@@ -405,6 +426,19 @@ mod tests {
         assert_eq!(format!("{key:?}"), "Key(..)");
     }
 
+    /// Its header tells of blocks that are not there in clear.
+    #[test]
+    fn a_feedback_with_blocks() {
+        let (mut a, mut b) = pair();
+        let header = Header {
+            size: 16,
+            ..Header::new(ProtocolId::Atp, Control::ACK.with(Control::SACK_OPT))
+        };
+        let p = [&header.octets()[..], &[7; 16]].concat();
+        let d = sealed(&mut a, &p);
+        assert_eq!(opened(&mut b, &d), Some(p));
+    }
+
     #[test]
     fn there_and_back_and_unreadable_between() {
         let (mut a, mut b) = pair();
@@ -419,11 +453,11 @@ mod tests {
 
     #[test]
     fn nobody_without_the_key_gets_an_answer() {
-        let mut a = Guard::caller(&key(1)).unwrap();
+        let mut a = Guard::caller(&key(1), PATIENCE).unwrap();
         let call = a.call(Instant::ZERO).unwrap().unwrap().to_vec();
         assert!(Guard::listener(&key(2), &call).is_none());
         // nor does a forged answer end the call
-        let mut other = Guard::caller(&key(2)).unwrap();
+        let mut other = Guard::caller(&key(2), PATIENCE).unwrap();
         let theirs = other.call(Instant::ZERO).unwrap().unwrap().to_vec();
         let (_, forged) = Guard::listener(&key(2), &theirs).unwrap();
         let mut out = [0; MAX_PACKET_OCTETS + 1];
@@ -448,6 +482,21 @@ mod tests {
             Opened::Nothing,
             "the connection has begun"
         );
+    }
+
+    #[test]
+    fn calls_are_repeated_and_end() {
+        let mut a = Guard::caller(&key(1), PATIENCE).unwrap();
+        let mut at = Vec::new();
+        let end = loop {
+            let now = a.deadline().unwrap();
+            match a.call(now) {
+                Ok(call) => at.push((now.as_ns() / 1_000_000_000, call.is_some())),
+                Err(_) => break now.as_ns() / 1_000_000_000,
+            }
+        };
+        assert_eq!(at, [0, 1, 3, 7, 15].map(|s| (s, true)));
+        assert_eq!(end, 20);
     }
 
     #[test]
@@ -489,7 +538,7 @@ mod tests {
         #[test]
         fn anything(datagrams in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..200), 0..20)) {
             let (_, mut b) = pair();
-            let mut a = Guard::caller(&key(1)).unwrap();
+            let mut a = Guard::caller(&key(1), PATIENCE).unwrap();
             let mut out = [0; MAX_PACKET_OCTETS + 1];
             for d in &datagrams {
                 prop_assert_eq!(b.open(d, &mut out), Opened::Nothing);

@@ -5,11 +5,12 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use protocols::transport::wire::{Control, Header, MAX_PACKET_OCTETS};
-use protocols::transport::{Event, Transport};
+use protocols::transport::{Event, State, Transport};
 use radio::{Duration, Instant};
 
 use crate::flow::{Flow, FlowConfig};
 use crate::receive::Receiving;
+use crate::secure::{Guard, Opened};
 use crate::sink::Place;
 use crate::socket::{Clock, Socket, without_timer_slack};
 use crate::{Progress, TransferError};
@@ -49,6 +50,9 @@ pub enum Told<'a> {
 
 struct Guest {
     flow: Flow,
+    guard: Option<Guard>,
+    /// When its first datagram came.
+    since: Instant,
     receiving: Receiving,
     over: bool,
 }
@@ -69,6 +73,7 @@ pub fn serve(
     without_timer_slack();
     let clock = Clock::default();
     let mut octets = [0; MAX_PACKET_OCTETS + 1];
+    let mut opened = [0; MAX_PACKET_OCTETS + 1];
     let mut guests: BTreeMap<SocketAddr, Guest> = BTreeMap::new();
     let (mut good, mut show_at, mut leave_at) = (0, Instant::ZERO, None);
     loop {
@@ -77,22 +82,50 @@ pub fn serve(
                 break;
             };
             if !guests.contains_key(&peer) {
-                let calls = Header::parse(datagram).is_ok_and(|(h, _)| h.control.has(Control::SYN));
-                if !calls || guests.len() >= MAX_CONNECTIONS {
+                if guests.len() >= MAX_CONNECTIONS {
                     continue;
                 }
+                let guard = match &config.key {
+                    None if calls(datagram) => None,
+                    None => continue,
+                    Some(key) => match Guard::listener(key, datagram) {
+                        None => continue,
+                        Some((guard, answer)) => {
+                            socket.send(peer, &answer);
+                            Some(guard)
+                        }
+                    },
+                };
                 let guest = Guest {
                     flow: Flow::listener(config),
+                    guard,
                     receiving: Receiving::new(place),
+                    since: clock.now(),
                     over: false,
                 };
                 guests.insert(peer, guest);
+                if config.key.is_some() {
+                    continue;
+                }
             }
-            if let Some(guest) = guests.get_mut(&peer) {
-                guest
-                    .flow
-                    .handle(clock.now(), Event::Indication(datagram), &mut socket.path(peer));
-            }
+            let Some(guest) = guests.get_mut(&peer) else {
+                continue;
+            };
+            let packet = match &mut guest.guard {
+                None => datagram,
+                Some(guard) => match guard.open(datagram, &mut opened) {
+                    Opened::Packet(n) => &opened[..n],
+                    Opened::Handshake(answer) => {
+                        if let Some(answer) = answer {
+                            socket.send(peer, &answer);
+                        }
+                        continue;
+                    }
+                    Opened::Nothing => continue,
+                },
+            };
+            let path = &mut socket.path(peer, guest.guard.as_mut());
+            guest.flow.handle(clock.now(), Event::Indication(packet), path);
         }
         let now = clock.now();
         let shows = now >= show_at;
@@ -103,7 +136,9 @@ pub fn serve(
             let told = guest.turn(now, &mut socket, *peer, shows, &mut tell);
             good += u64::from(told == Some(true));
         }
-        guests.retain(|_, g| !(g.over && g.flow.state().is_over()));
+        // whoever shook hands and then said nothing is forgotten
+        let silent = |g: &Guest| g.flow.state() == State::Listening && now.since(g.since) > config.patience;
+        guests.retain(|_, g| !(g.over && g.flow.state().is_over() || silent(g)));
         if count.is_some_and(|n| good >= n) && guests.values().all(|g| g.over) {
             let end = *leave_at.get_or_insert(now.after(FAREWELL));
             if now >= end || guests.is_empty() {
@@ -113,7 +148,8 @@ pub fn serve(
         if stop.load(Ordering::Relaxed) {
             for (peer, guest) in &mut guests {
                 guest.flow.abort(now);
-                guest.flow.handle(now, Event::Timer, &mut socket.path(*peer));
+                let path = &mut socket.path(*peer, guest.guard.as_mut());
+                guest.flow.handle(now, Event::Timer, path);
             }
             return Err(TransferError::Stopped);
         }
@@ -121,6 +157,11 @@ pub fn serve(
         let looks = guests.values().any(|g| !g.over && g.receiving.waits_for_sink());
         socket.wait(clock.now(), until, if looks { LOOK } else { SHOW });
     }
+}
+
+/// Whether a datagram is a call in clear.
+fn calls(datagram: &[u8]) -> bool {
+    Header::parse(datagram).is_ok_and(|(h, _)| h.control.has(Control::SYN))
 }
 
 impl Guest {
@@ -145,7 +186,8 @@ impl Guest {
             };
         }
         if self.flow.deadline().is_some_and(|t| t <= now) {
-            self.flow.handle(now, Event::Timer, &mut socket.path(peer));
+            let path = &mut socket.path(peer, self.guard.as_mut());
+            self.flow.handle(now, Event::Timer, path);
         }
         let progress = self.receiving.progress(&self.flow);
         let name = &self.receiving.name;

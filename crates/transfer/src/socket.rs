@@ -10,6 +10,8 @@ use protocols::transport::wire::MAX_PACKET_OCTETS;
 use radio::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+use crate::secure::Guard;
+
 /// Octets of the kernel's buffers that are asked for; it may give less.
 const KERNEL_BUFFER: usize = 4 << 20;
 
@@ -93,9 +95,26 @@ impl Socket {
         }
     }
 
-    /// The way to one peer.
-    pub fn path(&mut self, to: SocketAddr) -> impl Path + '_ {
-        Way { socket: self, to }
+    /// The way to one peer; packets are sealed by the guard, if there is one.
+    pub fn path<'a>(&'a mut self, to: SocketAddr, guard: Option<&'a mut Guard>) -> impl Path + 'a {
+        Way {
+            socket: self,
+            to,
+            guard,
+            sealed: Vec::new(),
+        }
+    }
+
+    /// Sends one datagram as it is.
+    pub fn send(&mut self, to: SocketAddr, datagram: &[u8]) {
+        let sent = match self.socket.peer_addr() {
+            Ok(_) => self.socket.send(datagram),
+            Err(_) => self.socket.send_to(datagram, to),
+        };
+        if let Err(e) = sent {
+            self.unsent += 1;
+            self.complaint = Some(e);
+        }
     }
 
     /// Waits for a datagram until `until`, and no longer than `most`.
@@ -116,18 +135,19 @@ impl Socket {
 struct Way<'a> {
     socket: &'a mut Socket,
     to: SocketAddr,
+    guard: Option<&'a mut Guard>,
+    sealed: Vec<u8>,
 }
 
 impl Path for Way<'_> {
-    fn request(&mut self, datagram: &[u8]) {
-        let socket = &self.socket.socket;
-        let sent = match socket.peer_addr() {
-            Ok(_) => socket.send(datagram),
-            Err(_) => socket.send_to(datagram, self.to),
-        };
-        if let Err(e) = sent {
-            self.socket.unsent += 1;
-            self.socket.complaint = Some(e);
+    fn request(&mut self, packet: &[u8]) {
+        match &mut self.guard {
+            None => self.socket.send(self.to, packet),
+            Some(guard) => {
+                if guard.seal(packet, &mut self.sealed).is_some() {
+                    self.socket.send(self.to, &self.sealed);
+                }
+            }
         }
     }
 }
@@ -175,7 +195,7 @@ mod tests {
         let here = ([127, 0, 0, 1], 0).into();
         let (mut a, mut b) = (Socket::bind(here).unwrap(), Socket::bind(here).unwrap());
         let to = b.address().unwrap();
-        a.path(to).request(b"hello");
+        a.path(to, None).request(b"hello");
         let clock = Clock::default();
         b.wait(clock.now(), None, Duration::from_ms(10_000));
         let mut octets = [0; MAX_PACKET_OCTETS + 1];

@@ -10,6 +10,7 @@ use std::thread;
 use radio::Duration;
 use transfer::TransferError;
 use transfer::flow::{FlowConfig, Variant};
+use transfer::secure::Key;
 use transfer::send::{Content, Sending};
 use transfer::serve::{Told, serve};
 use transfer::sink::Place;
@@ -23,6 +24,7 @@ fn config(variant: Variant) -> FlowConfig {
         variant,
         spacing: Some(Duration::from_us(100)),
         patience: Duration::from_ms(5_000),
+        key: None,
     }
 }
 
@@ -37,6 +39,10 @@ struct Server {
 }
 
 fn server(place: Place, count: Option<u64>, variant: Variant) -> Server {
+    server_with(place, count, config(variant))
+}
+
+fn server_with(place: Place, count: Option<u64>, config: FlowConfig) -> Server {
     let socket = Socket::bind(LOCAL.into()).unwrap();
     let address = socket.address().unwrap();
     let stop = Arc::new(AtomicBool::new(false));
@@ -48,7 +54,7 @@ fn server(place: Place, count: Option<u64>, variant: Variant) -> Server {
                 ended.push((name.to_owned(), result.map_err(|e| e.to_string())));
             }
         };
-        let result = serve(socket, &config(variant), &place, count, &stopped, tell);
+        let result = serve(socket, &config, &place, count, &stopped, tell);
         (result, ended)
     });
     Server {
@@ -248,4 +254,40 @@ fn strangers_get_no_answer_and_do_no_harm() {
     send(s.address, "content", Content::File(file), Variant::Adaptive).unwrap();
     s.thread.join().unwrap().0.unwrap();
     assert_eq!(fs::read(dir.path().join("content")).unwrap(), b"content");
+}
+
+#[test]
+fn with_a_key_everything_goes_through_and_without_it_nothing() {
+    let key = Key::random().unwrap();
+    for variant in [Variant::Adaptive, Variant::NewReno] {
+        let dir = tempfile::tempdir().unwrap();
+        let keyed = |key| FlowConfig {
+            key: Some(key),
+            patience: Duration::from_ms(20_000),
+            ..config(variant)
+        };
+        let octets = noise(200_000, 6);
+        let s = server_with(folder(dir.path()), Some(1), keyed(key));
+        let stop = Arc::new(AtomicBool::new(false));
+        let between = lossy(s.address, &stop);
+        let give = |to, config: &FlowConfig| {
+            let file = Content::File(file_with(dir.path(), &octets));
+            let sending = Sending::new("content", file).unwrap();
+            transfer::call::send(to, config, sending, &AtomicBool::new(false), |_| {})
+        };
+        let other = FlowConfig {
+            patience: Duration::from_ms(1_500),
+            ..keyed(Key([7; 32]))
+        };
+        let wrong = give(s.address, &other).unwrap_err();
+        assert!(matches!(wrong, TransferError::Unanswered(_)), "{wrong}");
+        let stranger = std::net::UdpSocket::bind(LOCAL_TUPLE).unwrap();
+        for n in 0..1_000 {
+            stranger.send_to(&noise(n % 1_500, n as u64), s.address).unwrap();
+        }
+        give(between, &keyed(key)).unwrap();
+        s.thread.join().unwrap().0.unwrap();
+        stop.store(true, Ordering::Relaxed);
+        assert_eq!(fs::read(dir.path().join("content")).unwrap(), octets, "{variant}");
+    }
 }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::plan::Measured;
 use super::rows::{Number, Reproduction, Row, Verdict};
 use crate::report::html::{Align, Banner, Cell, Report, Section, Table};
 use crate::report::significant;
