@@ -145,6 +145,8 @@ pub(crate) struct TxFrame {
     pub exchange: Option<(u64, u64)>,
     /// The request itself and indications that have not been handed over.
     pub users: u32,
+    /// The one behind it in its queue, or [`NONE`].
+    pub next: u32,
 }
 
 /// A confirm on its way.

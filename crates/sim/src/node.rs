@@ -23,7 +23,7 @@ pub(crate) struct Node {
     /// How its protocol waits for its timer.
     pub wait: Wait,
     /// What its timers share the processor with.
-    pub interrupts: Option<Interrupts>,
+    pub interrupts: Option<Box<Interrupts>>,
     pub stream: Stream,
     pub faults: HostFaults,
     pub fault_stream: Stream,
@@ -280,6 +280,7 @@ impl Radio for NodeRadio<'_> {
             timing: (first, 0),
             exchange: None,
             users: 1,
+            next: NONE,
         };
         self.node().open.push((token, id));
         let a = &mut self.core.adapters[adapter];
@@ -340,7 +341,7 @@ pub(crate) fn beacon(octets: &[u8]) -> Option<(u64, u16)> {
     ))
 }
 
-fn blank_frame() -> TxFrame {
+pub(crate) fn blank_frame() -> TxFrame {
     TxFrame {
         token: Token(0),
         node: NONE,
@@ -360,5 +361,6 @@ fn blank_frame() -> TxFrame {
         timing: (Rate::OFDM_6, 0),
         exchange: None,
         users: 0,
+        next: NONE,
     }
 }

@@ -35,7 +35,7 @@ impl<P: Protocol> World<P> {
         }
     }
 
-    /// Makes room for this many more nodes with one adapter each, so that a large world takes no more memory than it
+    /// Makes room for this many more nodes with one adapter and one flow each, so that a large world takes no more memory than it
     /// needs.
     pub fn reserve(&mut self, nodes: usize) {
         let core = &mut self.core;
@@ -44,6 +44,7 @@ impl<P: Protocol> World<P> {
         core.armed.reserve_exact(nodes);
         core.antennas.reserve_exact(nodes);
         core.nodes.reserve_exact(nodes);
+        core.sources.reserve_exact(nodes);
         self.protocols.reserve_exact(nodes);
     }
 
@@ -73,7 +74,7 @@ impl<P: Protocol> World<P> {
             clock: config.clock,
             host: config.host,
             wait: config.wait,
-            interrupts: config.interrupts.map(|i| i.start(core.seed, node)),
+            interrupts: config.interrupts.map(|i| Box::new(i.start(core.seed, node))),
             stream: Stream::new(core.seed, u64::from(node), Cause::Host),
             faults: config.faults,
             fault_stream: Stream::new(core.seed, u64::from(node), Cause::Fault),

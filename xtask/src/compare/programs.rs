@@ -62,6 +62,7 @@ impl Folders {
             "bare",
             "--",
             "-Ctarget-feature=+crt-static",
+            "-Crelocation-model=static",
             "-Clto=fat",
             "-Ccodegen-units=1",
         ];

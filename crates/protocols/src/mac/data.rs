@@ -223,7 +223,8 @@ pub const DUPLICATE_WINDOW: u16 = 64;
 #[derive(Clone, Debug)]
 pub struct Duplicates<const N: usize> {
     windows: [Option<Window>; N],
-    clock: u64,
+    /// Frames so far, for the order in which windows were used.
+    clock: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -233,7 +234,7 @@ struct Window {
     newest: u16,
     /// Bit i: the number `newest - i` was heard.
     heard: u64,
-    used: u64,
+    used: u32,
 }
 
 impl Window {
@@ -270,6 +271,11 @@ impl<const N: usize> Default for Duplicates<N> {
 impl<const N: usize> Duplicates<N> {
     /// Remembers the frame; true if it is a duplicate.
     pub fn is_duplicate(&mut self, frame: &Received<'_>) -> bool {
+        if self.clock == u32::MAX {
+            // once in four billion frames the order is forgotten
+            self.windows.iter_mut().flatten().for_each(|w| w.used = 0);
+            self.clock = 0;
+        }
         self.clock += 1;
         let from = (frame.transmitter, frame.tid);
         let number = frame.sequence.number();

@@ -299,7 +299,8 @@ mod tests {
         core.armed.push(NEVER);
         let d = &mut core.adapters[0].dcu[1];
         d.backoff = 5;
-        d.frames.push_back(0);
+        let id = core.frames.take(crate::node::blank_frame);
+        d.frames.push_back(id, &mut core.frames);
         core.adapters[0].active = 2;
         core.settle(0);
         core

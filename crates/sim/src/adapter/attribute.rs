@@ -43,7 +43,7 @@ impl Core {
             AttributeName::Packet(token) => {
                 let id = n.open.iter().find(|(t, _)| *t == token)?.1;
                 let f = &self.frames[id];
-                let at_head = x.dcu[f.how.queue.index()].frames.front() == Some(&id);
+                let at_head = x.dcu[f.how.queue.index()].frames.front() == Some(id);
                 Attribute::Packet(
                     token,
                     PacketState {

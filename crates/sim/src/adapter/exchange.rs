@@ -31,10 +31,10 @@ impl Core {
         let id = loop {
             match self.adapters[to].dcu[q].frames.front() {
                 None => return self.settle(to),
-                Some(&id) if self.is_expired(id) => {
+                Some(id) if self.is_expired(id) => {
                     self.complete(to, q, id, Outcome::Expired, self.now, Ending::Timeout);
                 }
-                Some(&id) => break id,
+                Some(id) => break id,
             }
         };
         let (start, now) = (self.now, self.now);
@@ -295,7 +295,7 @@ impl Core {
     /// Inside a TXOP the next frame follows after SIFS if its exchange still fits (IEEE 802.11-2016, 10.22.2.7).
     fn stay_in_txop(&mut self, to: usize, q: usize, end: u64) -> bool {
         let d = &self.adapters[to].dcu[q];
-        let Some(&id) = d.frames.front() else { return false };
+        let Some(id) = d.frames.front() else { return false };
         if d.params.txop_us == 0 || self.is_expired(id) {
             return false;
         }

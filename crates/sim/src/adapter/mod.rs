@@ -9,6 +9,7 @@ mod attribute;
 mod config;
 pub mod exchange;
 pub(crate) mod herd;
+mod line;
 mod queues;
 pub mod receive;
 
@@ -18,8 +19,8 @@ use crate::clock::Clock;
 use crate::queue::Handle;
 use crate::rng::Stream;
 use frame::{EdcaParams, MacAddr, Phy, Rate, RateSet};
+use line::Line;
 use radio::Counters;
-use std::collections::VecDeque;
 
 /// No time, or a time that never comes.
 pub(crate) const NEVER: u64 = u64::MAX;
@@ -44,7 +45,7 @@ pub(crate) struct Dcu {
     /// TXOP that was won: until when it lasts.
     pub txop_end: u64,
     /// Frames, head first.
-    pub frames: VecDeque<u32>,
+    pub frames: Line,
 }
 
 /// What an adapter that has sent something waits for.
@@ -197,7 +198,7 @@ impl Adapter {
             base: NEVER,
             expiry: NEVER,
             txop_end: 0,
-            frames: VecDeque::new(),
+            frames: Line::EMPTY,
         };
         let mut a = Adapter {
             address: key(config.address),

@@ -16,12 +16,7 @@ impl Core {
         at: u64,
         ending: Ending,
     ) {
-        let queue = &mut self.adapters[to].dcu[q].frames;
-        if queue.front() == Some(&id) {
-            queue.pop_front();
-        } else {
-            queue.retain(|f| *f != id);
-        }
+        self.adapters[to].dcu[q].frames.remove(id, &mut self.frames);
         self.trace.step(
             at,
             3,
@@ -53,7 +48,7 @@ impl Core {
         if self.adapters[to].dcu[q].frames.len() >= usize::from(self.adapters[to].queue_limit) {
             return self.confirm(id, Outcome::Refused(radio::Refusal::QueueFull), self.now, None);
         }
-        self.adapters[to].dcu[q].frames.push_back(id);
+        self.adapters[to].dcu[q].frames.push_back(id, &mut self.frames);
         if self.adapters[to].dcu[q].frames.len() == 1 {
             let busy_with_it = self.adapters[to]
                 .exchange
@@ -74,7 +69,7 @@ impl Core {
         }
         let (to, q) = (f.adapter as usize, f.how.queue.index());
         let in_exchange = self.adapters[to].exchange.is_some_and(|x| x.frame == id);
-        if !in_exchange && self.adapters[to].dcu[q].frames.contains(&id) {
+        if !in_exchange && self.adapters[to].dcu[q].frames.contains(id, &self.frames) {
             self.complete(to, q, id, Outcome::Aborted, self.now, Ending::Timeout);
         }
     }
@@ -84,7 +79,7 @@ impl Core {
         self.stop_timeout(to);
         self.adapters[to].exchange = None;
         for q in 0..5 {
-            while let Some(&id) = self.adapters[to].dcu[q].frames.front() {
+            while let Some(id) = self.adapters[to].dcu[q].frames.front() {
                 self.complete(to, q, id, Outcome::Aborted, self.now, Ending::Timeout);
             }
             let d = &mut self.adapters[to].dcu[q];
