@@ -35,8 +35,7 @@ impl<P: Protocol> World<P> {
         }
     }
 
-    /// Makes room for this many more nodes with one adapter and one flow each, so that a large world takes no more memory than it
-    /// needs.
+    /// Makes room for so many more nodes, with one adapter and one flow each, and no more than that.
     pub fn reserve(&mut self, nodes: usize) {
         let core = &mut self.core;
         core.adapters.reserve_exact(nodes);
