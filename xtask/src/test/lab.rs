@@ -3,44 +3,94 @@
 
 use std::process::Command;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use serde_json::Value;
 
 use super::Outcome;
+use super::binaries::Binaries;
 use super::steps::{count, done, skipped};
-use super::tools::{answer, cargo_at_root, exists, run, run_and_read};
+use super::tools::{answer, exists, run};
 use crate::workspace::Workspace;
 
 /// Where the kernel is known to build.
 const TARGET: &str = "x86_64-unknown-linux-gnu";
-/// What makes cargo start test binaries in a guest. The tests in there expect four radios.
-const RUNNER: &str = "CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER";
+/// Tests of one package, with what they are told.
+struct Tests {
+    /// Folder of the package.
+    folder: &'static str,
+    /// Integration tests, or `lib`.
+    names: &'static [&'static str],
+    /// Arguments of each.
+    args: &'static [&'static str],
+}
+
+const LAB: &str = "crates/lab";
+const LINUX: &str = "crates/linux";
+
+/// The lab from outside.
+const OUTSIDE: Tests = Tests {
+    folder: "crates/cli",
+    names: &["lab", "lab_radios"],
+    args: &["--ignored"],
+};
 /// The lab itself.
-const GUEST: &str = "--package sdmac-lab --test guest -- --ignored";
-/// What drives radios: the host, and the protocols on it.
-const RADIOS: &str =
-    "--package sdmac-linux --test wifi --test wifi_no_allocation --package sdmac-lab --test hwsim";
+const GUEST: Tests = Tests {
+    folder: LAB,
+    names: &["guest"],
+    args: &["--ignored"],
+};
+/// What drives radios: the host, and the protocols on it. The tests in there expect four radios.
+const RADIOS: [Tests; 2] = [
+    Tests {
+        folder: LINUX,
+        names: &["wifi", "wifi_no_allocation"],
+        args: &[],
+    },
+    Tests {
+        folder: LAB,
+        names: &["hwsim"],
+        args: &[],
+    },
+];
 /// The same as far as it needs no virtual time: the host, and the contract.
-const HOST: &str = "--package sdmac-linux --test wifi --test wifi_no_allocation --test wifi_module \
-     --package sdmac-lab --test hwsim -- --skip tdma::";
+const HOST: [Tests; 2] = [
+    Tests {
+        folder: LINUX,
+        names: &["wifi", "wifi_no_allocation", "wifi_module"],
+        args: &["--skip", "tdma::"],
+    },
+    Tests {
+        folder: LAB,
+        names: &["hwsim"],
+        args: &["--skip", "tdma::"],
+    },
+];
 /// What an adapter is certified to do, on media that make each try and that make one.
-const CERTIFY: &str = "--package sdmac-linux --lib certify";
+const CERTIFY: Tests = Tests {
+    folder: LINUX,
+    names: &["lib"],
+    args: &["certify"],
+};
 /// The simulator as the air between stacks.
-const AIR: &str = "--package sdmac-lab --test air";
+const AIR: Tests = Tests {
+    folder: LAB,
+    names: &["air"],
+    args: &[],
+};
 /// What runs inside: tests, and how the guest is started. Drivers come with a rate table of their own (rctbl=1, as ath9k has
 /// it) and without; what holds for requests has to hold for both.
-const INSIDE: &[(&str, &str)] = &[
-    (GUEST, "--radios 4"),
-    (RADIOS, "--radios 4 --param mac80211_hwsim.rctbl=0"),
-    (RADIOS, "--radios 4 --param mac80211_hwsim.rctbl=1"),
-    (CERTIFY, "--radios 4 --param mac80211_hwsim.rctbl=0"),
-    (CERTIFY, "--radios 4 --param mac80211_hwsim.rctbl=1"),
-    (AIR, "--radios 8"),
+const INSIDE: &[(&[Tests], &str)] = &[
+    (&[GUEST], "--radios 4"),
+    (&RADIOS, "--radios 4 --param mac80211_hwsim.rctbl=0"),
+    (&RADIOS, "--radios 4 --param mac80211_hwsim.rctbl=1"),
+    (&[CERTIFY], "--radios 4 --param mac80211_hwsim.rctbl=0"),
+    (&[CERTIFY], "--radios 4 --param mac80211_hwsim.rctbl=1"),
+    (&[AIR], "--radios 8"),
 ];
 /// What runs on Debian's kernels in QEMU.
-const IN_QEMU: &[(&str, &str)] = &[
-    (HOST, "--qemu standard --radios 4"),
-    (HOST, "--qemu rt --radios 4"),
+const IN_QEMU: &[(&[Tests], &str)] = &[
+    (&HOST, "--qemu standard --radios 4"),
+    (&HOST, "--qemu rt --radios 4"),
 ];
 
 pub(super) fn lab(workspace: &Workspace) -> Result<Outcome> {
@@ -51,7 +101,8 @@ pub(super) fn lab(workspace: &Workspace) -> Result<Outcome> {
     )) {
         return skipped(format!("the lab's kernel is for {TARGET}"));
     }
-    run(&mut cargo_at_root(workspace, "build --workspace --bins"))?;
+    // the same as in the steps `build` and `test`, so nothing is compiled here if they were run
+    let binaries = Binaries::build(workspace)?;
     let sdmac = workspace.target.join("debug/sdmac");
     let status: Value = answer(Command::new(&sdmac).args(["lab", "status", "--json"]))
         .and_then(|text| serde_json::from_str(&text).ok())
@@ -66,27 +117,41 @@ pub(super) fn lab(workspace: &Workspace) -> Result<Outcome> {
         }
         run(Command::new(&sdmac).args(["lab", "build"]))?;
     }
-    let outside = run_and_read(&mut cargo_at_root(
-        workspace,
-        "test --workspace --test lab --test lab_radios -- --ignored",
-    ))?;
-    if outside.code != Some(0) {
-        bail!("the lab from outside failed, see above");
-    }
-    let inside = |runs: &[(&str, &str)]| -> Result<String> {
+    let count_all = |tests: &[Tests], guest: Option<&str>| -> Result<String> {
         let mut remarks = Vec::new();
-        for (tests, guest) in runs {
-            let runner = format!("{} lab run {guest} --", sdmac.display());
-            let mut command = cargo_at_root(workspace, &format!("test {tests}"));
-            let remark = count(command.env(RUNNER, runner)).with_context(|| format!("{tests}, {guest}"))?;
-            remarks.push(remark);
+        for of in tests {
+            for name in of.names {
+                let mut runner = guest.map(|guest| {
+                    let mut runner = Command::new(&sdmac);
+                    runner
+                        .args(["lab", "run"])
+                        .args(guest.split_whitespace())
+                        .arg("--");
+                    runner
+                });
+                let mut command = binaries.command(of.folder, name, runner.as_mut())?;
+                let remark = count(command.args(of.args));
+                let where_ = guest.unwrap_or("outside");
+                remarks.push(remark.with_context(|| format!("{} {name}, {where_}", of.folder))?);
+            }
         }
         Ok(remarks.join("; "))
     };
+    let outside = count_all(&[OUTSIDE], None)?;
+    let inside = |runs: &[(&[Tests], &str)]| -> Result<String> {
+        let remarks: Result<Vec<_>> = runs
+            .iter()
+            .map(|(tests, guest)| count_all(tests, Some(guest)))
+            .collect();
+        Ok(remarks?.join("; "))
+    };
     let uml = inside(INSIDE)?;
     match qemu() {
-        Ok(()) => done(format!("inside: {uml}; in QEMU: {}", inside(IN_QEMU)?)),
-        Err(why) => done(format!("inside: {uml}; not in QEMU, {why}")),
+        Ok(()) => done(format!(
+            "outside: {outside}; inside: {uml}; in QEMU: {}",
+            inside(IN_QEMU)?
+        )),
+        Err(why) => done(format!("outside: {outside}; inside: {uml}; not in QEMU, {why}")),
     }
 }
 

@@ -1,0 +1,141 @@
+//! Test programs of the workspace as cargo has built them, so that a step can run some of them in its own way without
+//! compiling anything again.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, ensure};
+use serde::Deserialize;
+
+use super::tools::cargo_at_root;
+use crate::workspace::Workspace;
+
+/// What cargo says about one thing that it has built.
+#[derive(Deserialize)]
+struct Message {
+    reason: String,
+    manifest_path: Option<PathBuf>,
+    target: Option<Target>,
+    profile: Option<Profile>,
+    executable: Option<PathBuf>,
+}
+
+#[derive(Deserialize)]
+struct Target {
+    name: String,
+    kind: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct Profile {
+    test: bool,
+}
+
+/// One test program.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Binary {
+    /// Folder of its package, where cargo would run it.
+    folder: PathBuf,
+    /// Name of an integration test; `lib` for the unit tests of a library.
+    name: String,
+    path: PathBuf,
+}
+
+/// All of them.
+#[derive(Debug)]
+pub(super) struct Binaries(Vec<Binary>);
+
+impl Binaries {
+    /// Builds what `cargo test --workspace` would build.
+    pub(super) fn build(workspace: &Workspace) -> Result<Binaries> {
+        let output = cargo_at_root(
+            workspace,
+            "test --workspace --no-run --message-format=json-render-diagnostics",
+        )
+        .stderr(Stdio::inherit())
+        .output()
+        .context("cannot run cargo")?;
+        ensure!(output.status.success(), "cargo failed, see above");
+        Ok(Binaries::parse(&String::from_utf8_lossy(&output.stdout)))
+    }
+
+    fn parse(messages: &str) -> Binaries {
+        let binary = |line: &str| {
+            let m: Message = serde_json::from_str(line).ok()?;
+            let (target, tests) = (m.target?, m.profile?.test);
+            let name = match target.kind.first()?.as_str() {
+                "lib" => "lib".to_owned(),
+                "test" => target.name,
+                _ => return None,
+            };
+            (m.reason == "compiler-artifact" && tests).then_some(Binary {
+                folder: m.manifest_path?.parent()?.to_owned(),
+                name,
+                path: m.executable?,
+            })
+        };
+        Binaries(messages.lines().filter_map(binary).collect())
+    }
+
+    /// The program with the tests `name` of the package in `folder` (relative to the root), to be started by `runner` if
+    /// there is one.
+    pub(super) fn command(&self, folder: &str, name: &str, runner: Option<&mut Command>) -> Result<Command> {
+        let mine = |b: &&Binary| b.name == name && b.folder.ends_with(folder);
+        let binary = self
+            .0
+            .iter()
+            .find(mine)
+            .with_context(|| format!("cargo built no tests `{name}` in {folder}"))?;
+        let mut command = match runner {
+            None => Command::new(&binary.path),
+            Some(runner) => {
+                let mut command = Command::new(runner.get_program());
+                command.args(runner.get_args()).arg(&binary.path);
+                command
+            }
+        };
+        command.current_dir(Path::new(&binary.folder));
+        Ok(command)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn test_programs_are_found_among_what_cargo_says() {
+        let artifact = |kind: &str, name: &str, test: bool, executable: &str| {
+            format!(
+                r#"{{"reason":"compiler-artifact","manifest_path":"/w/crates/linux/Cargo.toml","target":{{"name":"{name}","kind":["{kind}"]}},"profile":{{"test":{test}}},"executable":{executable}}}"#
+            )
+        };
+        let text = [
+            artifact("lib", "linux", false, "null"),
+            artifact("lib", "linux", true, r#""/w/t/linux-1""#),
+            artifact("test", "wifi", true, r#""/w/t/wifi-2""#),
+            artifact("bin", "sdmac", false, r#""/w/t/sdmac""#),
+            r#"{"reason":"build-finished","success":true}"#.to_owned(),
+        ]
+        .join("\n");
+        let binaries = Binaries::parse(&text);
+        assert_eq!(binaries.0.len(), 2);
+        let words = |c: &Command| {
+            let args = c.get_args().map(|a| a.to_string_lossy().into_owned());
+            [c.get_program().to_string_lossy().into_owned()]
+                .into_iter()
+                .chain(args)
+                .collect::<Vec<_>>()
+        };
+        let alone = binaries.command("crates/linux", "lib", None).unwrap();
+        assert_eq!(words(&alone), ["/w/t/linux-1"]);
+        assert_eq!(alone.get_current_dir(), Some(Path::new("/w/crates/linux")));
+        let mut runner = Command::new("sdmac");
+        runner.args(["lab", "run", "--"]);
+        let inside = binaries
+            .command("crates/linux", "wifi", Some(&mut runner))
+            .unwrap();
+        assert_eq!(words(&inside), ["sdmac", "lab", "run", "--", "/w/t/wifi-2"]);
+        assert!(binaries.command("crates/sim", "wifi", None).is_err());
+    }
+}
