@@ -40,6 +40,9 @@ const MARK: [u8; 2] = [0x53, 1];
 const CALL: u8 = 1;
 const ANSWER: u8 = 2;
 const HOPS_AT: usize = 6;
+const OPTIONS_AT: usize = 7;
+/// In the clear header alone: what follows is sealed. For readers of captures; nobody's belief rests on it.
+const OPTION_SEALED: u8 = 2;
 const DELAY_AT: usize = 16;
 /// From one call to the next at most; the first is repeated after 1 s.
 const MOST_WAIT: Duration = Duration::from_ms(8_000);
@@ -291,6 +294,7 @@ impl Guard {
         let header = packet.get(..HEADER_OCTETS)?;
         out.clear();
         out.extend_from_slice(header);
+        out[OPTIONS_AT] |= OPTION_SEALED;
         out.extend_from_slice(&self.counter.to_be_bytes());
         let head = out.len();
         out.resize(head + packet.len() + TAG_OCTETS, 0);
