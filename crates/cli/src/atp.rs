@@ -266,7 +266,10 @@ fn receive(args: &RecvArgs, ui: &Ui) -> Result<ExitCode, Failure> {
     };
     let result = serve(socket, &config, &place, count, ui.stop(), tell);
     line.clear();
-    ui.answer_unless(args.stdout, &json!({ "transfers": documents }))?;
+    // stdout carries the content then
+    if !args.stdout {
+        ui.answer(&json!({ "transfers": documents }))?;
+    }
     match result {
         Ok(()) => Ok(ExitCode::from(u8::from(failed > 0))),
         Err(TransferError::Stopped) => Ok(ui.exit_code()),

@@ -131,11 +131,6 @@ impl Ui {
         print(&line)
     }
 
-    /// As [`answer`](Ui::answer), unless stdout carries something else.
-    pub fn answer_unless(&self, taken: bool, document: &impl Serialize) -> Result<(), Failure> {
-        if taken { Ok(()) } else { self.answer(document) }
-    }
-
     /// A line that says how far something is whose end nobody knows. Not shown where nobody looks.
     pub fn live(&self) -> Live {
         let silent = self.options.json || self.options.quiet || !io::stderr().is_terminal();

@@ -158,6 +158,8 @@ pub struct Guard {
     /// The answer to a call, to be repeated if that call is.
     answered: Option<(Vec<u8>, Vec<u8>)>,
     counter: u64,
+    /// The latest sealed datagram: its memory is used again.
+    sealed: Vec<u8>,
     window: Window,
     /// Datagrams that were not what they should be.
     pub refused: u64,
@@ -239,6 +241,7 @@ impl Guard {
             state,
             answered: None,
             counter: 0,
+            sealed: Vec::new(),
             window: Window::default(),
             refused: 0,
         }
@@ -286,12 +289,13 @@ impl Guard {
         }
     }
 
-    /// Seals a packet; `None` before the handshake is over, and for what is none.
-    pub fn seal(&mut self, packet: &[u8], out: &mut Vec<u8>) -> Option<()> {
+    /// The datagram of a packet; `None` before the handshake is over, and for what is no packet.
+    pub fn seal(&mut self, packet: &[u8]) -> Option<&[u8]> {
         let State::Open(noise) = &self.state else {
             return None;
         };
         let header = packet.get(..HEADER_OCTETS)?;
+        let out = &mut self.sealed;
         out.clear();
         out.extend_from_slice(header);
         out[OPTIONS_AT] |= OPTION_SEALED;
@@ -300,7 +304,7 @@ impl Guard {
         out.resize(head + packet.len() + TAG_OCTETS, 0);
         noise.write_message(self.counter, packet, &mut out[head..]).ok()?;
         self.counter += 1;
-        Some(())
+        Some(out)
     }
 
     /// Opens a datagram into `out`.
@@ -408,9 +412,7 @@ mod tests {
     }
 
     fn sealed(guard: &mut Guard, packet: &[u8]) -> Vec<u8> {
-        let mut out = Vec::new();
-        guard.seal(packet, &mut out).unwrap();
-        out
+        guard.seal(packet).unwrap().to_vec()
     }
 
     fn opened(guard: &mut Guard, datagram: &[u8]) -> Option<Vec<u8>> {

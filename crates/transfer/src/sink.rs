@@ -57,8 +57,6 @@ pub struct Sink {
     waiting: Option<Task>,
     /// Octets that were there before, and their digest so far.
     pub begun: (u64, blake3::Hasher),
-    /// What it is called in messages.
-    pub name: String,
 }
 
 impl std::fmt::Debug for Task {
@@ -78,13 +76,7 @@ impl Sink {
     pub fn open(place: &Place, name: &str) -> Result<Sink, String> {
         match place {
             Place::Stdout => {
-                let mut sink = Sink::new(
-                    io::stdout(),
-                    |out| out.flush(),
-                    "stdout",
-                    0,
-                    blake3::Hasher::new(),
-                );
+                let mut sink = Sink::new(io::stdout(), |out| out.flush(), 0, blake3::Hasher::new());
                 // nobody knows when a pipe will be read
                 sink.thread = None;
                 Ok(sink)
@@ -110,7 +102,7 @@ impl Sink {
                     file.sync_all()?;
                     std::fs::rename(&part, &whole)
                 };
-                Ok(Sink::new(file, keep, name, there, hasher))
+                Ok(Sink::new(file, keep, there, hasher))
             }
         }
     }
@@ -118,7 +110,6 @@ impl Sink {
     fn new<W: Write + Restart + Send + 'static>(
         mut to: W,
         mut keep: impl FnMut(&mut W) -> io::Result<()> + Send + 'static,
-        name: &str,
         there: u64,
         hasher: blake3::Hasher,
     ) -> Sink {
@@ -146,7 +137,6 @@ impl Sink {
             done,
             waiting: None,
             begun: (there, hasher),
-            name: name.to_owned(),
         }
     }
 

@@ -36,8 +36,8 @@ impl Clock {
 #[derive(Debug)]
 pub struct Socket {
     socket: UdpSocket,
-    /// Datagrams that the kernel did not take.
-    pub unsent: u64,
+    /// Whether the kernel knows the peer.
+    connected: bool,
     /// The last thing that the kernel had to say about the path, such as that no route leads there.
     pub complaint: Option<io::Error>,
 }
@@ -55,7 +55,7 @@ impl Socket {
         let _ = rustix::net::sockopt::set_socket_send_buffer_size(&socket, KERNEL_BUFFER);
         Ok(Socket {
             socket,
-            unsent: 0,
+            connected: false,
             complaint: None,
         })
     }
@@ -65,8 +65,9 @@ impl Socket {
     /// # Errors
     /// No route leads there.
     pub fn connect(peer: SocketAddr) -> io::Result<Socket> {
-        let socket = Socket::bind(any_like(peer))?;
+        let mut socket = Socket::bind(any_like(peer))?;
         socket.socket.connect(peer)?;
+        socket.connected = true;
         Ok(socket)
     }
 
@@ -101,18 +102,17 @@ impl Socket {
             socket: self,
             to,
             guard,
-            sealed: Vec::new(),
         }
     }
 
     /// Sends one datagram as it is.
     pub fn send(&mut self, to: SocketAddr, datagram: &[u8]) {
-        let sent = match self.socket.peer_addr() {
-            Ok(_) => self.socket.send(datagram),
-            Err(_) => self.socket.send_to(datagram, to),
+        let sent = if self.connected {
+            self.socket.send(datagram)
+        } else {
+            self.socket.send_to(datagram, to)
         };
         if let Err(e) = sent {
-            self.unsent += 1;
             self.complaint = Some(e);
         }
     }
@@ -136,7 +136,6 @@ struct Way<'a> {
     socket: &'a mut Socket,
     to: SocketAddr,
     guard: Option<&'a mut Guard>,
-    sealed: Vec<u8>,
 }
 
 impl Path for Way<'_> {
@@ -144,8 +143,8 @@ impl Path for Way<'_> {
         match &mut self.guard {
             None => self.socket.send(self.to, packet),
             Some(guard) => {
-                if guard.seal(packet, &mut self.sealed).is_some() {
-                    self.socket.send(self.to, &self.sealed);
+                if let Some(sealed) = guard.seal(packet) {
+                    self.socket.send(self.to, sealed);
                 }
             }
         }

@@ -58,8 +58,7 @@ fn what_the_dissector_shows() {
     let mut guard = Guard::caller(&key, Duration::from_ms(1_000)).unwrap();
     let handshake = guard.call(Instant::ZERO).unwrap().unwrap().to_vec();
     let (mut other, _) = Guard::listener(&key, &handshake).unwrap();
-    let mut sealed = Vec::new();
-    other.seal(&data, &mut sealed).unwrap();
+    let sealed = other.seal(&data).unwrap().to_vec();
 
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("atp.pcap");

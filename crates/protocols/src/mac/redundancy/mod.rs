@@ -217,8 +217,9 @@ impl<P: Protocol, const N: usize, const L: usize, const S: usize> Redundancy<P, 
             self.sequence = self.sequence.wrapping_add(1);
             self.sequence
         });
-        let fits = held.frame().len() <= MAX_DATA_OCTETS && trailer.is_none_or(|_| self.fits(index));
-        if !fits {
+        // the body of such a frame fits the length field of a trailer, too
+        const { assert!(MAX_DATA_OCTETS + trailer::OCTETS < 1 << 12) };
+        if held.frame().len() > MAX_DATA_OCTETS {
             return self.above.held.end(index, Outcome::Refused(Refusal::BadFrame));
         }
         let first = self.primary();
@@ -236,12 +237,6 @@ impl<P: Protocol, const N: usize, const L: usize, const S: usize> Redundancy<P, 
         if self.above.held.get(index).is_some_and(|h| h.is_waiting()) {
             self.above.held.end(index, Outcome::Refused(Refusal::QueueFull));
         }
-    }
-
-    fn fits(&self, index: usize) -> bool {
-        let body = self.above.held.get(index).map_or(0, |h| body_octets(h.frame()));
-        let any = Trailer { sequence: 0, lan: 0 };
-        any.octets(body).is_some()
     }
 
     /// Sends the copy of request `index` on side `k`.
