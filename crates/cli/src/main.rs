@@ -6,6 +6,7 @@ mod certify;
 mod completions;
 mod deploy;
 mod doctor;
+mod hop;
 mod lab_command;
 mod measure;
 mod qualify;
@@ -43,6 +44,7 @@ enum Command {
     Lab(lab_command::Args),
     Air(air::Args),
     Atp(atp::Args),
+    Hop(hop::Args),
     Completions(completions::Args),
     #[command(name = lab::testbed::guest::COMMAND, hide = true)]
     LabInit,
@@ -72,6 +74,7 @@ fn main() -> ExitCode {
         Command::Tune(args) => tune::main(args, &ui),
         Command::Air(args) => air::main(args, &ui),
         Command::Atp(args) => atp::main(args, &ui),
+        Command::Hop(args) => hop::main(args, &ui),
         Command::Lab(args) => lab_command::main(args, &ui),
         Command::Completions(args) => completions::main(args),
         Command::LabInit | Command::LabGuard(_) => unreachable!("done above"),

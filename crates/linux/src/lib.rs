@@ -4,6 +4,7 @@
 //! * [`hwsim`] makes a program the air between the simulated radios of the kernel.
 //! * [`host`] measures the computer it runs on: timers, the packet path and thread wake-ups, idle and under load.
 //! * [`machine`] says what of the computer costs determinism, and tunes it.
+//! * [`netfilter`] lets a program read and change packets that leave through an interface.
 //! * [`probe`] stamps frames within the kernel.
 //! * `sys` (private) holds every `unsafe` block of this library: system calls that rustix does not offer.
 
@@ -12,6 +13,7 @@ mod generic;
 pub mod host;
 pub mod hwsim;
 pub mod machine;
+pub mod netfilter;
 mod netlink;
 pub mod probe;
 mod sys;

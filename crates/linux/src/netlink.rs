@@ -186,6 +186,43 @@ impl Socket {
         Ok(self.sequence)
     }
 
+    /// Sends messages of which the kernel does all or none (nf_tables), and waits for nothing: it has done them, and
+    /// said what it had to say, before the call that sends them returns.
+    ///
+    /// # Errors
+    /// The first error that the kernel found.
+    pub fn transact(&mut self, subsystem: u16, steps: Vec<Vec<u8>>) -> io::Result<()> {
+        let bracket = |kind: i32| {
+            message(kind as u16, 0, |m| {
+                m.extend([0, 0]); // Family, version.
+                m.extend(subsystem.to_be_bytes());
+            })
+        };
+        let all = [
+            vec![bracket(libc::NFNL_MSG_BATCH_BEGIN)],
+            steps,
+            vec![bracket(libc::NFNL_MSG_BATCH_END)],
+        ];
+        let mut octets = Vec::new();
+        for mut step in all.into_iter().flatten() {
+            self.sequence = self.sequence.wrapping_add(1);
+            step[8..12].copy_from_slice(&self.sequence.to_ne_bytes());
+            octets.extend(step);
+        }
+        let kernel = SocketAddrNetlink::new(0, 0);
+        rustix::net::sendto(&self.fd, &octets, SendFlags::empty(), &kernel)?;
+        let mut result = Ok(());
+        while let Some(read) = self.look()? {
+            for (kind, _, body) in messages(read) {
+                let code = body.first_chunk().map_or(0, |c| i32::from_ne_bytes(*c));
+                if i32::from(kind) == libc::NLMSG_ERROR && code < 0 && result.is_ok() {
+                    result = Err(io::Error::from_raw_os_error(-code));
+                }
+            }
+        }
+        result
+    }
+
     /// What has come, if something has: messages for [`messages`].
     ///
     /// # Errors

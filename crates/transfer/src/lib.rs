@@ -1,4 +1,4 @@
-//! Files and streams over ATP between real sockets: what `sdmac atp` does.
+//! Files and streams over ATP between real sockets: what `sdmac atp` does; and a computer as a hop between them.
 //!
 //! | module | what it is |
 //! |---|---|
@@ -9,12 +9,14 @@
 //! | [`source`], [`sink`] | octets from and to files, pipes and terminals, in threads of their own |
 //! | [`send`], [`receive`] | the two ends of a transfer, as state machines over a transport |
 //! | [`call`], [`serve`] | the loops around them: one connection that calls, many that are called |
+//! | [`hop`] | a Linux computer on the way: packets that pass learn its delay |
 //!
 //! What does not belong here: the transport itself (`protocols::transport`), and measurements of it (`lab`).
 #![forbid(unsafe_code)]
 
 pub mod call;
 pub mod flow;
+pub mod hop;
 pub mod message;
 pub mod receive;
 pub mod secure;
@@ -38,10 +40,10 @@ pub enum TransferError {
         cause: std::io::Error,
     },
     /// The other computer says that nobody listens at this port.
-    #[error("nobody listens at {0}: start `sdmac atp recv` there first")]
+    #[error("nobody listens at {0}: start `sdmac atp recv` or `proxy` there first")]
     NobodyListens(std::net::SocketAddr),
     /// Nobody there has shaken hands.
-    #[error("nobody at {0} answered: is `sdmac atp recv` running there, with the same key?")]
+    #[error("nobody at {0} answered: is `sdmac atp recv` or `proxy` running there, with the same key?")]
     Unanswered(std::net::SocketAddr),
     /// The key cannot be used.
     #[error("the handshake cannot begin: {0}")]

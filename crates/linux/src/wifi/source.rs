@@ -86,7 +86,7 @@ impl Source {
 }
 
 /// A stamp of the kernel, which is on the wall clock, on the host's clock; and the time now.
-fn times(stamp_ns: Option<u64>) -> (Option<Instant>, Instant) {
+pub(super) fn times(stamp_ns: Option<u64>) -> (Option<Instant>, Instant) {
     let mut t9 = monotonic_ns();
     let Some(stamp_ns) = stamp_ns else {
         return (None, Instant::from_ns(t9));

@@ -1,0 +1,292 @@
+//! `sdmac hop` in network namespaces: a - r - b, with the hop on r. Needs `ip`, `unshare`, and a kernel that lets this user
+//! make namespaces and has queues for packets; where something is missing, the tests say what and are skipped.
+
+use std::collections::BTreeMap;
+use std::net::UdpSocket;
+use std::process::{Command, Output};
+use std::time::{Duration, Instant};
+
+use protocols::transport::wire::{Control, Header, ProtocolId};
+
+/// What the packets carry when they are sent, and what the hop says.
+const SENT_US: u32 = 500;
+const HOP_US: u32 = 3_000;
+const SILENCE: Duration = Duration::from_secs(2);
+
+/// The network, and functions for the scripts.
+const NETWORK: &str = r#"
+set -eu
+mount -t tmpfs none /run
+for n in a r b; do
+    ip netns add $n
+    # neighbours answer at once, and not after a second of looking for others with their address
+    ip netns exec $n sh -c 'echo 0 > /proc/sys/net/ipv6/conf/default/accept_dad'
+    ip -n $n link set lo up
+done
+for n in a b; do
+    ip link add name e$n netns $n type veth peer name to$n netns r
+    ip -n $n link set e$n up
+    ip -n r link set to$n up
+done
+ip -n a addr add 10.0.1.2/24 dev ea; ip -n a addr add fd00:1::2/64 dev ea nodad
+ip -n r addr add 10.0.1.1/24 dev toa; ip -n r addr add fd00:1::1/64 dev toa nodad
+ip -n r addr add 10.0.2.1/24 dev tob; ip -n r addr add fd00:2::1/64 dev tob nodad
+ip -n b addr add 10.0.2.2/24 dev eb; ip -n b addr add fd00:2::2/64 dev eb nodad
+ip -n a route add default via 10.0.1.1; ip -n a route add default via fd00:1::1
+ip -n b route add default via 10.0.2.1; ip -n b route add default via fd00:2::1
+ip netns exec r sh -c 'echo 1 > /proc/sys/net/ipv4/ip_forward; echo 1 > /proc/sys/net/ipv6/conf/all/forwarding'
+role() { # NAME NAMESPACE: a part of this program there
+    ip netns exec $2 env "$TEST" --ignored --exact --nocapture "roles::$1" >> $1.out 2>&1
+}
+traffic() { # FROM TO, one way
+    export TO=$2
+    role receiver $1 & receiver=$!
+    while [ ! -e listening ]; do sleep 0.05; done
+    role sender $3
+    wait $receiver
+    rm listening
+}
+hop() { # starts it in the background, and waits until it is there
+    rm -f "$PWD/delay"
+    ip netns exec r "$SDMAC" hop tob --delay 3ms --file "$PWD/delay" "$@" > hop.out 2> hop.err & hop=$!
+    while [ ! -e "$PWD/delay" ]; do
+        if ! kill -0 $hop 2> /dev/null; then echo "HOP $(cat hop.err)"; exit 0; fi
+        sleep 0.05
+    done
+    sleep 0.2
+}
+"#;
+
+/// Runs a script in namespaces of its own. `None` if that is not possible here.
+fn script(dir: &std::path::Path, text: &str, count: u32, rate: u32) -> Option<Output> {
+    let output = Command::new("unshare")
+        .args([
+            "--user",
+            "--map-root-user",
+            "--net",
+            "--mount-proc",
+            "--pid",
+            "--fork",
+            "--kill-child",
+        ])
+        .args(["sh", "-c", &format!("{NETWORK}\n{text}\necho DONE")])
+        .env("TEST", std::env::current_exe().unwrap())
+        .env("SDMAC", env!("CARGO_BIN_EXE_sdmac"))
+        .env("COUNT", count.to_string())
+        .env("RATE", rate.to_string())
+        .current_dir(dir)
+        .output();
+    let output = match output {
+        Ok(output) => output,
+        Err(e) => {
+            eprintln!("skipped: unshare: {e}");
+            return None;
+        }
+    };
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    if let Some(why) = said.lines().find_map(|l| l.strip_prefix("HOP ")) {
+        assert!(why.contains("this kernel cannot"), "{why}");
+        eprintln!("skipped: {why}");
+        return None;
+    }
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    if !said.contains("DONE") {
+        let early = ["unshare:", "mount:", "ip: not found", "Operation not supported"];
+        assert!(early.iter().any(|e| errors.contains(e)), "{said}{errors}");
+        eprintln!("skipped: {errors}");
+        return None;
+    }
+    Some(output)
+}
+
+/// What the receiver found, one map for each run.
+fn found(dir: &std::path::Path) -> Vec<BTreeMap<String, u32>> {
+    let text = std::fs::read_to_string(dir.join("receiver.out")).unwrap();
+    let of = |line: &str| {
+        line.split_whitespace()
+            .filter_map(|word| word.split_once('='))
+            .map(|(key, value)| (key.to_owned(), value.parse().unwrap()))
+            .collect()
+    };
+    text.lines().filter(|l| l.starts_with("FOUND")).map(of).collect()
+}
+
+/// Both families: every packet arrives, with a right checksum (the kernel drops others) and the hop's delay; after
+/// SIGKILL they arrive as they were sent; then a new hop begins where nothing was left behind, and ends by Ctrl-C.
+#[test]
+fn marked_in_both_families_and_open_when_killed() {
+    let dir = tempfile::tempdir().unwrap();
+    let text = "
+        hop
+        traffic b 10.0.2.2 a
+        traffic b fd00:2::2 a
+        traffic a 10.0.1.2 b
+        cat delay > read
+        kill -KILL $hop; wait $hop || true
+        traffic b 10.0.2.2 a
+        traffic b fd00:2::2 a
+        hop --json
+        traffic b fd00:2::2 r
+        kill -INT $hop; wait $hop
+        [ ! -e delay ]
+        traffic b 10.0.2.2 a
+    ";
+    let Some(_) = script(dir.path(), text, 200, 1_000) else {
+        return;
+    };
+    let all = found(dir.path());
+    let of = |key: &str| all.iter().map(|m| m[key]).collect::<Vec<_>>();
+    assert_eq!(of("all"), [200; 7], "{all:?}");
+    // forwarded; in the other direction, which has no hop; without the daemon; sent by the hop itself; it has ended
+    assert_eq!(of("marked"), [200, 200, 0, 0, 0, 200, 0], "{all:?}");
+    assert_eq!(of("plain"), [0, 0, 200, 200, 200, 0, 200], "{all:?}");
+    assert_eq!(
+        std::fs::read_to_string(dir.path().join("read")).unwrap(),
+        "3000\n"
+    );
+    let said: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(dir.path().join("hop.out")).unwrap()).unwrap();
+    assert_eq!(
+        (
+            &said["packets"],
+            &said["marked"],
+            &said["missed"],
+            &said["refused"]
+        ),
+        (&200.into(), &200.into(), &0.into(), &0.into())
+    );
+}
+
+/// What this computer manages: printed, not judged, but for what holds at any speed: what comes is marked, or counted.
+#[test]
+#[ignore = "a measurement: cargo test --release -p sdmac --test hop twenty -- --ignored --nocapture"]
+fn twenty_thousand_packets_a_second() {
+    let dir = tempfile::tempdir().unwrap();
+    let text = "
+        traffic b 10.0.2.2 a
+        hop --json
+        traffic b 10.0.2.2 a
+        traffic b fd00:2::2 a
+        grep -h '' /proc/$hop/stat > stat
+        kill -INT $hop; wait $hop
+    ";
+    let Some(_) = script(dir.path(), text, 200_000, 20_000) else {
+        return;
+    };
+    for (name, m) in ["without hop", "IPv4", "IPv6"].iter().zip(found(dir.path())) {
+        println!("{name}: {m:?}");
+        assert!(m["marked"] + m["plain"] == m["all"]);
+    }
+    let said: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(dir.path().join("hop.out")).unwrap()).unwrap();
+    let stat = std::fs::read_to_string(dir.path().join("stat")).unwrap();
+    let fields: Vec<&str> = stat.split(' ').collect();
+    println!(
+        "the hop: {said}; CPU in clock ticks: user {}, system {}",
+        fields[13], fields[14]
+    );
+    println!(
+        "{}",
+        std::fs::read_to_string(dir.path().join("sender.out")).unwrap()
+    );
+}
+
+#[test]
+fn bad_input_gets_a_sentence() {
+    let cases: [(&[&str], &str); 5] = [
+        (&["no-such-if", "--delay", "1ms"], "no-such-if"),
+        (&["lo", "--delay", "1ms", "--port", "0"], "--port"),
+        (
+            &["lo", "--delay", "1ms", "--idle-multiplier", "0"],
+            "--idle-multiplier",
+        ),
+        (&["lo", "--delay", "often"], "often"),
+        (&["lo", "--delay", "1ms", "--port", "70000"], "70000"),
+    ];
+    for (args, part) in cases {
+        let output = Command::new(env!("CARGO_BIN_EXE_sdmac"))
+            .arg("hop")
+            .args(args)
+            .output()
+            .unwrap();
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {errors}");
+        assert!(errors.contains(part), "{args:?}: {errors}");
+    }
+}
+
+/// Parts of the tests that run in another namespace: started by the scripts.
+mod roles {
+    use super::*;
+
+    fn number(name: &str) -> Option<u32> {
+        std::env::var(name).ok()?.parse().ok()
+    }
+
+    #[test]
+    #[ignore = "a part of another test"]
+    fn sender() {
+        let (Some(count), Some(rate), Ok(to)) = (number("COUNT"), number("RATE"), std::env::var("TO")) else {
+            return;
+        };
+        let any = if to.contains(':') { "[::]:0" } else { "0.0.0.0:0" };
+        let socket = UdpSocket::bind(any).unwrap();
+        socket.connect((to.as_str(), 7800)).unwrap();
+        let begun = Instant::now();
+        let mut late = 0;
+        for n in 0..count {
+            let due = Duration::from_secs(1) * n / rate;
+            let now = begun.elapsed();
+            match due.checked_sub(now) {
+                Some(rest) => std::thread::sleep(rest),
+                None => late += u32::from(now - due > Duration::from_millis(1)),
+            }
+            // an odd number of octets now and then, since the checksum is over pairs
+            let packet = [&header(n).octets()[..], &vec![n as u8; 1_200 + n as usize % 3]].concat();
+            socket.send(&packet).unwrap();
+        }
+        println!(
+            "sent {count} in {:.3} s, {late} of them more than 1 ms late",
+            begun.elapsed().as_secs_f64()
+        );
+    }
+
+    fn header(n: u32) -> Header {
+        Header {
+            sequence: n,
+            delay_us: SENT_US,
+            // hops are to tell their delay as it is, not multiplied
+            options: protocols::transport::wire::OPTION_RAW_DELAY,
+            ..Header::new(ProtocolId::Atp, Control::ACK)
+        }
+    }
+
+    #[test]
+    #[ignore = "a part of another test"]
+    fn receiver() {
+        let (Some(count), Ok(to)) = (number("COUNT"), std::env::var("TO")) else {
+            return;
+        };
+        let socket = UdpSocket::bind((to.as_str(), 7800)).unwrap();
+        let _ = rustix::net::sockopt::set_socket_recv_buffer_size_force(&socket, 64 << 20);
+        std::fs::write("listening", "").unwrap();
+        socket.set_read_timeout(Some(SILENCE)).unwrap();
+        let (mut all, mut marked, mut plain, mut octets) = (0, 0, 0, [0; 2_000]);
+        while all < count {
+            let Ok(n) = socket.recv(&mut octets) else { break };
+            let (got, body) = Header::parse(&octets[..n]).unwrap();
+            let sent = header(got.sequence);
+            assert_eq!(body, vec![got.sequence as u8; 1_200 + got.sequence as usize % 3]);
+            let with = Header {
+                hops: 1,
+                delay_us: HOP_US,
+                ..sent
+            };
+            assert!(got == sent || got == with, "{got:?}");
+            all += 1;
+            marked += u32::from(got == with);
+            plain += u32::from(got == sent);
+        }
+        println!("\nFOUND all={all} marked={marked} plain={plain}");
+    }
+}

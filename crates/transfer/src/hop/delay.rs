@@ -1,0 +1,180 @@
+//! Where a node's delay comes from.
+
+use std::collections::VecDeque;
+use std::os::fd::{AsFd, BorrowedFd};
+
+use linux::netfilter::udp;
+use linux::wifi::Reports;
+use protocols::transport::hop::Hop;
+use protocols::transport::wire::HEADER_OCTETS;
+use radio::{Duration, Instant};
+
+/// Tells a [`Hop`] how long packets take through this node.
+pub trait DelaySource {
+    /// Gives the hop what has been learned since the last call.
+    fn turn(&mut self, now: Instant, hop: &mut Hop);
+
+    /// A packet of ATP, as it will be sent, is about to go on to the interface.
+    fn released(&mut self, now: Instant, packet: &[u8]);
+
+    /// Polls as readable when there is something to learn.
+    fn fd(&self) -> Option<BorrowedFd<'_>>;
+
+    /// Samples so far.
+    fn samples(&self) -> u64;
+}
+
+/// A delay that somebody has measured in another way.
+#[derive(Debug)]
+pub struct Fixed {
+    delay: Duration,
+    released: bool,
+    samples: u64,
+}
+
+impl Fixed {
+    /// Always this one.
+    pub fn new(delay: Duration) -> Fixed {
+        Fixed {
+            delay,
+            released: true, // so that the first packet finds a delay
+            samples: 0,
+        }
+    }
+}
+
+impl DelaySource for Fixed {
+    fn turn(&mut self, now: Instant, hop: &mut Hop) {
+        if std::mem::take(&mut self.released) {
+            hop.sample(now, Duration::ZERO, self.delay);
+            self.samples += 1;
+        }
+    }
+
+    fn released(&mut self, _now: Instant, _packet: &[u8]) {
+        self.released = true;
+    }
+
+    fn fd(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
+
+    fn samples(&self) -> u64 {
+        self.samples
+    }
+}
+
+/// What is known of a packet, and when it went on. Its header tells it from others.
+type Gone = (Instant, [u8; HEADER_OCTETS]);
+
+/// Packets that have gone on, and of which nothing has been heard yet; the oldest first.
+#[derive(Debug, Default)]
+struct Waiting(VecDeque<Gone>);
+
+impl Waiting {
+    /// More than any queue below holds.
+    const MOST: usize = 8_192;
+
+    fn push(&mut self, now: Instant, packet: &[u8]) {
+        if let Some(head) = packet.first_chunk() {
+            if self.0.len() >= Self::MOST {
+                self.0.pop_front();
+            }
+            self.0.push_back((now, *head));
+        }
+    }
+
+    /// When this packet went on. Those before it are forgotten: no report will come of them, since the queues below keep
+    /// their order.
+    fn take(&mut self, packet: &[u8]) -> Option<Instant> {
+        let head: &[u8; HEADER_OCTETS] = packet.first_chunk()?;
+        let at = self.0.iter().position(|(_, h)| h == head)?;
+        self.0.drain(..=at).next_back().map(|(at, _)| at)
+    }
+}
+
+/// Measured: from the moment a packet goes on until the radio reports that it was sent, or given up. Queueing and
+/// transmission are one time.
+#[derive(Debug)]
+pub struct Reported {
+    reports: Reports,
+    waiting: Waiting,
+    samples: u64,
+}
+
+impl Reported {
+    /// By these reports.
+    pub fn new(reports: Reports) -> Reported {
+        Reported {
+            reports,
+            waiting: Waiting::default(),
+            samples: 0,
+        }
+    }
+}
+
+impl DelaySource for Reported {
+    fn turn(&mut self, now: Instant, hop: &mut Hop) {
+        while let Some((at, packet)) = self.reports.take() {
+            let gone = udp::payload(packet).and_then(|p| self.waiting.take(p));
+            if let Some(gone) = gone {
+                hop.sample(now, Duration::ZERO, at.since(gone));
+                self.samples += 1;
+            }
+        }
+    }
+
+    fn released(&mut self, now: Instant, packet: &[u8]) {
+        self.waiting.push(now, packet);
+    }
+
+    fn fd(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.reports.as_fd())
+    }
+
+    fn samples(&self) -> u64 {
+        self.samples
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use protocols::transport::hop::HopConfig;
+
+    use super::*;
+
+    #[test]
+    fn reports_find_their_packets_and_lost_ones_are_forgotten() {
+        let packet = |n: u8| [n; 30];
+        let at = |n: u8| Instant::from_us(u64::from(n));
+        let mut waiting = Waiting::default();
+        for n in 1..=4 {
+            waiting.push(at(n), &packet(n));
+        }
+        waiting.push(at(5), b"too short");
+        assert_eq!(waiting.take(&packet(2)), Some(at(2)));
+        assert_eq!(waiting.take(&packet(1)), None, "its report did not come in time");
+        assert_eq!(waiting.take(&packet(9)), None, "not ours");
+        assert_eq!(waiting.take(b"short"), None);
+        assert_eq!(waiting.take(&packet(4)), Some(at(4)));
+        for _ in 0..2 * Waiting::MOST {
+            waiting.push(at(6), &packet(6));
+        }
+        assert_eq!(waiting.0.len(), Waiting::MOST);
+    }
+
+    #[test]
+    fn a_fixed_delay_holds_from_the_start_and_packets_keep_the_channel_busy() {
+        let mut hop = Hop::new(&HopConfig::default());
+        let mut fixed = Fixed::new(Duration::from_ms(7));
+        fixed.turn(Instant::ZERO, &mut hop);
+        assert_eq!((hop.delay_us(), hop.is_idle(Instant::ZERO)), (7_000, false));
+        let later = Instant::from_us(200_000);
+        fixed.turn(later, &mut hop);
+        assert!(hop.is_idle(later), "nothing has been sent");
+        fixed.released(later, b"");
+        fixed.turn(later, &mut hop);
+        assert!(!hop.is_idle(later));
+        assert_eq!((hop.delay_us(), fixed.samples()), (7_000, 2));
+    }
+}

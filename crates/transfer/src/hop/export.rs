@@ -1,0 +1,102 @@
+//! The delay as a file: one line, one number, microseconds, as a thesis had it in `/proc/ath5k/Da`.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use radio::{Duration, Instant};
+
+/// It is written anew after this time at the latest, so that its age shows whether somebody still writes it.
+const REFRESH: Duration = Duration::from_ms(1_000);
+const LEAST: Duration = Duration::from_ms(100);
+
+/// The file, which is gone when this is. Readers see the old number or the new one, and nothing between.
+#[derive(Debug)]
+pub struct Export {
+    path: PathBuf,
+    part: PathBuf,
+    last: Option<(Instant, u32)>,
+}
+
+impl Export {
+    /// At this place, in a folder that is made if there is none. A file that a killed process has left there is replaced.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn new(path: &Path) -> io::Result<Export> {
+        let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+        let folder = path.parent().unwrap_or(Path::new(""));
+        if !folder.as_os_str().is_empty() {
+            fs::create_dir_all(folder)?;
+        }
+        let mut export = Export {
+            path: path.to_owned(),
+            part: folder.join(format!(".{}.new", name.to_string_lossy())),
+            last: None,
+        };
+        export.write(0)?;
+        Ok(export)
+    }
+
+    /// Writes the delay if it has changed, ten times a second at most.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn show(&mut self, now: Instant, delay_us: u32) -> io::Result<()> {
+        let due = match self.last {
+            None => true,
+            Some((at, last)) => {
+                let age = now.since(at);
+                age >= REFRESH || (age >= LEAST && last != delay_us)
+            }
+        };
+        if due {
+            self.write(delay_us)?;
+            self.last = Some((now, delay_us));
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, delay_us: u32) -> io::Result<()> {
+        fs::write(&self.part, format!("{delay_us}\n"))?;
+        fs::rename(&self.part, &self.path)
+    }
+}
+
+impl Drop for Export {
+    fn drop(&mut self) {
+        for path in [&self.path, &self.part] {
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_number_that_is_never_half_and_goes_in_the_end() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("run/delay");
+        let read = || fs::read_to_string(&path).unwrap();
+        let at = |ms: u64| Instant::from_us(ms * 1_000);
+        let mut export = Export::new(&path).unwrap();
+        assert_eq!(read(), "0\n");
+        export.show(at(0), 700).unwrap();
+        assert_eq!(read(), "700\n");
+        export.show(at(99), 800).unwrap();
+        assert_eq!(read(), "700\n", "ten times a second");
+        export.show(at(100), 800).unwrap();
+        assert_eq!(read(), "800\n");
+        fs::remove_file(&path).unwrap();
+        export.show(at(1_000), 800).unwrap();
+        assert!(!path.exists(), "nothing new");
+        export.show(at(1_100), 800).unwrap();
+        assert_eq!(read(), "800\n", "still alive");
+        assert_eq!(fs::read_dir(dir.path().join("run")).unwrap().count(), 1);
+        drop(export);
+        assert_eq!(fs::read_dir(dir.path().join("run")).unwrap().count(), 0);
+        assert!(Export::new(Path::new("/proc/version/x")).is_err());
+    }
+}
