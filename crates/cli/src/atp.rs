@@ -1,5 +1,7 @@
 //! `sdmac atp`: files and streams over ATP, between computers.
 
+mod proxy;
+
 use std::fs::File;
 use std::io::IsTerminal;
 use std::net::SocketAddr;
@@ -21,13 +23,15 @@ use transfer::{Progress, TransferError};
 
 use crate::ui::{Failure, Ui};
 
-/// Send and receive files and streams over ATP, a transport whose rate follows the delays that the hops measure
+/// Carry files, streams and connections of TCP over ATP, a transport whose rate follows the delays that the hops measure
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   sdmac atp recv --dir incoming                  # on the computer at 192.0.2.7
   sdmac atp send video.bin 192.0.2.7:7800        # on the other one; again after a break: it goes on from there
   tar c folder | sdmac atp send - 192.0.2.7:7800
   sdmac atp recv --stdout --listen 0.0.0.0:7801 | tar x
+  sdmac atp proxy atp:0.0.0.0:7802 tcp:127.0.0.1:80          # TCP over ATP, on the computer with the web server
+  sdmac atp proxy tcp:127.0.0.1:8080 atp:192.0.2.7:7802      # and on the one with the browser
   sdmac atp key > shared.key                     # then --key shared.key at both ends
 
 Exit code: 0 everything arrived and has the right checksum, 1 something did not, 2 the input makes no sense.
@@ -41,6 +45,7 @@ pub struct Args {
 enum What {
     Send(SendArgs),
     Recv(RecvArgs),
+    Proxy(proxy::Args),
     Key(KeyArgs),
 }
 
@@ -72,6 +77,7 @@ impl Common {
             spacing: Some(Duration::from_ns(self.spacing)),
             patience: Duration::from_ns(self.patience),
             key,
+            ..FlowConfig::default()
         })
     }
 }
@@ -139,6 +145,7 @@ pub fn main(args: &Args, ui: &Ui) -> Result<ExitCode, Failure> {
     match &args.what {
         What::Send(args) => send(args, ui),
         What::Recv(args) => receive(args, ui),
+        What::Proxy(args) => proxy::main(args, ui),
         What::Key(_) => {
             let key = Key::random().map_err(Failure::on_the_way)?;
             crate::ui::print(&format!("{}\n", key.text()))?;

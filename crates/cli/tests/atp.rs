@@ -85,6 +85,60 @@ fn with_a_key_of_its_own_making() {
     );
 }
 
+/// Starts an end of a proxy; tells where it listens.
+fn proxy_end(from: &str, to: &str) -> (std::process::Child, String) {
+    let mut child = sdmac()
+        .args(["atp", "proxy", from, to, "--patience", "2s", "--spacing", "200us"])
+        .stderr(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stderr.as_mut().unwrap())
+        .read_line(&mut line)
+        .unwrap();
+    let address = line.trim().rsplit(' ').next().unwrap().to_owned();
+    (child, address)
+}
+
+/// One end is killed: the program at the other one gets an error, and not a stream that looks whole, and not a wait for ever.
+#[test]
+fn a_proxy_that_is_killed_is_noticed() {
+    use std::io::{ErrorKind, Read, Write};
+    use std::net::{TcpListener, TcpStream};
+    for kill_far in [true, false] {
+        let server = TcpListener::bind("127.0.0.1:0").unwrap();
+        let to = format!("tcp:{}", server.local_addr().unwrap());
+        let (mut far, between) = proxy_end("atp:127.0.0.1:0", &to);
+        let (mut near, at) = proxy_end("tcp:127.0.0.1:0", &format!("atp:{between}"));
+        let mut client = TcpStream::connect(at).unwrap();
+        client.write_all(b"hello").unwrap();
+        let (mut served, _) = server.accept().unwrap();
+        served.read_exact(&mut [0; 5]).unwrap();
+        let (killed, other, waits) = if kill_far {
+            (&mut far, &mut near, &mut client)
+        } else {
+            (&mut near, &mut far, &mut served)
+        };
+        killed.kill().unwrap();
+        killed.wait().unwrap();
+        let wait = std::time::Duration::from_secs(60);
+        waits.set_read_timeout(Some(wait)).unwrap();
+        let error = waits.read(&mut [0; 5]).unwrap_err();
+        assert_eq!(
+            error.kind(),
+            ErrorKind::ConnectionReset,
+            "far end killed: {kill_far}"
+        );
+        let mut line = String::new();
+        let errors = other.stderr.as_mut().unwrap();
+        BufReader::new(errors).read_line(&mut line).unwrap();
+        assert!(line.contains("silent"), "{line}");
+        other.kill().unwrap();
+        other.wait().unwrap();
+    }
+}
+
 #[test]
 fn bad_input_gets_a_sentence() {
     let dir = tempfile::tempdir().unwrap();
@@ -92,7 +146,13 @@ fn bad_input_gets_a_sentence() {
     std::fs::write(&file, "x").unwrap();
     let file = file.to_str().unwrap();
     let folder = dir.path().to_str().unwrap();
-    let cases: [(&[&str], i32, &str); 9] = [
+    let cases: [(&[&str], i32, &str); 11] = [
+        (
+            &["proxy", "tcp:127.0.0.1:0", "tcp:127.0.0.1:9"],
+            2,
+            "make no proxy",
+        ),
+        (&["proxy", "tcp:127.0.0.1:0", "atp:127.0.0.1"], 2, "has no port"),
         (&["send", file, "127.0.0.1:9", "--key", file], 2, "is no key"),
         (&["send", file, "127.0.0.1"], 2, "has no port"),
         (&["send", folder, "127.0.0.1:9"], 2, "is a folder"),

@@ -9,10 +9,8 @@ use radio::{Duration, Instant};
 
 use crate::secure::{Key, OVERHEAD_OCTETS};
 
-/// Octets that may be on the way, and that may wait to be read.
-const BUFFER_OCTETS: usize = 4 << 20;
-/// One for each packet on the way.
-const RECORDS: usize = BUFFER_OCTETS / 512;
+/// Octets for which there is one record of a packet on the way.
+const RECORD_OCTETS: usize = 512;
 
 /// The transports to choose from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -81,6 +79,8 @@ pub struct FlowConfig {
     pub patience: Duration,
     /// Shared with the other end: datagrams are sealed with it.
     pub key: Option<Key>,
+    /// Octets that may be on the way, and as many that may wait to be read.
+    pub buffer_octets: usize,
 }
 
 impl Default for FlowConfig {
@@ -90,6 +90,7 @@ impl Default for FlowConfig {
             spacing: None,
             patience: Duration::from_ms(60_000),
             key: None,
+            buffer_octets: 4 << 20,
         }
     }
 }
@@ -115,7 +116,8 @@ impl Flow {
     }
 
     fn new(config: &FlowConfig, calls: bool) -> Flow {
-        let buffer = || vec![0; BUFFER_OCTETS];
+        let buffer = || vec![0; config.buffer_octets];
+        let records = config.buffer_octets / RECORD_OCTETS;
         let initial_number = random();
         let packet_octets = MAX_DATA_OCTETS - config.key.map_or(0, |_| OVERHEAD_OCTETS);
         let standard = match config.variant {
@@ -157,7 +159,7 @@ impl Flow {
         let buffers = Buffers {
             send: buffer(),
             receive: buffer(),
-            sent: vec![Sent::default(); RECORDS],
+            sent: vec![Sent::default(); records],
         };
         Flow::Atp(Box::new(if calls {
             atp::Connection::caller(&config, buffers)

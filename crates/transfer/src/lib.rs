@@ -9,6 +9,7 @@
 //! | [`source`], [`sink`] | octets from and to files, pipes and terminals, in threads of their own |
 //! | [`send`], [`receive`] | the two ends of a transfer, as state machines over a transport |
 //! | [`call`], [`serve`] | the loops around them: one connection that calls, many that are called |
+//! | [`proxy`] | connections of TCP, carried by flows of ATP |
 //! | [`hop`] | a Linux computer on the way: packets that pass learn its delay |
 //!
 //! What does not belong here: the transport itself (`protocols::transport`), and measurements of it (`lab`).
@@ -18,6 +19,7 @@ pub mod call;
 pub mod flow;
 pub mod hop;
 pub mod message;
+pub mod proxy;
 pub mod receive;
 pub mod secure;
 pub mod send;

@@ -160,7 +160,7 @@ pub fn serve(
 }
 
 /// Whether a datagram is a call in clear.
-fn calls(datagram: &[u8]) -> bool {
+pub(crate) fn calls(datagram: &[u8]) -> bool {
     Header::parse(datagram).is_ok_and(|(h, _)| h.control.has(Control::SYN))
 }
 

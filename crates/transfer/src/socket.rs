@@ -3,6 +3,7 @@
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs, UdpSocket};
 use std::num::NonZeroU64;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::time;
 
 use protocols::transport::Path;
@@ -14,6 +15,14 @@ use crate::secure::Guard;
 
 /// Octets of the kernel's buffers that are asked for; it may give less.
 const KERNEL_BUFFER: usize = 4 << 20;
+
+/// Room for one datagram, and one octet more, by which those that are too long are known.
+pub type Octets = [u8; MAX_PACKET_OCTETS + 1];
+
+/// Empty room.
+pub const fn new_octets() -> Octets {
+    [0; MAX_PACKET_OCTETS + 1]
+}
 
 /// Time since the program began to count, as the contract has it.
 #[derive(Clone, Copy, Debug)]
@@ -129,6 +138,12 @@ impl Socket {
         };
         // a signal ends the wait early, which does no harm
         let _ = poll(&mut [PollFd::new(&self.socket, PollFlags::IN)], Some(&timeout));
+    }
+}
+
+impl AsFd for Socket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
     }
 }
 

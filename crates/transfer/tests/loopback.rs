@@ -24,7 +24,7 @@ fn config(variant: Variant) -> FlowConfig {
         variant,
         spacing: Some(Duration::from_us(100)),
         patience: Duration::from_ms(5_000),
-        key: None,
+        ..FlowConfig::default()
     }
 }
 

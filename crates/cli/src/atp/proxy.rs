@@ -1,0 +1,131 @@
+//! `sdmac atp proxy`: one end of a way for TCP connections over ATP.
+
+use std::net::TcpListener;
+use std::process::ExitCode;
+
+use serde_json::json;
+use transfer::TransferError;
+use transfer::flow::FlowConfig;
+use transfer::proxy::{BUFFER_OCTETS, Ended, enter, leave};
+use transfer::socket::{Socket, resolve};
+
+use super::Common;
+use crate::ui::{Failure, Ui};
+
+/// Carry TCP connections over ATP: one end where they enter, one where they leave
+///
+/// Each connection is a flow of its own. An end of one direction is passed on, so is a reset, and a slow reader slows its
+/// writer. When the other end vanishes, connections are reset after --patience. Ctrl-C resets all of them.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:
+  sdmac atp proxy atp:0.0.0.0:7802 tcp:127.0.0.1:80        # where they leave: on the computer with the server, 192.0.2.7
+  sdmac atp proxy tcp:127.0.0.1:8080 atp:192.0.2.7:7802    # where they enter: then http://127.0.0.1:8080
+  sdmac atp proxy 'tcp:[::1]:2222' 'atp:[2001:db8::7]:7802' --key shared.key")]
+pub struct Args {
+    /// Where it listens: tcp:ADDRESS:PORT or atp:ADDRESS:PORT
+    from: String,
+    /// Where it calls, the other one of the two: atp:HOST:PORT or tcp:HOST:PORT
+    to: String,
+    #[command(flatten)]
+    common: Common,
+}
+
+/// Which end this is.
+enum End {
+    Enter,
+    Leave,
+}
+
+/// The two places, without what they begin with.
+fn ends<'a>(from: &'a str, to: &'a str) -> Result<(End, &'a str, &'a str), String> {
+    let tcp = |text: &'a str| text.strip_prefix("tcp:");
+    let atp = |text: &'a str| text.strip_prefix("atp:");
+    match (tcp(from), atp(from), tcp(to), atp(to)) {
+        (Some(from), _, _, Some(to)) => Ok((End::Enter, from, to)),
+        (_, Some(from), Some(to), _) => Ok((End::Leave, from, to)),
+        _ => Err(format!(
+            "'{from}' and '{to}' make no proxy: one begins with tcp: and the other with atp:, as in \
+             `tcp:127.0.0.1:8080 atp:192.0.2.7:7802`"
+        )),
+    }
+}
+
+/// Runs the command.
+pub fn main(args: &Args, ui: &Ui) -> Result<ExitCode, Failure> {
+    let (end, from, to) = ends(&args.from, &args.to).map_err(Failure::input)?;
+    let (from, to) = (
+        resolve(from).map_err(Failure::input)?,
+        resolve(to).map_err(Failure::input)?,
+    );
+    let config = FlowConfig {
+        buffer_octets: BUFFER_OCTETS,
+        ..args.common.config()?
+    };
+    let (mut connections, mut failed, mut octets) = (0_u64, 0_u64, (0_u64, 0_u64));
+    let tell = |ended: Ended| {
+        connections += 1;
+        octets.0 += ended.octets.0;
+        octets.1 += ended.octets.1;
+        if let Err(why) = ended.result {
+            failed += 1;
+            ui.tell(&format!("connection of {}: {why}", ended.peer));
+        }
+    };
+    let listen = |e: std::io::Error| Failure::input(format!("cannot listen at {from}: {e}"));
+    match end {
+        End::Enter => {
+            let listener = TcpListener::bind(from).map_err(listen)?;
+            ui.tell(&format!(
+                "connections enter at {}",
+                listener.local_addr().unwrap_or(from)
+            ));
+            enter(&listener, to, &config, ui.stop(), tell)
+                .map_err(|e: TransferError| Failure::on_the_way(e))?;
+        }
+        End::Leave => {
+            let socket = Socket::bind(from).map_err(listen)?;
+            ui.tell(&format!(
+                "connections leave at {}",
+                socket.address().unwrap_or(from)
+            ));
+            leave(socket, to, &config, ui.stop(), tell);
+        }
+    }
+    ui.say(format!(
+        "{connections} connections, {failed} of them ended early; {} octets to the other end, {} from there",
+        octets.0, octets.1
+    ))?;
+    ui.answer(&json!({
+        "connections": connections,
+        "failed": failed,
+        "octets_sent": octets.0,
+        "octets_received": octets.1,
+    }))?;
+    // Ctrl-C is how it ends
+    Ok(ExitCode::SUCCESS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_of_each() {
+        assert!(matches!(
+            ends("tcp:127.0.0.1:1", "atp:h:2"),
+            Ok((End::Enter, "127.0.0.1:1", "h:2"))
+        ));
+        assert!(matches!(
+            ends("atp:[::]:1", "tcp:h:2"),
+            Ok((End::Leave, "[::]:1", "h:2"))
+        ));
+        for (from, to) in [
+            ("tcp:a:1", "tcp:b:2"),
+            ("atp:a:1", "atp:b:2"),
+            ("a:1", "b:2"),
+            ("udp:a:1", "tcp:b:2"),
+        ] {
+            assert!(ends(from, to).is_err());
+        }
+    }
+}

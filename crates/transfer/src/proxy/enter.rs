@@ -1,0 +1,103 @@
+//! Where connections enter: TCP is accepted, ATP calls.
+
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::link::Link;
+use super::{BATCH, Ended, MAX_CONNECTIONS, Wait};
+use crate::TransferError;
+use crate::flow::FlowConfig;
+use crate::socket::{Clock, Octets, Socket, new_octets, without_timer_slack};
+
+struct Guest {
+    peer: SocketAddr,
+    socket: Socket,
+    link: Link,
+}
+
+/// Carries every connection that `listener` accepts to `to`, until it is stopped. What goes wrong with one is told.
+///
+/// # Errors
+/// The listener is broken.
+pub fn enter(
+    listener: &TcpListener,
+    to: SocketAddr,
+    config: &FlowConfig,
+    stop: &AtomicBool,
+    mut tell: impl FnMut(Ended),
+) -> Result<(), TransferError> {
+    without_timer_slack();
+    let broken = |e| TransferError::io("cannot accept connections", e);
+    listener.set_nonblocking(true).map_err(broken)?;
+    let clock = Clock::default();
+    let (mut octets, mut room): (Octets, Octets) = (new_octets(), new_octets());
+    let mut guests: Vec<Guest> = Vec::new();
+    while !stop.load(Ordering::Relaxed) {
+        while guests.len() < MAX_CONNECTIONS {
+            let (tcp, peer) = match listener.accept() {
+                Ok(accepted) => accepted,
+                Err(e) if passes(&e) => break,
+                Err(e) => return Err(broken(e)),
+            };
+            let now = clock.now();
+            let socket = Socket::connect(to).map_err(|e| TransferError::io(to, e));
+            let ready = tcp.set_nonblocking(true).and_then(|()| tcp.set_nodelay(true));
+            let made = ready
+                .map_err(|e| TransferError::io(peer, e))
+                .and(socket)
+                .and_then(|socket| Ok((socket, Link::entering(tcp, config, now)?)));
+            match made {
+                Ok((mut socket, mut link)) => {
+                    link.start(now, &mut socket, to);
+                    guests.push(Guest { peer, socket, link });
+                }
+                Err(why) => tell(Ended {
+                    peer,
+                    octets: (0, 0),
+                    result: Err(why),
+                }),
+            }
+        }
+        for guest in &mut guests {
+            for _ in 0..BATCH {
+                let Some((datagram, _)) = guest.socket.receive(&mut octets) else {
+                    break;
+                };
+                let link = &mut guest.link;
+                link.datagram(clock.now(), &mut guest.socket, to, datagram, &mut room);
+            }
+            if let Some(result) = guest.link.turn(clock.now(), &mut guest.socket, to) {
+                tell(Ended {
+                    peer: guest.peer,
+                    octets: guest.link.octets,
+                    result,
+                });
+            }
+        }
+        let now = clock.now();
+        guests.retain(|g| !g.link.is_over(now));
+        let mut wait = Wait::new();
+        if guests.len() < MAX_CONNECTIONS {
+            wait.readable(listener);
+        }
+        for guest in &guests {
+            wait.readable(&guest.socket);
+            wait.link(&guest.link);
+        }
+        wait.wait(clock.now());
+    }
+    for guest in &mut guests {
+        guest.link.abort(clock.now(), &mut guest.socket, to);
+    }
+    Ok(())
+}
+
+/// No connection now, or one that has gone before it was accepted; or no descriptors left until one ends.
+fn passes(e: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionAborted, Interrupted, WouldBlock};
+    matches!(e.kind(), ConnectionAborted | Interrupted | WouldBlock)
+        || [rustix::io::Errno::MFILE, rustix::io::Errno::NFILE]
+            .iter()
+            .any(|n| e.raw_os_error() == Some(n.raw_os_error()))
+}

@@ -1,0 +1,77 @@
+//! Where connections leave: ATP is called, TCP connects.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::link::Link;
+use super::{BATCH, Ended, MAX_CONNECTIONS, Wait};
+use crate::flow::FlowConfig;
+use crate::secure::Guard;
+use crate::serve::calls;
+use crate::socket::{Clock, Octets, Socket, new_octets, without_timer_slack};
+
+/// Connects every flow that calls `socket` with `to`, until it is stopped. What goes wrong with one is told.
+pub fn leave(
+    mut socket: Socket,
+    to: SocketAddr,
+    config: &FlowConfig,
+    stop: &AtomicBool,
+    mut tell: impl FnMut(Ended),
+) {
+    without_timer_slack();
+    let clock = Clock::default();
+    let (mut octets, mut room): (Octets, Octets) = (new_octets(), new_octets());
+    let mut guests: BTreeMap<SocketAddr, Link> = BTreeMap::new();
+    while !stop.load(Ordering::Relaxed) {
+        for _ in 0..BATCH {
+            let Some((datagram, peer)) = socket.receive(&mut octets) else {
+                break;
+            };
+            let now = clock.now();
+            if let Some(link) = guests.get_mut(&peer) {
+                link.datagram(now, &mut socket, peer, datagram, &mut room);
+                continue;
+            }
+            if guests.len() >= MAX_CONNECTIONS {
+                continue;
+            }
+            match &config.key {
+                None if calls(datagram) => {
+                    let mut link = Link::leaving(to, None, config, now);
+                    link.datagram(now, &mut socket, peer, datagram, &mut room);
+                    guests.insert(peer, link);
+                }
+                None => {}
+                Some(key) => {
+                    if let Some((guard, answer)) = Guard::listener(key, datagram) {
+                        socket.send(peer, &answer);
+                        guests.insert(peer, Link::leaving(to, Some(guard), config, now));
+                    }
+                }
+            }
+        }
+        for (peer, link) in &mut guests {
+            if let Some(result) = link.turn(clock.now(), &mut socket, *peer) {
+                tell(Ended {
+                    peer: *peer,
+                    octets: link.octets,
+                    result,
+                });
+            }
+        }
+        let now = clock.now();
+        guests.retain(|_, link| !link.is_over(now));
+        // what the network says of one peer is not about the others
+        socket.complaint = None;
+        let mut wait = Wait::new();
+        wait.readable(&socket);
+        for link in guests.values() {
+            wait.link(link);
+        }
+        wait.wait(clock.now());
+    }
+    for (peer, link) in &mut guests {
+        link.abort(clock.now(), &mut socket, *peer);
+    }
+}

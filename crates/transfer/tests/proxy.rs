@@ -1,0 +1,257 @@
+//! TCP connections through both ends of a proxy, all on this computer.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Mutex};
+use std::thread::{self, JoinHandle};
+use std::time;
+
+use radio::Duration;
+use transfer::flow::FlowConfig;
+use transfer::proxy::{Ended, enter, leave};
+use transfer::secure::Key;
+use transfer::socket::Socket;
+
+const LOCAL: (Ipv4Addr, u16) = (Ipv4Addr::LOCALHOST, 0);
+/// Nothing here takes as long; what hangs fails.
+const HANGS: time::Duration = time::Duration::from_secs(60);
+
+fn config(key: Option<Key>) -> FlowConfig {
+    FlowConfig {
+        spacing: Some(Duration::from_us(100)),
+        patience: Duration::from_ms(3_000),
+        key,
+        buffer_octets: 1 << 16,
+        ..FlowConfig::default()
+    }
+}
+
+/// Both ends, in threads.
+struct Proxy {
+    at: SocketAddr,
+    stop: [Arc<AtomicBool>; 2],
+    threads: Vec<JoinHandle<()>>,
+    ended: [Receiver<Ended>; 2],
+}
+
+impl Proxy {
+    fn new(to: SocketAddr, keys: [Option<Key>; 2]) -> Proxy {
+        let stop = [(); 2].map(|()| Arc::new(AtomicBool::new(false)));
+        let listener = TcpListener::bind(LOCAL).unwrap();
+        let socket = Socket::bind(LOCAL.into()).unwrap();
+        let (at, between) = (listener.local_addr().unwrap(), socket.address().unwrap());
+        let ((tell_enter, entered), (tell_leave, left)) = (channel(), channel());
+        let [enters, leaves] = stop.clone();
+        let [a, b] = keys.map(config);
+        let threads = vec![
+            thread::spawn(move || {
+                let tell = |ended| drop(tell_enter.send(ended));
+                enter(&listener, between, &a, &enters, tell).unwrap();
+            }),
+            thread::spawn(move || leave(socket, to, &b, &leaves, |ended| drop(tell_leave.send(ended)))),
+        ];
+        Proxy {
+            at,
+            stop,
+            threads,
+            ended: [entered, left],
+        }
+    }
+
+    fn connect(&self) -> TcpStream {
+        let tcp = TcpStream::connect(self.at).unwrap();
+        tcp.set_read_timeout(Some(HANGS)).unwrap();
+        tcp
+    }
+
+    fn end(self) {
+        for stop in &self.stop {
+            stop.store(true, Ordering::Relaxed);
+        }
+        for thread in self.threads {
+            thread.join().unwrap();
+        }
+    }
+}
+
+fn noise(octets: usize, seed: u32) -> Vec<u8> {
+    let mut state = u64::from(seed) + 1;
+    let mut next = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (state >> 56) as u8
+    };
+    (0..octets).map(|_| next()).collect()
+}
+
+/// Octets up and down of a connection.
+fn sizes(n: u32) -> (usize, usize) {
+    const SIZES: [usize; 7] = [0, 1, 100, 1_449, 20_000, 90_000, 200_000];
+    (SIZES[n as usize % 7], SIZES[n as usize / 7 % 7])
+}
+
+/// A server: reads a number, then what belongs to it until its end, while it sends what belongs to it.
+fn server() -> (SocketAddr, Arc<Mutex<Vec<String>>>) {
+    let listener = TcpListener::bind(LOCAL).unwrap();
+    let at = listener.local_addr().unwrap();
+    let wrong = Arc::new(Mutex::new(Vec::new()));
+    let wrongs = Arc::clone(&wrong);
+    thread::spawn(move || {
+        for tcp in listener.incoming() {
+            let wrongs = Arc::clone(&wrongs);
+            thread::spawn(move || {
+                let mut tcp = tcp.unwrap();
+                let mut number = [0; 4];
+                tcp.read_exact(&mut number).unwrap();
+                let n = u32::from_be_bytes(number);
+                let mut other = tcp.try_clone().unwrap();
+                let writes = thread::spawn(move || {
+                    other.write_all(&noise(sizes(n).1, !n)).unwrap();
+                    other.shutdown(Shutdown::Write).unwrap();
+                });
+                let mut got = Vec::new();
+                tcp.read_to_end(&mut got).unwrap();
+                if got != noise(sizes(n).0, n) {
+                    wrongs.lock().unwrap().push(format!("{n}: {} octets", got.len()));
+                }
+                writes.join().unwrap();
+            });
+        }
+    });
+    (at, wrong)
+}
+
+#[test]
+fn a_hundred_connections_at_once_both_ways() {
+    let (to, wrong) = server();
+    let proxy = Proxy::new(to, [None; 2]);
+    let clients: Vec<_> = (0..100)
+        .map(|n: u32| {
+            let mut tcp = proxy.connect();
+            thread::spawn(move || {
+                let mut other = tcp.try_clone().unwrap();
+                let writes = thread::spawn(move || {
+                    other.write_all(&n.to_be_bytes()).unwrap();
+                    other.write_all(&noise(sizes(n).0, n)).unwrap();
+                    other.shutdown(Shutdown::Write).unwrap();
+                });
+                let mut got = Vec::new();
+                tcp.read_to_end(&mut got).unwrap();
+                writes.join().unwrap();
+                assert!(got == noise(sizes(n).1, !n), "{n}: {} octets", got.len());
+            })
+        })
+        .collect();
+    for client in clients {
+        client.join().unwrap();
+    }
+    for ended in &proxy.ended {
+        for _ in 0..100 {
+            let ended = ended.recv_timeout(HANGS).unwrap();
+            assert!(ended.result.is_ok(), "{ended:?}");
+        }
+    }
+    assert!(wrong.lock().unwrap().is_empty(), "{wrong:?}");
+    proxy.end();
+}
+
+#[test]
+fn half_closed_with_a_key_and_not_without() {
+    let key = Key([9; 32]);
+    for (keys, works) in [([Some(key); 2], true), ([Some(key), None], false)] {
+        let (to, wrong) = server();
+        let proxy = Proxy::new(to, keys);
+        let mut tcp = proxy.connect();
+        tcp.write_all(&3_u32.to_be_bytes()).unwrap();
+        // the server's direction is empty and ends first; ours goes on
+        let mut got = Vec::new();
+        let read = tcp.read_to_end(&mut got);
+        assert_eq!(read.is_ok(), works, "{read:?}");
+        if works {
+            tcp.write_all(&noise(sizes(3).0, 3)).unwrap();
+            tcp.shutdown(Shutdown::Write).unwrap();
+            for ended in &proxy.ended {
+                let ended = ended.recv_timeout(HANGS).unwrap();
+                assert!(ended.result.is_ok(), "{ended:?}");
+            }
+        }
+        assert!(got.is_empty() && wrong.lock().unwrap().is_empty());
+        proxy.end();
+    }
+}
+
+/// A reset on one side, by either program, is one on the other: nobody takes a part for the whole.
+#[test]
+fn resets_are_passed_on_both_ways() {
+    let listener = TcpListener::bind(LOCAL).unwrap();
+    let proxy = Proxy::new(listener.local_addr().unwrap(), [None; 2]);
+    for client_resets in [true, false] {
+        let mut client = proxy.connect();
+        client.write_all(b"hello").unwrap();
+        let (mut server, _) = listener.accept().unwrap();
+        server.set_read_timeout(Some(HANGS)).unwrap();
+        server.read_exact(&mut [0; 5]).unwrap();
+        let (resets, mut waits) = if client_resets {
+            (client, server)
+        } else {
+            (server, client)
+        };
+        rustix::net::sockopt::set_socket_linger(&resets, Some(time::Duration::ZERO)).unwrap();
+        drop(resets);
+        let error = waits.read(&mut [0; 5]).unwrap_err();
+        assert_eq!(
+            error.kind(),
+            ErrorKind::ConnectionReset,
+            "client resets: {client_resets}"
+        );
+        for ended in &proxy.ended {
+            assert!(ended.recv_timeout(HANGS).unwrap().result.is_err());
+        }
+    }
+    proxy.end();
+}
+
+#[test]
+fn nobody_at_the_other_side_is_a_reset() {
+    let to = TcpListener::bind(LOCAL).unwrap().local_addr().unwrap();
+    let proxy = Proxy::new(to, [None; 2]);
+    let error = proxy.connect().read(&mut [0; 5]).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::ConnectionReset);
+    let why = proxy.ended[1].recv_timeout(HANGS).unwrap().result.unwrap_err();
+    assert!(why.to_string().contains("refused"), "{why}");
+    proxy.end();
+}
+
+/// The writer stops when all buffers between are full, and goes on when the reader does.
+#[test]
+fn a_slow_reader_stops_the_writer() {
+    let listener = TcpListener::bind(LOCAL).unwrap();
+    let proxy = Proxy::new(listener.local_addr().unwrap(), [None; 2]);
+    let mut client = proxy.connect();
+    client.set_nonblocking(true).unwrap();
+    let (mut server, _) = listener.accept().unwrap();
+    let (block, mut written, mut idle) = (noise(10_000, 1), 0, 0);
+    while idle < 20 {
+        match client.write(&block) {
+            Ok(n) => (written, idle) = (written + n, 0),
+            Err(e) => {
+                assert_eq!(e.kind(), ErrorKind::WouldBlock);
+                idle += 1;
+                thread::sleep(time::Duration::from_millis(10));
+            }
+        }
+        assert!(written < 100_000_000, "nothing stops it");
+    }
+    client.shutdown(Shutdown::Write).unwrap();
+    let mut got = 0;
+    let mut octets = vec![0; 1 << 16];
+    loop {
+        match server.read(&mut octets).unwrap() {
+            0 => break,
+            n => got += n,
+        }
+    }
+    assert_eq!(got, written);
+    proxy.end();
+}
