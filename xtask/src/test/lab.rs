@@ -71,6 +71,12 @@ const CERTIFY: Tests = Tests {
     names: &["lib"],
     args: &["certify"],
 };
+/// What a radio reports of the packets of its ordinary interfaces.
+const REPORTS: Tests = Tests {
+    folder: LINUX,
+    names: &["lib"],
+    args: &["reports"],
+};
 /// The simulator as the air between stacks.
 const AIR: Tests = Tests {
     folder: LAB,
@@ -91,6 +97,7 @@ const INSIDE: &[(&[Tests], &str)] = &[
     (&RADIOS, "--radios 4 --param mac80211_hwsim.rctbl=1"),
     (&[CERTIFY], "--radios 4 --param mac80211_hwsim.rctbl=0"),
     (&[CERTIFY], "--radios 4 --param mac80211_hwsim.rctbl=1"),
+    (&[REPORTS], "--radios 4"),
     (&[AIR], "--radios 8"),
 ];
 /// What runs on Debian's kernels in QEMU.

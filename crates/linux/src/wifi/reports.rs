@@ -100,7 +100,61 @@ fn packet_of(frame: &[u8]) -> Option<&[u8]> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use super::super::OrdinarySocket;
     use super::*;
+
+    /// Two stations of an ad hoc network: what one sends to the other is reported, acknowledged or not, after it was sent.
+    /// Runs in the lab, on the two last radios of mac80211_hwsim.
+    #[test]
+    fn packets_of_an_ordinary_interface_are_reported() {
+        if std::env::var_os("SDMAC_LAB").is_none() {
+            return eprintln!("skipped: not in the lab (SDMAC_LAB is not set)");
+        }
+        let mut control = Control::open().unwrap();
+        let mut all = control.interfaces().unwrap();
+        all.retain(|i| i.name.starts_with("wlan"));
+        all.sort_by_key(|i| std::cmp::Reverse(i.index));
+        let [a, b] = [&all[0], &all[1]];
+        for interface in [a, b] {
+            control.join_ad_hoc(interface.index, 2412).unwrap();
+        }
+        std::thread::sleep(Duration::from_secs(10)); // The network begins; in virtual time that is soon.
+        let mut reports = Reports::open(&a.name).unwrap();
+        let again = Reports::open(&a.name).unwrap_err();
+        assert!(matches!(again, Error::InUse { .. }), "{again}");
+        let [from_a, from_b] = [a, b].map(|i| OrdinarySocket::open(&i.name).unwrap());
+        let frame = |to: [u8; 6], from: [u8; 6], packet: &[u8]| [&to[..], &from, &[8, 0], packet].concat();
+        from_b.send(&frame([0xff; 6], b.address.0, &[9; 46])).unwrap();
+        std::thread::sleep(Duration::from_secs(1));
+        let mut last = Instant::ZERO;
+        for n in 0..20 {
+            let packet = [n; 60];
+            let sent = Instant::from_ns(crate::clock::monotonic_ns());
+            from_a.send(&frame(b.address.0, a.address.0, &packet)).unwrap();
+            let mut reported = None;
+            for _ in 0..100 {
+                // The kernel's own packets, for the neighbours, are reported, too.
+                while let Some((at, octets)) = reports.take() {
+                    reported = (octets == packet).then_some(at).or(reported);
+                }
+                if reported.is_some() {
+                    break;
+                }
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            let at = reported.unwrap();
+            assert!(at >= sent && at > last, "{sent:?} {at:?} {last:?}");
+            last = at;
+        }
+        drop(reports);
+        for interface in [a, b] {
+            control.set_up(interface.index, false).unwrap();
+        }
+        let ours = |i: &super::super::Interface| i.name.starts_with("sdmac");
+        assert!(!control.interfaces().unwrap().iter().any(ours));
+    }
 
     #[test]
     fn a_packet_is_found_behind_its_headers() {
