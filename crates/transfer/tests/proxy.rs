@@ -255,3 +255,43 @@ fn a_slow_reader_stops_the_writer() {
     assert_eq!(got, written);
     proxy.end();
 }
+
+/// Ten thousand connections, opened and dropped at once, some before they are through: no more memory than for those that may
+/// be open at a time, and the next one works.
+#[test]
+#[ignore = "takes a minute: cargo test --release -p sdmac-transfer --test proxy ten -- --ignored --nocapture"]
+fn ten_thousand_connections_opened_and_dropped() {
+    let resident_kib = || -> u64 {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap();
+        let line = status.lines().find_map(|l| l.strip_prefix("VmRSS:")).unwrap();
+        line.trim().trim_end_matches(" kB").parse().unwrap()
+    };
+    let (to, _) = server();
+    let proxy = Proxy::new(to, [None; 2]);
+    let (mut most, mut ended) = (0, 0);
+    for n in 0..10_000_u32 {
+        let mut tcp = proxy.connect();
+        if n % 2 == 0 {
+            tcp.write_all(&n.to_be_bytes()).unwrap();
+        }
+        drop(tcp);
+        ended += proxy.ended[0].try_iter().count();
+        most = most.max(resident_kib());
+    }
+    while ended < 10_000 {
+        proxy.ended[0].recv_timeout(HANGS).unwrap();
+        ended += 1;
+    }
+    println!("{most} KiB resident at most, {} in the end", resident_kib());
+    // four buffers of 64 KiB, two of 16 KiB at each end, and records
+    let most_kib = (transfer::proxy::MAX_CONNECTIONS * (4 * 64 + 4 * 16 + 64)) as u64;
+    assert!(most < most_kib, "{most} KiB");
+    let mut tcp = proxy.connect();
+    tcp.write_all(&4_u32.to_be_bytes()).unwrap();
+    tcp.write_all(&noise(sizes(4).0, 4)).unwrap();
+    tcp.shutdown(Shutdown::Write).unwrap();
+    let mut got = Vec::new();
+    tcp.read_to_end(&mut got).unwrap();
+    assert_eq!(got, noise(sizes(4).1, !4));
+    proxy.end();
+}
