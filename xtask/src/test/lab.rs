@@ -83,12 +83,6 @@ const AIR: Tests = Tests {
     names: &["air"],
     args: &[],
 };
-/// A hop of ATP, where nf_tables has its own way into a queue.
-const HOP: Tests = Tests {
-    folder: "crates/cli",
-    names: &["hop"],
-    args: &[],
-};
 /// What runs inside: tests, and how the guest is started. Drivers come with a rate table of their own (rctbl=1, as ath9k has
 /// it) and without; what holds for requests has to hold for both.
 const INSIDE: &[(&[Tests], &str)] = &[
@@ -103,7 +97,6 @@ const INSIDE: &[(&[Tests], &str)] = &[
 /// What runs on Debian's kernels in QEMU.
 const IN_QEMU: &[(&[Tests], &str)] = &[
     (&HOST, "--qemu standard --radios 4"),
-    (&[HOP], "--qemu standard --radios 1"),
     (&HOST, "--qemu rt --radios 4"),
 ];
 

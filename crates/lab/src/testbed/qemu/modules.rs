@@ -15,8 +15,6 @@ pub const WANTED: &[&str] = &[
     "cmac",
     "ctr",
     "veth",
-    "nfnetlink_queue",
-    "nft_queue",
     "mac80211_hwsim",
 ];
 
