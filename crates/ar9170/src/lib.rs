@@ -9,6 +9,7 @@
 //! - [`driver`]: a state machine without I/O: uploads the firmware, brings the stick up, and drives any
 //!   [`radio::Protocol`] over it.
 //! - `emulated` (feature of the same name, needs `std`): the stick as a model in virtual time.
+//! - `usbredir` (with it): the packets by which QEMU plugs it in.
 //!
 //! What belongs here: this device. What does not: protocols, the air, a library for USB.
 #![no_std]
@@ -21,3 +22,5 @@ pub mod codec;
 pub mod driver;
 #[cfg(feature = "emulated")]
 pub mod emulated;
+#[cfg(feature = "emulated")]
+pub mod usbredir;

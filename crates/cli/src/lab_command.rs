@@ -91,6 +91,7 @@ struct BuildArgs {
   sdmac lab run --write results -- sdmac run scenarios/oneshot.toml --out results/oneshot
   sdmac lab run --param mac80211_hwsim.rctbl=1 --country DE -- ./measure
   sdmac lab run --qemu rt --radios 2 -- uname -v
+  sdmac lab run --qemu standard --radios 0 --stick /tmp/stick0 -- iw dev    # after: sdmac ar9170 serve /tmp/stick0
   CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER='sdmac lab run --' cargo test    # all tests in a guest")]
 struct RunArgs {
     /// Radios of mac80211_hwsim: phy0 with wlan0, and so on; 0 to 100
@@ -105,6 +106,10 @@ struct RunArgs {
     /// Let this computer's CPU run the guest in place of an emulated one: needs /dev/kvm
     #[arg(long, requires = "qemu")]
     kvm: bool,
+    /// Socket of an emulated AR9170 stick to plug in, as `sdmac ar9170 serve` has it; may be repeated. The guest then has the
+    /// time of this computer
+    #[arg(long = "stick", value_name = "SOCKET", requires = "qemu")]
+    sticks: Vec<PathBuf>,
     /// Virtual time: computing takes none, and sleeping is over at once (this is so unless --real is given)
     #[arg(long = "virtual", conflicts_with = "real")]
     virtual_time: bool,
@@ -258,6 +263,7 @@ fn in_guest(args: &RunArgs, cache: &Cache, ui: &Ui) -> Result<ExitCode, Failure>
             Time::Virtual
         },
         kvm: args.kvm,
+        sticks: args.sticks.clone(),
         radios: args.radios,
         country: args.country.clone(),
         parameters: args.params.clone(),

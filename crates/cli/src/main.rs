@@ -1,6 +1,7 @@
 //! The `sdmac` command line: one module for each command, and [`ui`] for what they share.
 
 mod air;
+mod ar9170;
 mod atp;
 mod certify;
 mod completions;
@@ -43,6 +44,7 @@ enum Command {
     Tune(tune::Args),
     Lab(lab_command::Args),
     Air(air::Args),
+    Ar9170(ar9170::Args),
     Atp(atp::Args),
     Hop(hop::Args),
     Completions(completions::Args),
@@ -73,6 +75,7 @@ fn main() -> ExitCode {
         Command::Doctor(args) => doctor::main(args, &ui),
         Command::Tune(args) => tune::main(args, &ui),
         Command::Air(args) => air::main(args, &ui),
+        Command::Ar9170(args) => ar9170::main(args, &ui),
         Command::Atp(args) => atp::main(args, &ui),
         Command::Hop(args) => hop::main(args, &ui),
         Command::Lab(args) => lab_command::main(args, &ui),

@@ -7,6 +7,8 @@ use std::{fs, io};
 mod shared;
 #[path = "../../../crates/ar9170/tests/shared/mod.rs"]
 mod stick;
+#[path = "../../../crates/ar9170/tests/shared/usbredir.rs"]
+mod usbredir;
 
 fn main() -> io::Result<()> {
     let mut elements = shared::elements();
@@ -17,6 +19,10 @@ fn main() -> io::Result<()> {
             .into_iter()
             .map(|f| f[f.len().min(24)..].to_vec()),
     );
+    let mut redirected = usbredir::hello();
+    for packet in usbredir::packets() {
+        packet.emit(1, &mut redirected);
+    }
     let targets = [
         ("frame", shared::frames()),
         ("oracle", shared::frames()),
@@ -24,6 +30,7 @@ fn main() -> io::Result<()> {
         ("radiotap", shared::packets()),
         ("body", bodies),
         ("ar9170", stick::transfers()),
+        ("usbredir", vec![usbredir::hello(), redirected]),
     ];
     for (target, inputs) in targets {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(target);

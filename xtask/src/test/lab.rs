@@ -1,5 +1,6 @@
 //! The step `lab`: the kernel of `sdmac lab` is built once, then checked from outside (`crates/cli/tests/lab*.rs`) and from
-//! inside, by tests that cargo starts through `sdmac lab run`: of the lab, and of all that drives radios.
+//! inside, by tests that cargo starts through `sdmac lab run`: of the lab, and of all that drives radios. In QEMU, Linux's own
+//! driver is the peer of the emulated AR9170 sticks.
 
 use std::process::Command;
 
@@ -32,6 +33,12 @@ const OUTSIDE: Tests = Tests {
     folder: "crates/cli",
     names: &["lab", "lab_radios"],
     args: &["--ignored"],
+};
+/// Sticks in Debian's kernel, from outside.
+const STICKS: Tests = Tests {
+    folder: "crates/cli",
+    names: &["lab_sticks"],
+    args: &["--ignored", "--nocapture", "--test-threads=1"],
 };
 /// The lab itself.
 const GUEST: Tests = Tests {
@@ -155,8 +162,9 @@ pub(super) fn lab(workspace: &Workspace) -> Result<Outcome> {
     let uml = inside(INSIDE)?;
     match qemu() {
         Ok(()) => done(format!(
-            "outside: {outside}; inside: {uml}; in QEMU: {}",
-            inside(IN_QEMU)?
+            "outside: {outside}; inside: {uml}; in QEMU: {}; sticks: {}",
+            inside(IN_QEMU)?,
+            count_all(&[STICKS], None)?
         )),
         Err(why) => done(format!("outside: {outside}; inside: {uml}; not in QEMU, {why}")),
     }

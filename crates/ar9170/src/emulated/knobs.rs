@@ -23,6 +23,8 @@ pub struct Knobs {
     pub late_ns: u64,
     /// A sequence number is skipped: a response is lost.
     pub skipped_sequence: f64,
+    /// The number of this response is skipped, once: counted from 1, since the stick was made.
+    pub skip_response: Option<u64>,
     /// The status of a frame is lost, without a trace.
     pub lost_status: f64,
 }
@@ -41,6 +43,7 @@ impl Default for Knobs {
             late_interrupt: 0.0,
             late_ns: 1_000_000,
             skipped_sequence: 0.0,
+            skip_response: None,
             lost_status: 0.0,
         }
     }

@@ -1,6 +1,6 @@
 //! What the stick has to say: responses with their sequence numbers, and received frames, until the host reads them.
 
-use super::knobs::Random;
+use super::knobs::{Knobs, Random};
 use crate::codec::response::TxStatus;
 use crate::codec::stream::{MAX_TRANSFER_OCTETS, RESPONSE_MARK, write_unit};
 use std::collections::VecDeque;
@@ -25,26 +25,32 @@ pub(super) struct Reports {
     /// Responses that were overwritten, and frames for which there was no memory.
     pub lost: u64,
     skipped_sequence: f64,
+    /// Responses until the one whose number is skipped; 0: it has been, or there is none.
+    until_skip: u64,
     random: Random,
 }
 
 impl Reports {
-    /// Skips sequence numbers with this chance.
-    pub(super) fn new(skipped_sequence: f64, random: Random) -> Reports {
+    /// Skips the sequence numbers that the knobs say.
+    pub(super) fn new(knobs: &Knobs, random: Random) -> Reports {
         Reports {
             responses: VecDeque::new(),
             statuses: Vec::new(),
             frames: VecDeque::new(),
             sequence: 0,
             lost: 0,
-            skipped_sequence,
+            skipped_sequence: knobs.skipped_sequence,
+            until_skip: knobs.skip_response.unwrap_or_default(),
             random,
         }
     }
 
-    /// Nothing was ever said.
+    /// Nothing is left to be said, and numbers begin anew.
     pub(super) fn restart(&mut self) {
-        *self = Reports::new(self.skipped_sequence, self.random.clone());
+        self.responses.clear();
+        self.statuses.clear();
+        self.frames.clear();
+        (self.sequence, self.lost) = (0, 0);
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -57,7 +63,9 @@ impl Reports {
 
     /// A response or event.
     pub(super) fn say(&mut self, code: u8, sequence: u8, extra: u8, payload: &[u8]) {
-        if self.random.chance(self.skipped_sequence) {
+        let skip = self.until_skip == 1;
+        self.until_skip = self.until_skip.saturating_sub(1);
+        if skip || self.random.chance(self.skipped_sequence) {
             self.next_number();
         }
         let mut response = vec![payload.len() as u8, code, self.sequence | sequence, extra];
@@ -151,7 +159,7 @@ mod tests {
 
     #[test]
     fn what_is_said_is_read_together() {
-        let mut reports = Reports::new(0.0, Random::new(1));
+        let mut reports = Reports::new(&Knobs::default(), Random::new(1));
         assert_eq!(reports.read(4), None);
         (0..5).for_each(|_| reports.say(0xc0, 0, 0, &[0; 4]));
         reports.heard(vec![7; 60]);
@@ -163,8 +171,22 @@ mod tests {
     }
 
     #[test]
+    fn one_number_is_skipped_once() {
+        let knobs = Knobs {
+            skip_response: Some(3),
+            ..Knobs::default()
+        };
+        let mut reports = Reports::new(&knobs, Random::new(1));
+        (0..4).for_each(|_| reports.say(0xc0, 0, 0, &[]));
+        assert_eq!(sequences(&reports.read(4).unwrap()), [0, 1, 3, 4]);
+        reports.restart();
+        (0..4).for_each(|_| reports.say(0xc0, 0, 0, &[]));
+        assert_eq!(sequences(&reports.read(4).unwrap()), [0, 1, 2, 3]);
+    }
+
+    #[test]
     fn more_than_it_holds_is_overwritten() {
-        let mut reports = Reports::new(0.0, Random::new(1));
+        let mut reports = Reports::new(&Knobs::default(), Random::new(1));
         (0..20).for_each(|_| reports.say(0xc0, 0, 0, &[0; 4]));
         assert_eq!(reports.lost, 4);
         assert_eq!(sequences(&reports.read(4).unwrap())[..2], [4, 5]);

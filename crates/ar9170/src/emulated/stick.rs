@@ -76,7 +76,7 @@ impl Stick {
             knobs,
             random: Random::new(knobs.seed ^ 0x9170),
             registers: Registers::new(&eeprom),
-            reports: Reports::new(knobs.skipped_sequence, Random::new(knobs.seed ^ 0x5e9)),
+            reports: Reports::new(&knobs, Random::new(knobs.seed ^ 0x5e9)),
             flights: Vec::new(),
             filter: 0,
             asleep: None,

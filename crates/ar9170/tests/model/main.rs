@@ -4,5 +4,6 @@
 mod adversary;
 mod air;
 mod faults;
+mod redirected;
 mod stick;
 mod work;

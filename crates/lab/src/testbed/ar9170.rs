@@ -7,6 +7,8 @@
 //! The stick is a user of the contract, so the simulator's adapter is its hardware below the firmware: channel access,
 //! ACKs and retries are those of the simulator. What the stick adds is its USB, its queues and its firmware's rules.
 
+pub mod served;
+
 use std::sync::OnceLock;
 
 use ::ar9170::codec::{Eeprom, Firmware, firmware};
@@ -34,16 +36,21 @@ fn blank() -> Firmware<'static> {
     Firmware::parse(file).expect("the crate's own file")
 }
 
-/// A computer whose stick has this address.
-pub fn computer<P: Protocol>(address: MacAddr, config: Config, knobs: Knobs, protocol: P) -> Computer<P> {
-    let eeprom = Eeprom {
+/// The EEPROM of a stick with this address.
+fn eeprom(address: MacAddr) -> Eeprom {
+    Eeprom {
         ghz5: true,
         ghz2_4: true,
         domain: 0,
         address,
         receive_chains: 1,
         transmit_chains: 1,
-    };
+    }
+}
+
+/// A computer whose stick has this address.
+pub fn computer<P: Protocol>(address: MacAddr, config: Config, knobs: Knobs, protocol: P) -> Computer<P> {
+    let eeprom = eeprom(address);
     Plugged::new(blank(), config, eeprom, knobs, protocol, Hybrid::default())
 }
 

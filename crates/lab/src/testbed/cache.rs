@@ -11,6 +11,8 @@ pub const PROGRAM: &str = "linux";
 pub const CONFIG: &str = "config";
 /// ... its first file system.
 pub const INITRAMFS: &str = "initramfs";
+/// Also beside it: programs for the guest, of QEMU's only.
+pub const TOOLS: &str = "tools";
 /// Prefix of the folders that something is built in; the number of the process follows.
 const WORKSHOP: &str = "building-";
 
@@ -81,6 +83,11 @@ impl Kernel {
     /// Its first file system; of QEMU's only.
     pub fn initramfs(&self) -> PathBuf {
         self.folder.join(INITRAMFS)
+    }
+
+    /// Programs that the guest may need and this computer may not have.
+    pub fn tools(&self) -> PathBuf {
+        self.folder.join(TOOLS)
     }
 
     /// Whether it was made as this `sdmac` makes it.

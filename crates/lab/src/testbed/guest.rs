@@ -12,6 +12,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use rustix::fs::OFlags;
 use rustix::mount::{MountFlags, mount, mount_bind};
@@ -27,6 +28,11 @@ pub const COMMAND: &str = "lab-init";
 const SITE: &str = "/sys";
 /// Where radios are listed.
 const RADIOS: &str = "/sys/class/ieee80211";
+
+/// How long the guest waits for its sticks: one takes some seconds on a busy computer.
+const STICKS_NS: u64 = 120_000_000_000;
+/// How often it looks meanwhile.
+const LOOK: Duration = Duration::from_millis(50);
 
 /// Runs as process 1 of a guest and turns it off in the end. It returns only where it is not process 1.
 ///
@@ -56,9 +62,16 @@ pub fn main() -> io::Error {
 /// Everything between boot and report. Errors are sentences.
 fn live(folder: &Path) -> Result<End, String> {
     let job = settle(folder).map_err(|(what, error)| format!("{what}: {error}"))?;
-    let radios = std::fs::read_dir(RADIOS).map_or(0, Iterator::count);
-    if radios != job.radios as usize {
-        return Err(format!("{} radios were asked for and {radios} came", job.radios));
+    let wanted = (job.radios + job.sticks) as usize;
+    let radios = || std::fs::read_dir(RADIOS).map_or(0, Iterator::count);
+    // sticks are found, and given their firmware, while the system boots
+    let begun = uptime_ns();
+    while job.sticks > 0 && radios() < wanted && uptime_ns() - begun < STICKS_NS {
+        std::thread::sleep(LOOK);
+    }
+    let radios = radios();
+    if radios != wanted {
+        return Err(format!("{wanted} radios were asked for and {radios} came"));
     }
     let [out, err] = STREAMS.map(|name| stream(&folder.join(name)));
     let (out, err) = (

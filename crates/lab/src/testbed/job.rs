@@ -38,6 +38,8 @@ pub struct Job {
     pub writable: Vec<PathBuf>,
     /// Radios that the kernel was asked for.
     pub radios: u32,
+    /// Sticks on its USB, which are radios, too.
+    pub sticks: u32,
 }
 
 /// How the job ended.

@@ -57,6 +57,8 @@ pub struct Options {
     pub kvm: bool,
     /// Radios of hwsim at boot.
     pub radios: u32,
+    /// Sockets of sticks to plug into a computer of QEMU.
+    pub sticks: Vec<PathBuf>,
     /// Two letters, or `00` for the whole world.
     pub country: String,
     /// Further kernel parameters, `NAME=VALUE`.
@@ -137,7 +139,7 @@ pub fn run(
     output: Output<'_>,
     stop: &AtomicBool,
 ) -> Result<End, RunError> {
-    let job = options.job()?;
+    let job = options.job(kernel)?;
     let host = |what| move |error| RunError::Host { what, error };
     let folder = Folder::new(options.memory).map_err(|e| match e {
         NoFolder::Room { needed, other } => RunError::Room { needed, other },
@@ -222,7 +224,7 @@ impl Options {
         all
     }
 
-    fn job(&self) -> Result<Job, RunError> {
+    fn job(&self, kernel: &Kernel) -> Result<Job, RunError> {
         let folder = |path: &Path, error| RunError::Folder {
             folder: path.display().to_string(),
             error,
@@ -242,6 +244,10 @@ impl Options {
             writable.push(whole);
         }
         let mut environment = self.environment.clone();
+        if kernel.machine != Machine::Uml {
+            let path = environment.entry("PATH".to_owned()).or_default();
+            *path += &format!(":{}", kernel.tools().display());
+        }
         environment.insert(job::TIME_VARIABLE.to_owned(), self.time.name().to_owned());
         Ok(Job {
             program: found.ok_or_else(|| RunError::NoProgram(self.program.clone()))?,
@@ -250,6 +256,7 @@ impl Options {
             directory,
             writable,
             radios: self.radios,
+            sticks: self.sticks.len() as u32,
         })
     }
 }

@@ -8,7 +8,7 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType};
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
 
 use super::error::Error;
 use super::nl80211::Control;
@@ -33,21 +33,29 @@ impl OrdinarySocket {
     /// # Errors
     /// [`Error::NoSuchRadio`] if it is no 802.11 interface, [`Error::NoPermission`] without CAP_NET_RAW.
     pub fn open(interface: &str) -> Result<OrdinarySocket, Error> {
+        Self::hearing(interface, 0)
+    }
+
+    /// The same, and it hears what comes with this EtherType: see [`receive`](Self::receive).
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn hearing(interface: &str, ethertype: u16) -> Result<OrdinarySocket, Error> {
         let all = Control::open()?.interfaces()?;
         let found = all.iter().find(|i| i.name == interface);
         let index = found.ok_or_else(|| Error::NoSuchRadio {
             name: interface.into(),
             have: all.iter().map(|i| i.name.clone()).collect(),
         })?;
-        Self::on(index.index).map_err(Error::packet("open a packet socket"))
+        Self::on(index.index, ethertype).map_err(Error::packet("open a packet socket"))
     }
 
-    fn on(index: u32) -> io::Result<OrdinarySocket> {
+    fn on(index: u32, ethertype: u16) -> io::Result<OrdinarySocket> {
         let socket =
             rustix::net::socket_with(AddressFamily::PACKET, SocketType::RAW, SocketFlags::CLOEXEC, None)?;
         enable_wifi_status(socket.as_fd())?;
         bypass_queue(socket.as_fd())?;
-        bind_packet(socket.as_fd(), index, 0)?;
+        bind_packet(socket.as_fd(), index, ethertype)?;
         Ok(OrdinarySocket(socket))
     }
 
@@ -58,6 +66,18 @@ impl OrdinarySocket {
     pub fn send(&self, frame: &[u8]) -> io::Result<()> {
         rustix::io::retry_on_intr(|| rustix::net::send(&self.0, frame, SendFlags::DONTWAIT))?;
         Ok(())
+    }
+
+    /// The next Ethernet frame that has come: its octets, which were written to the buffer; `None` if there is none yet.
+    ///
+    /// # Errors
+    /// As recv(2) on a packet socket.
+    pub fn receive(&self, frame: &mut [u8]) -> io::Result<Option<usize>> {
+        match rustix::io::retry_on_intr(|| rustix::net::recv(&self.0, &mut *frame, RecvFlags::DONTWAIT)) {
+            Ok((octets, _)) => Ok(Some(octets)),
+            Err(rustix::io::Errno::AGAIN) => Ok(None),
+            Err(e) => Err(e.into()),
+        }
     }
 
     /// The next outcome, with the frame that it is about; `None` if there is none yet. The socket polls as having an

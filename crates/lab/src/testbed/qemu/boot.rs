@@ -9,6 +9,8 @@ use crate::testbed::run::Options;
 
 /// The program.
 pub const PROGRAM: &str = "qemu-system-x86_64";
+/// Folder of firmware, beside the kernel.
+pub const FIRMWARE: &str = "firmware";
 /// Tag of the files of this computer.
 const HOST: &str = "host";
 /// Tag of the job's folder. Folders to write to have `w0`, `w1`, ...
@@ -31,6 +33,8 @@ pub fn command(options: &Options, kernel: &Kernel, folder: &Path, writable: &[Pa
         "rdinit=/init".to_owned(),
         // the parts of a computer that nobody asks for take most of the time to boot
         "mitigations=off".to_owned(),
+        // the kernel looks for firmware below the root of its first process, which moves to the files of this computer
+        format!("firmware_class.path={}", kernel.folder.join(FIRMWARE).display()),
         format!("{}={place}", job::FOLDER_VARIABLE),
     ];
     words.extend(options.settings());
@@ -39,6 +43,8 @@ pub fn command(options: &Options, kernel: &Kernel, folder: &Path, writable: &[Pa
         .args(["-M", "q35", "-cpu", "max"])
         .args(match options.kvm {
             true => ["-accel", "kvm", "-smp", "2"].as_slice(),
+            // sticks live in the time of this computer
+            false if !options.sticks.is_empty() => &["-accel", "tcg"],
             // the guest's clock counts instructions, 2 ns for each, and jumps when the processor is idle: a busy host
             // does not show in it. With two processors, one that is idle holds the other up
             false => &["-accel", "tcg,thread=single", "-icount", "shift=1,sleep=off"],
@@ -57,6 +63,14 @@ pub fn command(options: &Options, kernel: &Kernel, folder: &Path, writable: &[Pa
         .arg("-initrd")
         .arg(kernel.initramfs())
         .args(["-append", &words.join(" ")]);
+    if !options.sticks.is_empty() {
+        command.args(["-device", "qemu-xhci,id=usb"]);
+    }
+    for (n, socket) in options.sticks.iter().enumerate() {
+        let path = socket.display().to_string().replace(',', ",,");
+        command.args(["-chardev", &format!("socket,id=stick{n},path={path}")]);
+        command.args(["-device", &format!("usb-redir,chardev=stick{n},bus=usb.0")]);
+    }
     let mut share = |path: &Path, tag: &str, more: &str| {
         // a comma ends a value and two stand for one
         let path = path.display().to_string().replace(',', ",,");

@@ -1,19 +1,28 @@
 //! Makes a kernel for a computer in QEMU out of Debian's packages.
 
-use std::fs::File;
+use std::fs::{File, Permissions};
 use std::io::{self, BufWriter};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::AtomicBool;
 
 use super::cpio::Archive;
 use super::{SCRIPT, boot, modules};
-use crate::testbed::cache::{Cache, INITRAMFS, Kernel, Machine, PROGRAM};
+use crate::testbed::cache::{Cache, INITRAMFS, Kernel, Machine, PROGRAM, TOOLS};
 use crate::testbed::site::{BuildError, Progress, Site};
 use crate::testbed::tools::{self, Tool};
 
 /// What runs the computer.
 pub const RUN: &[Tool] = &[(boot::PROGRAM, "qemu-system-x86")];
+
+/// The firmware of AR9170 sticks.
+const FIRMWARE: &str = "carl9170-1.fw";
+/// Where Debian has libraries.
+const LIBRARIES: &str = "lib/x86_64-linux-gnu";
+/// Starts iw with its libraries, wherever all of them are.
+const IW: &str =
+    "#!/bin/sh\nhere=${0%/*}\nLD_LIBRARY_PATH=$here/iw-libraries exec \"$here/iw-libraries/iw\" \"$@\"\n";
 
 /// The package that depends on the newest kernel.
 fn package(machine: Machine) -> &'static str {
@@ -50,6 +59,14 @@ pub fn get(
     site.progress("getting busybox", 600);
     let busybox = site.fetch("busybox-static", "bin/busybox")?;
     let regdb = site.fetch("wireless-regdb", "lib/firmware")?;
+    let firmware = site.fetch("firmware-linux-free", "lib/firmware")?.join(FIRMWARE);
+    site.progress("getting iw", 750);
+    let iw = site.fetch("iw", "sbin/iw")?;
+    let libraries = [
+        site.fetch("libnl-3-200", LIBRARIES)?.join("libnl-3.so.200"),
+        site.fetch("libnl-genl-3-200", LIBRARIES)?
+            .join("libnl-genl-3.so.200"),
+    ];
     site.progress("making the first file system", 800);
     let done = site.folder().join("done");
     let keep = || -> io::Result<Kernel> {
@@ -59,7 +76,17 @@ pub fn get(
             done.join(PROGRAM),
         )?;
         let out = BufWriter::new(File::create(done.join(INITRAMFS))?);
-        fill(out, &image.join("lib/modules").join(&release), &busybox, &regdb)?;
+        fill(
+            out,
+            &image.join("lib/modules").join(&release),
+            &busybox,
+            &regdb,
+            &firmware,
+        )?;
+        let kept = done.join(boot::FIRMWARE);
+        std::fs::create_dir(&kept)?;
+        std::fs::copy(&firmware, kept.join(FIRMWARE))?;
+        fill_tools(&done.join(TOOLS), &busybox, &iw, &libraries)?;
         cache.add(machine, &release, &done)
     };
     let kernel = keep().map_err(files)?;
@@ -83,8 +110,9 @@ fn depends(text: &str) -> Option<String> {
         .find(|n| n.starts_with("linux-image-"))
 }
 
-/// The first file system: busybox, the script, the modules in the order of their names, the table of countries.
-fn fill(out: impl io::Write, tree: &Path, busybox: &Path, regdb: &Path) -> io::Result<()> {
+/// The first file system: busybox, the script, the modules in the order of their names, the table of countries, the
+/// firmware of sticks.
+fn fill(out: impl io::Write, tree: &Path, busybox: &Path, regdb: &Path, firmware: &Path) -> io::Result<()> {
     let mut archive = Archive::new(out);
     for folder in ["dev", "proc", "sys", "host", "modules", "lib", "lib/firmware"] {
         archive.folder(folder)?;
@@ -102,8 +130,24 @@ fn fill(out: impl io::Write, tree: &Path, busybox: &Path, regdb: &Path) -> io::R
         let found: PathBuf = regdb.join(format!("{file}-upstream"));
         archive.file(&format!("lib/firmware/{file}"), &std::fs::read(found)?)?;
     }
+    archive.file(&format!("lib/firmware/{FIRMWARE}"), &std::fs::read(firmware)?)?;
     archive.finish()?;
     Ok(())
+}
+
+/// Programs for whoever has none: iw, and busybox, which also has a ping.
+fn fill_tools(folder: &Path, busybox: &Path, iw: &Path, libraries: &[PathBuf]) -> io::Result<()> {
+    let own = folder.join("iw-libraries");
+    std::fs::create_dir_all(&own)?;
+    std::fs::copy(busybox, folder.join("busybox"))?;
+    std::fs::copy(iw, own.join("iw"))?;
+    for library in libraries {
+        let name = library.file_name().unwrap_or_default();
+        std::fs::copy(library, own.join(name))?;
+    }
+    let script = folder.join("iw");
+    std::fs::write(&script, IW)?;
+    std::fs::set_permissions(script, Permissions::from_mode(0o755))
 }
 
 #[cfg(test)]

@@ -15,11 +15,14 @@ use super::cache::fingerprint;
 /// The first program of the first file system: a script for busybox.
 pub const SCRIPT: &str = include_str!("init.sh");
 
+/// What else belongs to it, as a text that changes when that does.
+const CONTENTS: &str = "firmware: carl9170-1.fw; tools: iw busybox";
+
 /// FNV-1a of what a first file system is made of: another script or other modules are another kernel.
 pub fn hash() -> String {
     let names = modules::WANTED
         .iter()
         .flat_map(|name| name.bytes().chain([b'\n']));
-    let octets = SCRIPT.bytes().chain(names);
+    let octets = SCRIPT.bytes().chain(names).chain(CONTENTS.bytes());
     fingerprint(octets)
 }

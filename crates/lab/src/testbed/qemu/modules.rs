@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The files of the host, a layer of memory on top, the 802.11 stack with its simulated radios and its ciphers, and the queue
-/// of packets for programs.
+/// The files of the host, a layer of memory on top, the 802.11 stack with its simulated radios and its ciphers, the queue
+/// of packets for programs, and sticks on a USB.
 pub const WANTED: &[&str] = &[
     "virtio_pci",
     "9pnet_virtio",
@@ -16,6 +16,8 @@ pub const WANTED: &[&str] = &[
     "ctr",
     "veth",
     "mac80211_hwsim",
+    "xhci_pci",
+    "carl9170",
 ];
 
 /// A module in the package.

@@ -1,0 +1,264 @@
+//! An unmodified Linux runs our emulated AR9170 sticks: its driver carl9170 finds them, brings them up, and its ad hoc
+//! networks work over them, among themselves and with our own driver and network. `cargo xtask lab` runs it.
+//!
+//! The guests have the time of this computer, so nothing here asserts a time.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use linux::wifi::OrdinarySocket;
+use serde_json::Value;
+
+const SDMAC: &str = env!("CARGO_BIN_EXE_sdmac");
+/// EtherType of the payloads of our protocols.
+const PAYLOADS: u16 = 0x88b5;
+/// Payloads that go to our own station and back.
+const ECHOES: u64 = 20;
+
+/// Sticks that are served until this is asked for what they have seen, or dropped.
+struct Sticks {
+    server: Child,
+    sockets: Vec<PathBuf>,
+}
+
+impl Sticks {
+    fn serve(folder: &Path, count: usize, more: &[&str]) -> Sticks {
+        let sockets: Vec<PathBuf> = (0..count).map(|n| folder.join(format!("stick{n}"))).collect();
+        let mut server = Command::new(SDMAC)
+            .args(["ar9170", "serve"])
+            .args(&sockets)
+            .args(more)
+            .args(["--json"])
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        // it is silent with --json until its end
+        while !sockets.iter().all(|socket| socket.exists()) {
+            assert!(server.try_wait().unwrap().is_none(), "the server has ended");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Sticks { server, sockets }
+    }
+
+    /// Runs a script in a guest with these sticks: what it prints. It must succeed.
+    fn guest(&self, script: &str) -> String {
+        let mut run = Command::new(SDMAC);
+        run.args(["lab", "run", "--qemu", "standard", "--radios", "0"]);
+        for socket in &self.sockets {
+            run.arg("--stick").arg(socket);
+        }
+        let me = std::env::current_exe().unwrap();
+        let done = run
+            .args(["--", "sh", "-c", script])
+            .env("INSIDE", me)
+            .stderr(Stdio::inherit())
+            .output()
+            .unwrap();
+        let text = String::from_utf8_lossy(&done.stdout).into_owned();
+        println!("{text}");
+        assert!(done.status.success(), "{}", done.status);
+        text
+    }
+
+    /// What they have seen.
+    fn end(mut self) -> Value {
+        let id = self.server.id().to_string();
+        Command::new("kill").args(["-INT", &id]).status().unwrap();
+        let mut line = String::new();
+        let mut out = self.server.stdout.take().unwrap();
+        out.read_to_string(&mut line).unwrap();
+        assert!(self.server.wait().unwrap().success());
+        serde_json::from_str(&line).unwrap_or_else(|e| panic!("{e}: {line}"))
+    }
+}
+
+impl Drop for Sticks {
+    fn drop(&mut self) {
+        let _ = self.server.kill();
+        let _ = self.server.wait();
+    }
+}
+
+/// The table of commands of one stick.
+fn table(stick: &Value) {
+    for key in ["commands", "asynchronous"] {
+        println!("{} {key}: {}", stick["address"], stick[key]);
+    }
+}
+
+fn count(stick: &Value, key: &str, name: &str) -> u64 {
+    stick[key][name].as_u64().unwrap_or(0)
+}
+
+/// Probe alone: 74 reads of the EEPROM, ECHO, two words for the light; then up.
+const PROBE: &str = r#"
+set -e
+interface=$(ls /sys/class/ieee80211/phy*/device/net)
+echo "interface $interface driver $(basename "$(readlink /sys/class/net/$interface/device/driver)")"
+ip link set $interface up
+iw dev $interface info
+ip link set $interface down
+dmesg 2>/dev/null | grep -i carl9170 || true
+"#;
+
+#[test]
+#[ignore = "needs Debian's kernel in QEMU: cargo xtask lab"]
+fn linux_finds_a_stick_and_brings_it_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let sticks = Sticks::serve(folder.path(), 1, &[]);
+    let text = sticks.guest(PROBE);
+    assert!(text.contains("interface wlan0 driver carl9170"), "{text}");
+    assert!(text.contains("addr 02:00:91:70:00:00"), "{text}");
+    let seen = sticks.end();
+    let stick = &seen["sticks"][0];
+    table(stick);
+    assert_eq!(stick["starts"], 1, "it was not started anew: {stick}");
+    assert_eq!(count(stick, "commands", "Echo"), 1);
+    // 2368 octets, eight words each time
+    assert!(count(stick, "commands", "ReadRegisters") >= 74);
+    // two for each of 68 users
+    let keys = |name| count(stick, "commands", name) + count(stick, "asynchronous", name);
+    assert_eq!((keys("EnableKey"), keys("DisableKey")), (136, 64));
+}
+
+/// Two stations of one guest, each in a network namespace of its own, in one ad hoc network: the second one finds it by
+/// a scan, and both ping each other.
+const PAIR: &str = r#"
+set -e
+for n in 0 1; do
+    interface=$(ls /sys/class/ieee80211/phy$n/device/net)
+    ip netns add ns$n
+    iw phy phy$n set netns name ns$n
+    echo "$interface" > /run/interface$n
+done
+in0="ip netns exec ns0"; i0=$(cat /run/interface0)
+in1="ip netns exec ns1"; i1=$(cat /run/interface1)
+start() { $1 iw dev $2 set type ibss; $1 ip link set $2 up; $1 ip address add 10.9.0.$3/24 dev $2; }
+start "$in0" $i0 1
+start "$in1" $i1 2
+$in0 iw dev $i0 ibss join pair 2412
+for n in $(seq 60); do
+    if $in1 iw dev $i1 scan | grep -q 'SSID: pair'; then echo "scan found it"; break; fi
+    sleep 1
+done
+$in1 iw dev $i1 ibss join pair 2412
+for n in $(seq 60); do
+    if $in1 busybox ping -c 1 -W 2 10.9.0.1 > /dev/null; then break; fi
+done
+$in1 busybox ping -c 20 -i 0.3 -W 5 10.9.0.1 | tail -n 2
+$in0 busybox ping -c 20 -i 0.3 -W 5 10.9.0.2 | tail -n 2
+for n in 0 1; do ip netns exec ns$n iw dev; done
+"#;
+
+#[test]
+#[ignore = "needs Debian's kernel in QEMU: cargo xtask lab"]
+fn two_linux_stations_find_and_ping_each_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let sticks = Sticks::serve(folder.path(), 2, &[]);
+    let text = sticks.guest(PAIR);
+    assert!(text.contains("scan found it"), "{text}");
+    // both directions; an answer that was late on a busy computer is none of the sticks' affair, silence is
+    let received: Vec<u32> = text
+        .lines()
+        .filter_map(|line| {
+            line.split(", ")
+                .nth(1)?
+                .strip_suffix(" packets received")?
+                .parse()
+                .ok()
+        })
+        .collect();
+    assert!(received.len() == 2 && received.iter().all(|n| *n >= 10), "{text}");
+    let seen = sticks.end();
+    for stick in seen["sticks"].as_array().unwrap() {
+        table(stick);
+        assert_eq!(stick["starts"], 1, "it was not started anew: {stick}");
+        // a beacon for each interval
+        assert!(count(stick, "commands", "Beacon") + count(stick, "asynchronous", "Beacon") > 10);
+        assert!(stick["frames"].as_u64().unwrap() > 40);
+    }
+}
+
+/// A Linux station in the network that our own driver and our own protocol have made. A response is skipped while Linux
+/// brings its stick up, so it has to start it anew first.
+const STRANGERS: &str = r#"
+set -e
+interface=$(ls /sys/class/ieee80211/phy*/device/net)
+iw dev $interface set type ibss
+# the response is lost while it comes up, so that fails once
+for n in $(seq 30); do
+    if ip link set $interface up; then echo "up after $n"; break; fi
+    sleep 1
+done
+for n in $(seq 60); do
+    if iw dev $interface scan 2> /dev/null | grep -q 'SSID: robots'; then echo "scan found it"; break; fi
+    sleep 1
+done
+iw dev $interface ibss join robots 2412
+STICK_INTERFACE=$interface "$INSIDE" --exact inside --ignored --nocapture > /tmp/inside
+grep 'came back' /tmp/inside
+iw dev $interface link
+"#;
+
+#[test]
+#[ignore = "needs Debian's kernel in QEMU: cargo xtask lab"]
+fn linux_and_our_own_station_are_one_network_after_a_lost_response() {
+    let folder = tempfile::tempdir().unwrap();
+    let more = ["--station", "robots", "--skip-response", "200"];
+    let sticks = Sticks::serve(folder.path(), 1, &more);
+    let text = sticks.guest(STRANGERS);
+    assert!(text.contains("scan found it"), "{text}");
+    assert!(text.contains("all came back"), "{text}");
+    let seen = sticks.end();
+    let (stick, station) = (&seen["sticks"][0], &seen["station"]);
+    table(stick);
+    println!("{station}");
+    assert_eq!(stick["starts"], 2, "once more after the lost response: {stick}");
+    assert!(station["delivered"].as_u64().unwrap() >= ECHOES);
+    assert!(station["beacons"].as_u64().unwrap() > 0);
+    let bssid = station["bssid"].as_str().unwrap();
+    assert!(text.contains(bssid), "Linux is in the network {bssid}: {text}");
+}
+
+/// The part within the guest: payloads for our station, which sends them back.
+#[test]
+#[ignore = "runs in the guest of another test"]
+fn inside() {
+    let Ok(interface) = std::env::var("STICK_INTERFACE") else {
+        return println!("skipped: this is the part within a guest");
+    };
+    let socket = OrdinarySocket::hearing(&interface, PAYLOADS).unwrap();
+    let text = std::fs::read_to_string(format!("/sys/class/net/{interface}/address")).unwrap();
+    let octets = text.trim().split(':').map(|o| u8::from_str_radix(o, 16).unwrap());
+    let me: Vec<u8> = octets.collect();
+    let begun = Instant::now();
+    let (mut to, mut back) = (vec![0xff; 6], 0);
+    while back < ECHOES && begun.elapsed() < Duration::from_secs(200) {
+        // the first ones are for everybody, until our station is known by its answer
+        let payload = format!("number {back}");
+        let frame = [&to[..], &me, &PAYLOADS.to_be_bytes(), payload.as_bytes()].concat();
+        if socket.send(&frame).is_err() {
+            // not a member yet
+            std::thread::sleep(Duration::from_millis(200));
+            continue;
+        }
+        let sent = Instant::now();
+        let mut buffer = [0; 1_600];
+        while sent.elapsed() < Duration::from_secs(1) {
+            if let Some(octets) = socket.receive(&mut buffer).unwrap() {
+                let answer = &buffer[..octets];
+                if answer[..6] == me && answer[14..].starts_with(payload.as_bytes()) {
+                    to = answer[6..12].to_vec();
+                    back += 1;
+                    break;
+                }
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+    println!("{back} payloads came back from {to:02x?}");
+    assert_eq!(back, ECHOES);
+    println!("all came back");
+}
