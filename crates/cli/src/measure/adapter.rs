@@ -13,7 +13,7 @@ use linux::wifi::Seat;
 use linux::wifi::certify::Certificate;
 use serde_json::{Value, json};
 
-use super::{Args, base, writable};
+use super::{Args, ProbeWay, base, writable};
 use crate::certify;
 use crate::ui::{self, Failure, Ui};
 
