@@ -4,6 +4,7 @@
 //! What of the scenario is a model (medium, hosts, clocks, faults, channel access of adapters) stays there: this is the real
 //! thing.
 
+mod asked;
 mod feed;
 pub mod page;
 mod replay;
@@ -22,12 +23,13 @@ use linux::wifi::certify::Certificate;
 use linux::wifi::{Adapter, AdapterConfig, Error, Host, HostConfig, HostCounters, Seat, TsfSource, Wait};
 use protocols::mac::tdma::TdmaCounters;
 use radio::tape::Tape;
-use radio::{Attribute, AttributeName, Duration, Event, Instant, Msdu, Plane, Protocol, Radio, Token, TxHow};
+use radio::{Duration, Event, Instant, Plane, Protocol, Radio};
 use serde::Serialize;
 
 use crate::record::RecordError;
 use crate::scenario::{Program, Scenario, Station};
 use crate::stats::{Sorted, Summary};
+use asked::Asked;
 use feed::{Feed, MOST_LATENCIES, Sources};
 use tape::Strip;
 
@@ -383,39 +385,6 @@ impl Protocol for Watched {
 
     fn deadline(&self) -> Option<Instant> {
         self.tape.deadline()
-    }
-}
-
-/// The radio of a protocol, with the requests told to the sources of traffic.
-struct Asked<'a> {
-    radio: &'a mut dyn Radio,
-    sources: &'a RefCell<Sources>,
-}
-
-impl Radio for Asked<'_> {
-    fn token(&mut self) -> Token {
-        self.radio.token()
-    }
-
-    fn request(&mut self, token: Token, frame: &[u8], how: &TxHow) {
-        self.sources.borrow_mut().requested(token, frame);
-        self.radio.request(token, frame, how);
-    }
-
-    fn set(&mut self, token: Token, adapter: radio::AdapterId, attribute: Attribute) {
-        self.radio.set(token, adapter, attribute);
-    }
-
-    fn get(&self, adapter: radio::AdapterId, name: AttributeName) -> Option<Attribute> {
-        self.radio.get(adapter, name)
-    }
-
-    fn abort(&mut self, token: Token) {
-        self.radio.abort(token);
-    }
-
-    fn deliver(&mut self, msdu: Msdu<'_>) {
-        self.radio.deliver(msdu);
     }
 }
 
