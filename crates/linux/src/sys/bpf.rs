@@ -38,7 +38,7 @@ impl Arguments {
 
     /// A number of four octets at an offset that is a multiple of four.
     fn word(mut self, offset: usize, value: u32) -> Arguments {
-        let shift = if (offset % 8 == 0) == cfg!(target_endian = "little") {
+        let shift = if offset.is_multiple_of(8) == cfg!(target_endian = "little") {
             0
         } else {
             32
