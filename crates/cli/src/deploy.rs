@@ -6,13 +6,18 @@ use std::process::ExitCode;
 
 use clap::value_parser;
 use frame::MacAddr;
-use lab::deploy::{DeployError, Deployed, Site, deploy};
+use lab::deploy::{
+    DeployError, Deployed, Run, Site, TAPE, TAPE_OCTETS, Transcript, deploy, page, transcribe,
+};
 use lab::plan;
-use lab::report::folder::{Folder, Status};
-use lab::scenario::Scenario;
+use lab::report::folder::{Folder, REPORT, Status};
+use lab::run::page::About;
+use lab::scenario::{Description, Scenario};
 use linux::wifi::Seat;
+use serde::Serialize;
 
 use crate::certify;
+use crate::measure::ProbeWay;
 use crate::ui::{self, Failure, Ui};
 
 /// Run a node of a scenario on a radio of this computer
@@ -20,12 +25,13 @@ use crate::ui::{self, Failure, Ui};
 /// The protocol that ran in the simulator sends and hears over the kernel's 802.11 stack, with the address, channel and
 /// traffic that the scenario gives it, for the scenario's duration or until Ctrl-C. Run each node on its own radio, with the same file; the
 /// other nodes know it by its address. Medium, hosts, clocks, faults and channel access of the scenario are models, and do not
-/// apply. It takes CAP_NET_ADMIN and CAP_NET_RAW, CAP_PERFMON for --probes, and CAP_SYS_NICE and CAP_IPC_LOCK for --fifo.
+/// apply. With --out everything is recorded, as `sdmac run` does it, together with a tape that replays without a radio. It takes CAP_NET_ADMIN and CAP_NET_RAW, CAP_PERFMON for --probes, and CAP_SYS_NICE and CAP_IPC_LOCK for --fifo.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   sdmac lab run --radios 2 -- sh -c 'sdmac deploy s.toml --node a.0 --iface phy0 & sdmac deploy s.toml --node a.1 --iface phy1; wait'    # without hardware
   sudo sdmac deploy scenarios/tdma.toml --node controller --iface wlan1
-  sudo sdmac deploy scenarios/tdma.toml --node devices.0 --iface wlan1 --fifo 50 --cpu 3 --certificate certificate.json --out run1")]
+  sudo sdmac deploy scenarios/tdma.toml --node devices.0 --iface wlan1 --fifo 50 --cpu 3 --certificate certificate.json --out run1
+  sdmac deploy scenarios/tdma.toml --node devices.0 --replay run1/tape.sdmac    # anywhere, without a radio")]
 pub struct Args {
     /// Scenario file, as for `sdmac run`
     scenario: PathBuf,
@@ -33,7 +39,12 @@ pub struct Args {
     #[arg(long, value_name = "NAME")]
     node: String,
     /// The radio, by one of its interfaces or its own name (phy0); of a node with several adapters one for each
-    #[arg(long, value_name = "IFACE", required = true, value_delimiter = ',')]
+    #[arg(
+        long,
+        value_name = "IFACE",
+        required_unless_present = "replay",
+        value_delimiter = ','
+    )]
     iface: Vec<String>,
     /// Change a value: a short name that the scenario declares, or a dotted path
     #[arg(long = "set", value_name = "KEY=VALUE")]
@@ -42,8 +53,8 @@ pub struct Args {
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
     /// Stamp the planes t2 to t8 in the kernel
-    #[arg(long)]
-    probes: bool,
+    #[arg(long, value_name = "WAY", num_args = 0..=1, default_missing_value = "auto", require_equals = true)]
+    probes: Option<ProbeWay>,
     /// SCHED_FIFO with this priority, and locked memory
     #[arg(long, value_name = "PRIORITY", value_parser = value_parser!(u8).range(1..=99))]
     fifo: Option<u8>,
@@ -53,9 +64,15 @@ pub struct Args {
     /// The radio's certificate, by `sdmac certify`; it goes into the folder of --out, too
     #[arg(long, value_name = "FILE")]
     certificate: Option<PathBuf>,
-    /// Write the result to this folder
+    /// Write report.html, tape, capture, timeline, tables and result to this folder
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// Octets of the tape in MiB; it ends when they are used up, and so do the files that are made of it
+    #[arg(long, value_name = "N", default_value_t = (TAPE_OCTETS >> 20) as u16, value_parser = value_parser!(u16).range(1..=4096), requires = "out")]
+    tape_mib: u16,
+    /// Play a tape to the node's protocol in place of a radio, and compare each action
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["iface", "probes", "fifo", "cpu", "certificate"])]
+    replay: Option<PathBuf>,
 }
 
 /// Runs the command.
@@ -67,20 +84,25 @@ pub fn main(args: &Args, ui: &Ui) -> Result<ExitCode, Failure> {
         ));
     };
     let scenario = Scenario::open(&args.scenario, changes).map_err(Failure::input)?;
+    let seed = args.seed.unwrap_or_else(|| scenario.seed());
+    if let Some(tape) = &args.replay {
+        return replay(args, &scenario, seed, tape, ui);
+    }
     let certificate = args.certificate.as_deref().map(certify::read).transpose()?;
     let folder = args.out.as_ref().map(|path| Folder::create(path, false));
     let folder = folder.transpose().map_err(Failure::input)?;
     let site = Site {
         radios: args.iface.clone(),
         certificate: certificate.as_ref().map(|(c, _)| c.clone()),
-        probes: args.probes,
+        probes: args.probes.map(ProbeWay::way),
         seat: Seat {
             cpu: args.cpu,
             fifo: args.fifo,
             lock_memory: args.fifo.is_some(),
         },
+        tape_octets: folder.as_ref().map_or(0, |_| usize::from(args.tape_mib) << 20),
     };
-    let seed = args.seed.unwrap_or_else(|| scenario.seed());
+    let description = Description::open(&args.scenario, changes).map_err(Failure::input)?;
     let ms = |ns: u64| ns / 1_000_000;
     let bar = ui.progress("running", ms(scenario.duration_ns()).max(1));
     let ready = |addresses: &[MacAddr]| {
@@ -102,27 +124,139 @@ pub fn main(args: &Args, ui: &Ui) -> Result<ExitCode, Failure> {
         ui.stop(),
     );
     bar.finish();
-    let done = done.map_err(|e: DeployError| Failure::input(e))?;
-    ui.say(summary(&done))?;
+    let run = done.map_err(|e: DeployError| Failure::input(e))?;
+    let done = &run.done;
+    ui.say(summary(done))?;
+    if let Some(lateness) = done.lateness() {
+        ui::warn(&lateness);
+    }
     if let Some(folder) = &folder {
         if let Some((_, text)) = &certificate {
             folder
                 .write(certify::FILE, text.as_bytes())
                 .map_err(Failure::on_the_way)?;
         }
-        let status = if done.interrupted {
-            Status::Interrupted
-        } else {
-            Status::Complete
-        };
-        folder.publish(status, &done).map_err(Failure::on_the_way)?;
-        ui.say(format!("Result: {}", folder.path().display()))?;
+        write(args, &scenario, seed, &description, folder, &run)?;
+        ui.say(format!("Report: {}", folder.path().join(REPORT).display()))?;
     }
-    ui.answer(&done)?;
+    ui.answer(done)?;
     if done.interrupted {
         ui::warn("stopped early: the numbers cover the time until then");
     }
     Ok(ui.exit_code())
+}
+
+/// Fills the folder of a run.
+fn write(
+    args: &Args,
+    scenario: &Scenario,
+    seed: u64,
+    description: &Description,
+    folder: &Folder,
+    run: &Run,
+) -> Result<(), Failure> {
+    folder.write(TAPE, &run.tape).map_err(Failure::on_the_way)?;
+    let transcript = transcribe(scenario, &args.node, seed, &run.tape, Some(folder));
+    let transcript = transcript.map_err(Failure::on_the_way)?;
+    let about = About {
+        file: &args.scenario.display().to_string(),
+        command: &std::env::args().collect::<Vec<_>>().join(" "),
+        description,
+    };
+    let page = page::page(&about, scenario, &run.done, &transcript).html();
+    folder
+        .write(REPORT, page.as_bytes())
+        .map_err(Failure::on_the_way)?;
+    let status = if run.done.interrupted {
+        Status::Interrupted
+    } else {
+        Status::Complete
+    };
+    let body = Body {
+        scenario: about.file,
+        seed,
+        deployed: &run.done,
+        replayed: Played::of(&transcript),
+        left_out: run.left_out,
+    };
+    folder.publish(status, &body).map_err(Failure::on_the_way)?;
+    if run.left_out > 0 {
+        ui::warn(&format!(
+            "the tape was full: {} events are not on it, and not in the files that are made of it (--tape-mib)",
+            run.left_out
+        ));
+    }
+    if let Some(Err(error)) = transcript.recorded {
+        return Err(Failure::on_the_way(error));
+    }
+    transcript.replayed.map(|_| ()).map_err(|error| {
+        Failure::on_the_way(format!(
+            "a fresh protocol does not do what is on the tape: {error}"
+        ))
+    })
+}
+
+/// The body of `result.json`.
+#[derive(Serialize)]
+struct Body<'a> {
+    scenario: &'a str,
+    seed: u64,
+    #[serde(flatten)]
+    deployed: &'a Deployed,
+    replayed: Option<Played>,
+    /// Events that found no room on the tape.
+    left_out: u64,
+}
+
+/// What a fresh protocol has repeated.
+#[derive(Serialize)]
+struct Played {
+    events: u64,
+    actions: u64,
+}
+
+impl Played {
+    fn of(transcript: &Transcript) -> Option<Played> {
+        let of = |r: &radio::tape::Replayed| Played {
+            events: r.events,
+            actions: r.actions,
+        };
+        transcript.replayed.as_ref().ok().map(of)
+    }
+}
+
+/// Plays a tape.
+fn replay(
+    args: &Args,
+    scenario: &Scenario,
+    seed: u64,
+    tape: &std::path::Path,
+    ui: &Ui,
+) -> Result<ExitCode, Failure> {
+    let place = |e: &dyn std::fmt::Display| Failure::input(format!("{}: {e}", tape.display()));
+    let octets = std::fs::read(tape).map_err(|e| place(&e))?;
+    let folder = args.out.as_ref().map(|path| Folder::create(path, false));
+    let folder = folder.transpose().map_err(Failure::input)?;
+    let done = transcribe(scenario, &args.node, seed, &octets, folder.as_ref()).map_err(Failure::input)?;
+    let played = done.replayed.map_err(|e| place(&e))?;
+    if let Some(Err(error)) = done.recorded {
+        return Err(Failure::on_the_way(error));
+    }
+    let played = Played {
+        events: played.events,
+        actions: played.actions,
+    };
+    if let Some(folder) = &folder {
+        folder
+            .publish(Status::Complete, &played)
+            .map_err(Failure::on_the_way)?;
+    }
+    ui.say(format!(
+        "{}: {} events, and {} actions that are the same",
+        args.node, played.events, played.actions
+    ))?;
+    ui.answer(&played)?;
+    Ok(ExitCode::SUCCESS)
 }
 
 fn summary(d: &Deployed) -> String {
@@ -145,6 +279,20 @@ fn summary(d: &Deployed) -> String {
     }
     for (flow, count) in &d.delivered {
         let _ = write!(t, "\nflow {flow}: {count} delivered here");
+    }
+    if let Some(s) = &d.slots {
+        let _ = write!(
+            t,
+            "\nslots: {} used, {} failed, {} of them late, {} overruns, {} expired, {} without a slot",
+            s.released, s.failed, s.late, s.overruns, s.expired, s.no_slot
+        );
+    }
+    if let Some(us) = &d.measured.latency_us {
+        let _ = write!(
+            t,
+            "\nlatency of what arrived (from this computer): median {:.1}, p99 {:.1}, max {:.1} us",
+            us.p50, us.p99, us.max
+        );
     }
     if let Some(us) = &d.confirm_us {
         let _ = write!(

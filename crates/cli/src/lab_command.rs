@@ -1,5 +1,6 @@
 //! `sdmac lab`: the Linux 802.11 stack in virtual time, without hardware and without root.
 
+mod compare;
 mod kernels;
 
 use std::collections::BTreeMap;
@@ -31,6 +32,7 @@ const LAB_FAILED: u8 = 125;
 #[command(after_help = "Examples:
   sdmac lab run -- ls /sys/class/net
   sdmac lab run --radios 4 -- sh -c 'sleep 100; cat /proc/uptime'    # ends at once
+  sdmac lab compare scenarios/hidden-nodes.toml
   sdmac lab build --source linux-6.1.tar.xz --regdb /lib/firmware/regulatory.db
   sdmac lab status
   sdmac lab clean")]
@@ -43,6 +45,7 @@ pub struct Args {
 enum Action {
     Build(BuildArgs),
     Run(RunArgs),
+    Compare(compare::Args),
     /// Say which kernels are there, and what is missing to build one
     #[command(after_help = "Examples:
   sdmac lab status
@@ -110,6 +113,9 @@ struct RunArgs {
     /// time of this computer
     #[arg(long = "stick", value_name = "SOCKET", requires = "qemu")]
     sticks: Vec<PathBuf>,
+    /// CPUs of the computer in QEMU: 1, and with --kvm 2, unless it is given
+    #[arg(long, value_name = "N", requires = "qemu", value_parser = value_parser!(u32).range(1..=64))]
+    cpus: Option<u32>,
     /// Virtual time: computing takes none, and sleeping is over at once (this is so unless --real is given)
     #[arg(long = "virtual", conflicts_with = "real")]
     virtual_time: bool,
@@ -192,6 +198,7 @@ pub fn main(args: &Args, ui: &Ui) -> Result<ExitCode, Failure> {
             },
         },
         Action::Run(args) => in_guest(args, &cache, ui),
+        Action::Compare(args) => compare::main(args, &cache, ui),
         Action::Status => status(&cache, ui),
         Action::Clean => {
             let size = cache.size();
@@ -232,21 +239,8 @@ fn in_guest(args: &RunArgs, cache: &Cache, ui: &Ui) -> Result<ExitCode, Failure>
         let what = format!("there is no {program}; on Debian: sudo apt-get install {package}");
         return Err(lab_failed(Failure::input(what)));
     }
-    let kernel = match cache.kernel(machine) {
-        Some(kernel) => kernel,
-        None => {
-            let plain = BuildArgs {
-                jobs: 0,
-                source: None,
-                regdb: None,
-                qemu: args.qemu,
-                again: false,
-            };
-            match made(&plain, cache, ui).map_err(lab_failed)? {
-                Some(kernel) => kernel,
-                None => return Ok(ui.exit_code()),
-            }
-        }
+    let Some(kernel) = kernel(args.qemu, cache, ui)? else {
+        return Ok(ui.exit_code());
     };
     let (program, arguments) = args.program.split_first().expect("clap wants a program");
     let texts = std::env::vars_os().filter_map(|(n, v)| Some((n.into_string().ok()?, v.into_string().ok()?)));
@@ -264,6 +258,7 @@ fn in_guest(args: &RunArgs, cache: &Cache, ui: &Ui) -> Result<ExitCode, Failure>
         },
         kvm: args.kvm,
         sticks: args.sticks.clone(),
+        cpus: args.cpus.unwrap_or(1 + u32::from(args.kvm)),
         radios: args.radios,
         country: args.country.clone(),
         parameters: args.params.clone(),
@@ -304,6 +299,21 @@ fn in_guest(args: &RunArgs, cache: &Cache, ui: &Ui) -> Result<ExitCode, Failure>
         }
         How::NotStarted(_) => unreachable!("an error of `run`"),
     })
+}
+
+/// The kernel that is there, or is made now; `None` if that was stopped.
+fn kernel(qemu: Option<Qemu>, cache: &Cache, ui: &Ui) -> Result<Option<Kernel>, Failure> {
+    if let Some(kernel) = cache.kernel(machine(qemu)) {
+        return Ok(Some(kernel));
+    }
+    let plain = BuildArgs {
+        jobs: 0,
+        source: None,
+        regdb: None,
+        qemu,
+        again: false,
+    };
+    made(&plain, cache, ui).map_err(|failure| failure.with_code(LAB_FAILED))
 }
 
 fn write_now(mut stream: impl Write, octets: &[u8]) -> io::Result<()> {

@@ -133,7 +133,11 @@ const DEPLOYING: &str = r#"
 "$SDMAC" deploy "$FOLDER/two.toml" --node controller --iface phy0 --set run.duration=3s --json > "$FOLDER/controller.json" & first=$!
 sleep 1
 "$SDMAC" deploy "$FOLDER/two.toml" --node device --iface phy1 --json --out "$FOLDER/out" > "$FOLDER/device.json"; code=$?
-wait $first; exit $code
+wait $first
+timeout --preserve-status -s INT 1 "$SDMAC" deploy "$FOLDER/two.toml" --node device --iface phy1 --set run.duration=10s --out "$FOLDER/stopped"
+"$SDMAC" deploy "$FOLDER/two.toml" --node device --iface phy1 --set run.duration=100ms \
+    --set 'traffic.0.pattern={ saturated = { backlog = 3 } }' --json > "$FOLDER/full.json"
+exit $code
 "#;
 
 #[test]
@@ -169,5 +173,82 @@ fn real_nodes_of_a_scenario_run_on_radios() {
         device["addresses"][0], "02:00:00:00:00:01",
         "the second node of the scenario"
     );
-    assert_eq!(read("out/result.json")["requests"]["acked"], 100);
+    let result = read("out/result.json");
+    assert_eq!(
+        (&result["requests"]["acked"], &result["status"]),
+        (&100.into(), &"complete".into())
+    );
+    for file in [
+        "report.html",
+        "tape.sdmac",
+        "air.pcapng",
+        "timeline.perfetto-trace",
+        "confirms.parquet",
+        "deliveries.parquet",
+    ] {
+        assert!(folder.join("out").join(file).is_file(), "{file}");
+    }
+    // The tape of the kernel, on this computer and without a radio.
+    let replay = |node: &str| {
+        let tape = folder.join("out/tape.sdmac");
+        let words = ["deploy", "two.toml", "--node", node, "--json", "--replay"];
+        Command::new(me)
+            .args(words)
+            .arg(tape)
+            .current_dir(folder)
+            .output()
+            .unwrap()
+    };
+    let played: serde_json::Value = serde_json::from_slice(&replay("device").stdout).unwrap();
+    assert_eq!(played, result["replayed"]);
+    assert_eq!(played["actions"], 100, "a request each: {played}");
+    let other = replay("controller");
+    assert_ne!(
+        other.status.code(),
+        Some(0),
+        "another protocol does something else"
+    );
+    // Ctrl-C after a second of ten leaves the same files.
+    assert_eq!(read("stopped/result.json")["status"], "interrupted");
+    assert!(folder.join("stopped/confirms.parquet").is_file());
+    // Saturated traffic follows the confirms: three are open at a time, and the next goes when one has ended.
+    let full = read("full.json");
+    let of = |what: &serde_json::Value| what.as_u64().unwrap();
+    let (sent, submitted) = (of(&full["requests"]["sent"]), of(&full["submitted"]["0"]));
+    assert!(sent > 100 && (sent..=sent + 3).contains(&submitted), "{full}");
+}
+
+/// One scenario, and one command for both.
+#[test]
+#[ignore = "needs the lab's kernel: cargo xtask lab"]
+fn real_stacks_and_the_simulator_give_the_same_numbers() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let words = [
+        "lab",
+        "compare",
+        "scenarios/hidden-nodes.toml",
+        "--set",
+        "duration=3s",
+        "--json",
+    ];
+    let done = Command::new(env!("CARGO_BIN_EXE_sdmac"))
+        .args(words)
+        .current_dir(folder)
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&done.stderr);
+    let told: serde_json::Value =
+        serde_json::from_slice(&done.stdout).unwrap_or_else(|e| panic!("{e}: {said}"));
+    let rows = told["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), 5);
+    assert!(rows.iter().all(|row| row["within"] == true), "{told:#}");
+    assert_eq!(
+        (&told["real"]["refused"], &told["real"]["unknown"]),
+        (&0.into(), &0.into()),
+        "{told:#}"
+    );
+    assert!(
+        told["real"]["overlapping"].as_u64() > Some(100),
+        "they are hidden: {told:#}"
+    );
 }

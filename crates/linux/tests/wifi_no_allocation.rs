@@ -7,7 +7,8 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use frame::{MacAddr, Rate};
-use linux::wifi::{Adapter, AdapterConfig, Host, HostConfig, simulated_radios};
+use linux::probe::Way;
+use linux::wifi::{Adapter, AdapterConfig, Host, HostConfig, SimulatedRadios, simulated_radios};
 use radio::{Confirm, Duration, Event, Instant, Outcome, Protocol, Radio, TxHow};
 use rustix::mm::{MlockAllFlags, mlockall};
 
@@ -94,6 +95,20 @@ fn faults(buffer: &mut [u8; 1024]) -> u64 {
 #[test]
 fn nothing_is_allocated_and_no_page_is_missing_after_the_start() {
     let Some(radios) = simulated_radios(2) else { return };
+    // With both kinds of probes, where the kernel has them.
+    let has = |path| std::path::Path::new(path).exists();
+    let kprobe = has("/sys/bus/event_source/devices/kprobe").then_some(Way::Kprobe);
+    let fentry = has("/sys/kernel/btf/mac80211_hwsim").then_some(Way::Fentry);
+    for way in [Some(None), kprobe.map(Some), fentry.map(Some)]
+        .into_iter()
+        .flatten()
+    {
+        eprintln!("probes: {way:?}");
+        once(&radios, way);
+    }
+}
+
+fn once(radios: &SimulatedRadios, way: Option<Way>) {
     let adapters = radios.names[..2]
         .iter()
         .map(|name| Adapter::open(AdapterConfig::new(name, 2412)).unwrap());
@@ -104,9 +119,8 @@ fn nothing_is_allocated_and_no_page_is_missing_after_the_start() {
     frame[4..10].copy_from_slice(&adapters[1].address().0);
     frame[10..16].copy_from_slice(&adapters[0].address().0);
     frame[16..22].copy_from_slice(&MacAddr::local(9).0);
-    // With probes, where the kernel has them.
     let config = HostConfig {
-        probes: std::path::Path::new("/sys/bus/event_source/devices/kprobe").exists(),
+        probes: way,
         ..HostConfig::default()
     };
     let mut host = Host::new(adapters, config).unwrap();

@@ -126,13 +126,12 @@ impl Packet {
             Packet::Interfaces(interfaces) => {
                 let all = &interfaces.0[..interfaces.0.len().min(ENDPOINTS)];
                 out.extend((all.len() as u32).to_le_bytes());
-                let mut column = |of: &dyn Fn(&(u8, [u8; 3])) -> u8| {
+                // numbers of all, then their classes, subclasses and protocols
+                for column in 0..4 {
                     let end = out.len() + ENDPOINTS;
-                    out.extend(all.iter().map(of));
+                    out.extend(all.iter().map(|(number, class)| [*number, class[0], class[1], class[2]][column]));
                     out.resize(end, 0);
-                };
-                column(&|i| i.0);
-                (0..3).for_each(|n| column(&|i| i.1[n]));
+                }
                 4
             }
             Packet::Endpoints(e) => {

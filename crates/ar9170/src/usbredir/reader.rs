@@ -65,7 +65,7 @@ impl Reader {
     ///
     /// # Errors
     /// [`RedirError`]: nothing after that can be understood, and the same error comes again.
-    pub fn next(&mut self) -> Result<Option<(u64, Packet)>, RedirError> {
+    pub fn packet(&mut self) -> Result<Option<(u64, Packet)>, RedirError> {
         let (Some(kind), Some(octets)) = (u32_at(&self.buffer, 0), u32_at(&self.buffer, 4)) else {
             return Ok(None);
         };
@@ -132,7 +132,7 @@ mod tests {
         let mut seen = Vec::new();
         for octet in octets {
             reader.push(&[octet]);
-            seen.extend(reader.next().unwrap());
+            seen.extend(reader.packet().unwrap());
         }
         assert!(matches!(&seen[0], (0, Packet::Hello(text, _)) if text.starts_with(b"qemu")));
         assert_eq!(seen[1], (0x1_0000_0001, Packet::Bulk(transfer, Vec::new())));
@@ -144,8 +144,8 @@ mod tests {
         let refused = |octets: &[u8]| {
             let mut reader = Reader::default();
             reader.push(octets);
-            let error = reader.next().unwrap_err();
-            assert_eq!(reader.next(), Err(error), "it stays so");
+            let error = reader.packet().unwrap_err();
+            assert_eq!(reader.packet(), Err(error), "it stays so");
             error
         };
         assert_eq!(refused(b"GET / HTTP/1.1"), RedirError::NoHello(0x2054_4547));

@@ -13,7 +13,7 @@ use linux::wifi::Seat;
 use linux::wifi::certify::Certificate;
 use serde_json::{Value, json};
 
-use super::{Args, base, writable};
+use super::{Args, ProbeWay, base, writable};
 use crate::certify;
 use crate::ui::{self, Failure, Ui};
 
@@ -49,7 +49,7 @@ pub(super) fn main(radio: &str, args: &Args, ui: &Ui) -> Result<ExitCode, Failur
     let base = base(args)?;
     let certificate = args.certificate.as_deref().map(certify::read).transpose()?;
     let plan = plan(radio, args, certificate.as_ref().map(|(c, _)| c.clone()));
-    if plan.probes {
+    if plan.probes.is_some() {
         writable(&args.out)?;
     }
     let folder = args.report.as_ref().map(|path| Folder::create(path, false));
@@ -116,7 +116,7 @@ fn plan(radio: &str, args: &Args, certificate: Option<Certificate>) -> Plan {
         period_us: args.period_us.unwrap_or(5_000),
         count: args.samples.unwrap_or(10_000),
         loads,
-        probes: args.probes,
+        probes: args.probes.map(ProbeWay::way),
         seat: Seat {
             cpu: args.cpu,
             fifo: args.fifo,

@@ -11,9 +11,31 @@ use clap::value_parser;
 use frame::{MacAddr, Rate};
 use lab::report::folder::AtomicFile;
 use linux::host::{Load, Sched};
+use linux::probe::Way;
 use sim::host::{HostModel, Profile};
 
 use crate::ui::{Failure, Ui};
+
+/// How the kernel is probed.
+#[derive(clap::ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ProbeWay {
+    /// By fentry where that can be had, by kprobes elsewhere
+    Auto,
+    /// Traps at instructions: CAP_PERFMON
+    Kprobe,
+    /// Programs at functions: root, and a kernel that tells its types
+    Fentry,
+}
+
+impl ProbeWay {
+    pub fn way(self) -> Way {
+        match self {
+            ProbeWay::Auto => Way::Auto,
+            ProbeWay::Kprobe => Way::Kprobe,
+            ProbeWay::Fentry => Way::Fentry,
+        }
+    }
+}
 
 /// Measure this computer, alone or with a Wi-Fi adapter, as a table and as a profile for the simulator
 ///
@@ -44,8 +66,8 @@ pub struct Args {
     #[arg(long, value_name = "MAC", value_parser = address, required_unless_present_any = ["host", "peer"])]
     to: Option<MacAddr>,
     /// With --iface: stamp the planes t2 to t8 in the kernel
-    #[arg(long, conflicts_with = "host")]
-    probes: bool,
+    #[arg(long, value_name = "WAY", conflicts_with = "host", num_args = 0..=1, default_missing_value = "auto", require_equals = true)]
+    probes: Option<ProbeWay>,
     /// With --iface: centre frequency in MHz; else where the adapter is, or the first channel where one may send
     #[arg(long, value_name = "MHZ", conflicts_with = "host")]
     channel: Option<u16>,
@@ -205,7 +227,10 @@ mod tests {
         );
         let args =
             parsed("--iface wlan1 --to 02:00:00:00:01:00 --count 9 --load net --fifo 50 --probes").unwrap();
-        assert_eq!((args.samples, args.fifo, args.probes), (Some(9), Some(50), true));
+        assert_eq!(
+            (args.samples, args.fifo, args.probes),
+            (Some(9), Some(50), Some(ProbeWay::Auto))
+        );
         assert_eq!(args.loads, [Load::Network]);
     }
 }

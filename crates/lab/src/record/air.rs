@@ -11,6 +11,18 @@ use crate::report::pcapng::{Frame, Interface, InterfaceId, Origin, PcapngError, 
 /// Room for any radiotap header.
 const RADIOTAP_OCTETS: usize = 256;
 
+pub(super) const SIMULATED: Origin<'static> = Origin {
+    hardware: "simulated 802.11 adapters",
+    os: "none (simulated time)",
+    application: APPLICATION,
+};
+pub(super) const OF_LINUX: Origin<'static> = Origin {
+    hardware: "an 802.11 adapter of this computer",
+    os: "Linux (times are CLOCK_MONOTONIC)",
+    application: APPLICATION,
+};
+const APPLICATION: &str = concat!("sdmac ", env!("CARGO_PKG_VERSION"));
+
 pub(super) struct Air {
     writer: PcapngWriter<AtomicFile>,
     interfaces: Vec<InterfaceId>,
@@ -20,14 +32,14 @@ pub(super) struct Air {
 }
 
 impl Air {
-    pub(super) fn new(folder: &Folder, nodes: &[NodeAbout], limits: Limits) -> Result<Air, RecordError> {
+    pub(super) fn new(
+        folder: &Folder,
+        nodes: &[NodeAbout],
+        limits: Limits,
+        origin: Origin<'_>,
+    ) -> Result<Air, RecordError> {
         let path = folder.path().join(AIR);
         let failed = |e| error(&path, e);
-        let origin = Origin {
-            hardware: "simulated 802.11 adapters",
-            os: "none (simulated time)",
-            application: concat!("sdmac ", env!("CARGO_PKG_VERSION")),
-        };
         let mut writer =
             PcapngWriter::new(folder.file(AIR)?, origin, Some(limits.air_mib)).map_err(failed)?;
         let mut interfaces = Vec::with_capacity(nodes.len());
@@ -49,28 +61,36 @@ impl Air {
     }
 
     pub(super) fn transmission(&mut self, t: &Transmission<'_>) -> Result<(), RecordError> {
-        let Some(&interface) = self.interfaces.get(t.node as usize) else {
-            return Ok(()); // noise has no node
-        };
         if t.what == OnAir::Noise {
             return Ok(());
         }
-        if t.start_ns >= self.until_ns {
+        self.captured(t.start_ns, t.node, &radiotap(t), t.frame, "")
+    }
+
+    pub(super) fn captured(
+        &mut self,
+        time_ns: u64,
+        node: u32,
+        head: &Radiotap,
+        frame: &[u8],
+        comment: &str,
+    ) -> Result<(), RecordError> {
+        let Some(&interface) = self.interfaces.get(node as usize) else {
+            return Ok(()); // noise has no node
+        };
+        if time_ns >= self.until_ns {
             self.left_out += 1;
             return Ok(());
         }
         let mut octets = [0; RADIOTAP_OCTETS];
-        let n = radiotap(t)
-            .emit(&mut octets)
-            .expect("there is room for any header");
-        let frame = Frame {
-            time_ns: t.start_ns,
+        let n = head.emit(&mut octets).expect("there is room for any header");
+        let written = self.writer.frame(&Frame {
+            time_ns,
             interface,
             radiotap: &octets[..n],
-            frame: t.frame,
-            comment: "",
-        };
-        let written = self.writer.frame(&frame);
+            frame,
+            comment,
+        });
         written.map(|_| ()).map_err(|e| error(&self.path, e))
     }
 

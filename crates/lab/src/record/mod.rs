@@ -12,13 +12,14 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use frame::MacAddr;
+use frame::radiotap::Radiotap;
 use radio::{Confirm, Msdu};
 use sim::Observer;
 use sim::clock::Clock;
 use sim::trace::{ReceptionEnd, Transmission};
 
 use crate::report::folder::{Folder, FolderError};
-use crate::report::pcapng::PcapngError;
+use crate::report::pcapng::{Origin, PcapngError};
 use crate::report::samples::SamplesError;
 
 use air::Air;
@@ -148,11 +149,46 @@ impl Recorder {
         about: &[(&str, &str)],
         limits: Limits,
     ) -> Result<Recorder, RecordError> {
+        Recorder::start(folder, nodes, about, limits, air::SIMULATED)
+    }
+
+    /// The same for what one node has seen on a computer of its own.
+    pub fn of_station(
+        folder: &Folder,
+        nodes: &[NodeAbout],
+        about: &[(&str, &str)],
+        limits: Limits,
+    ) -> Result<Recorder, RecordError> {
+        Recorder::start(folder, nodes, about, limits, air::OF_LINUX)
+    }
+
+    fn start(
+        folder: &Folder,
+        nodes: &[NodeAbout],
+        about: &[(&str, &str)],
+        limits: Limits,
+        origin: Origin<'static>,
+    ) -> Result<Recorder, RecordError> {
         Ok(Recorder(Rc::new(RefCell::new(Parts {
-            air: Part::new(Air::new(folder, nodes, limits)?),
+            air: Part::new(Air::new(folder, nodes, limits, origin)?),
             planes: Planes::new(nodes, limits),
             tables: Part::new(Tables::new(folder, about)?),
         }))))
+    }
+
+    /// Payloads of a flow come from this node, which is not recorded itself.
+    pub fn expect_flow(&self, flow: u32, from: u32) {
+        let parts = &mut *self.0.borrow_mut();
+        parts.tables.with(|t| {
+            t.expect(flow, from);
+            Ok(())
+        });
+    }
+
+    /// Writes a frame that a node has sent or heard into the capture.
+    pub fn captured(&self, at_ns: u64, node: u32, head: &Radiotap, frame: &[u8], comment: &str) {
+        let parts = &mut *self.0.borrow_mut();
+        parts.air.with(|a| a.captured(at_ns, node, head, frame, comment));
     }
 
     /// What the world shows its steps to.

@@ -35,6 +35,11 @@ impl Tables {
         })
     }
 
+    /// Of a flow that comes from elsewhere every number may arrive.
+    pub(super) fn expect(&mut self, flow: u32, from: u32) {
+        self.flows.insert(flow, (from, u32::MAX));
+    }
+
     pub(super) fn submitted(&mut self, node: u32, msdu: &Msdu<'_>) {
         if let Some((flow, number, _)) = parse_header(msdu.payload) {
             self.flows.insert(flow, (node, number.saturating_add(1)));

@@ -157,6 +157,14 @@ impl Scenario {
         ends.collect()
     }
 
+    /// Which node each flow comes from, in the order of their numbers.
+    pub fn flow_sources(&self, seed: u64) -> Vec<u32> {
+        build::traffic(self, seed)
+            .into_iter()
+            .map(|(from, _)| from)
+            .collect()
+    }
+
     /// The group of a node whose confirms are measured: not those of strangers, and not those of access points,
     /// among which are beacons.
     pub fn confirming_group(&self, node: u32) -> Option<usize> {

@@ -87,6 +87,16 @@ impl Running {
     }
 }
 
+impl Running {
+    /// Half the interval around the mean in which one more sample of the same normal distribution lies with `confidence`
+    /// (Student's t, n - 1 degrees of freedom). `None` below two samples.
+    pub fn next_run(&self, confidence: f64) -> Option<f64> {
+        let n = self.count as f64;
+        let t = |sd: f64| special::student_t(confidence, n - 1.0) * sd * (1.0 + 1.0 / n).sqrt();
+        self.sd().map(t)
+    }
+}
+
 impl FromIterator<f64> for Running {
     fn from_iter<I: IntoIterator<Item = f64>>(samples: I) -> Self {
         let mut running = Running::default();

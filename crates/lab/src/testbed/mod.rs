@@ -4,6 +4,7 @@
 //! * [`qemu`]: Debian's own kernels, standard and PREEMPT_RT, in an emulated computer: for probes, modules, and the real
 //!   boot path. Its time is that of an emulated CPU: good for order and for ratios, not for absolute values.
 //! * [`air`]: the air of a scenario between the simulated radios of a kernel.
+//! * [`compare`]: a scenario in the simulator and on real stacks, number by number.
 //! * [`ar9170`]: computers with emulated AR9170 sticks, whose air is that of the simulator. No kernel is in it.
 //!
 //! Both kernels give a program all files of this computer, and pass on what it writes: [`run`] starts the kernel, [`guest`] is
@@ -13,6 +14,7 @@
 pub mod air;
 pub mod ar9170;
 pub mod cache;
+pub mod compare;
 mod group;
 pub mod guard;
 pub mod guest;

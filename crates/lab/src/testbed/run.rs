@@ -55,6 +55,8 @@ pub struct Options {
     pub time: Time,
     /// Let the CPU itself run a computer of QEMU, in place of an emulated one.
     pub kvm: bool,
+    /// CPUs of a computer in QEMU.
+    pub cpus: u32,
     /// Radios of hwsim at boot.
     pub radios: u32,
     /// Sockets of sticks to plug into a computer of QEMU.

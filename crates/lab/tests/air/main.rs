@@ -9,7 +9,6 @@
 mod access;
 mod exchange;
 mod stations;
-mod table;
 mod tdma;
 
 use std::path::Path;

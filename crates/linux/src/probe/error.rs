@@ -11,6 +11,21 @@ pub enum Error {
          those of the distributions are, or measure without probes"
     )]
     NoProbes(String),
+    /// The kernel does not tell its types.
+    #[error(
+        "this kernel has no fentry for this module (there is no {0}): use one with CONFIG_DEBUG_INFO_BTF_MODULES, as \
+         those of the distributions are, or --probes=kprobe"
+    )]
+    NoTypes(String),
+    /// It tells something else.
+    #[error("cannot read the types of {0}: {1}; use --probes=kprobe")]
+    Types(String, super::btf::BtfError),
+    /// A right is missing for programs.
+    #[error(
+        "not allowed to put programs into the kernel, for want of CAP_SYS_ADMIN, CAP_BPF or CAP_PERFMON: run as root, or \
+         use --probes=kprobe, which takes CAP_PERFMON only; a kernel in lockdown forbids both to all"
+    )]
+    NoBpf,
     /// A right is missing.
     #[error(
         "not allowed to probe the kernel, for want of CAP_PERFMON: run as root, or give the program the capability \

@@ -18,6 +18,16 @@ pub(super) enum Key {
     Last,
 }
 
+impl Key {
+    /// Which argument of the function is the socket buffer.
+    pub fn argument(self) -> Option<usize> {
+        match self {
+            Key::Entry(n) | Key::Buffer(n) => Some(n),
+            Key::Return | Key::Last => None,
+        }
+    }
+}
+
 /// A place to probe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Place {

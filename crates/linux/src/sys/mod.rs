@@ -1,11 +1,12 @@
 //! System calls that rustix 1.1 does not offer: scheduling policy and sockets made inside a fresh network
-//! namespace (here), what is peculiar to packet sockets ([`packet`]), many datagrams in one call ([`batch`]), and
-//! kernel probes ([`perf`]).
+//! namespace (here), what is peculiar to packet sockets ([`packet`]), many datagrams in one call ([`batch`]), kernel
+//! probes ([`perf`]) and programs for the kernel ([`bpf`]).
 //!
 //! Every `unsafe` block of this library is in this folder, and each states why it is sound.
 #![allow(unsafe_code)] // The kernel interface itself; see the SAFETY reason at each block.
 
 pub mod batch;
+pub mod bpf;
 pub mod packet;
 pub mod perf;
 

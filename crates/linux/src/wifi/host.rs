@@ -17,7 +17,7 @@ use super::flight::State;
 use super::packet::Duplicates;
 use super::source::Source;
 use super::wait::{Wait, Waiter};
-use crate::probe::Probes;
+use crate::probe::{Probes, Way};
 
 /// Answers at the end of a run that are told at most: a protocol that asks again at every refusal has no end.
 const LAST_ANSWERS: usize = 100_000;
@@ -71,9 +71,9 @@ pub struct HostConfig {
     pub confirm_timeout: Duration,
     /// How to wait.
     pub wait: Wait,
-    /// Stamp the planes t2 to t8 of each frame by probes ([`crate::probe`]), which takes CAP_PERFMON and slows each frame
-    /// down a little.
-    pub probes: bool,
+    /// Stamp the planes t2 to t8 of each frame by probes ([`crate::probe`]) of this way, which takes CAP_PERFMON and slows
+    /// each frame down a little.
+    pub probes: Option<Way>,
 }
 
 impl Default for HostConfig {
@@ -83,7 +83,7 @@ impl Default for HostConfig {
             outstanding: 64,
             confirm_timeout: Duration::from_ms(1_000),
             wait: Wait::Timerfd,
-            probes: false,
+            probes: None,
         }
     }
 }
@@ -177,7 +177,7 @@ impl Host {
         let room = usize::from(config.outstanding);
         let probes = config
             .probes
-            .then(|| Probes::open(drivers.iter().map(String::as_str), room));
+            .map(|way| Probes::open(way, drivers.iter().map(String::as_str), room));
         let probes = probes.transpose()?;
         let all = 0..adapters.len() as u8;
         let sources = all.flat_map(|a| [Source::new(a, false), Source::new(a, true)]);

@@ -238,6 +238,34 @@ fn a_hundred_and_fifty_requests_of_which_fifty_are_answered() {
     );
 }
 
+/// What hwsim keeps for a medium that does not answer: how many of so many frames it still knows.
+#[test]
+fn hwsim_forgets_the_oldest_frames_of_a_medium_that_does_not_answer() {
+    let Some((_lab, [first, _])) = lab() else { return };
+    for (count, known) in [(150, 150), (200, 200), (201, 100), (250, 149)] {
+        let adapter = open(&first);
+        let me = adapter.address();
+        let mut host = host(adapter, patient(300));
+        let requests = (0..count)
+            .map(|n| (data(Kind::DATA, ABSENT, me, n, 0), HOW))
+            .collect();
+        let mut script = Script {
+            requests,
+            ..Script::default()
+        };
+        let mut medium = Holding::start();
+        let until = Host::now() + Duration::from_ms(1);
+        host.run(&mut script, &mut (), Some(until), &AtomicBool::new(false))
+            .unwrap();
+        assert_eq!(medium.collect(), usize::from(count));
+        let kept = medium.release(1);
+        eprintln!("{kept} of {count} frames were kept");
+        assert_eq!(kept, known, "of {count}");
+        host.finish(&mut script, &mut ()).unwrap();
+        assert_eq!(script.confirms.len(), usize::from(count));
+    }
+}
+
 /// A frame to all, on a medium that has to be served meanwhile.
 fn once_more_with(host: &mut Host, medium: &mut Holding) -> Outcome {
     let me = host.adapters()[0].address();

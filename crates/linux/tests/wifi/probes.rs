@@ -1,7 +1,7 @@
 //! The planes t2 to t8 on an unmodified kernel. User-Mode Linux has no kprobes: there it must say so.
 
 use linux::hwsim::{self, Medium, Sent, Series, Status};
-use linux::probe;
+use linux::probe::{self, Way};
 use linux::wifi::Error;
 
 use super::*;
@@ -13,6 +13,16 @@ fn has_kprobes() -> bool {
         eprintln!("skipped: this kernel has no kprobes");
     }
     there
+}
+
+/// The ways to probe this kernel.
+fn ways() -> Vec<Way> {
+    let fentry = std::path::Path::new("/sys/kernel/btf/mac80211_hwsim").exists();
+    let all = [
+        has_kprobes().then_some(Way::Kprobe),
+        fentry.then_some(Way::Fentry),
+    ];
+    all.into_iter().flatten().collect()
 }
 
 /// A medium that acknowledges every frame after `delay`.
@@ -103,7 +113,7 @@ impl Protocol for Chain {
 }
 
 /// The confirms of so many frames.
-fn chain(radio: &str, probes: bool, count: usize, window: usize) -> (Vec<Confirm>, Host) {
+fn chain(radio: &str, probes: Option<Way>, count: usize, window: usize) -> (Vec<Confirm>, Host) {
     let adapter = open(radio);
     let frame = data(Kind::DATA, ABSENT, adapter.address(), 0, 0);
     let config = HostConfig {
@@ -130,40 +140,40 @@ fn chain(radio: &str, probes: bool, count: usize, window: usize) -> (Vec<Confirm
 #[test]
 fn all_nine_planes_are_stamped_in_order() {
     let Some((_lab, [first, _])) = lab() else { return };
-    if !has_kprobes() {
-        return;
-    }
-    for (window, count) in [(1, 10_000), (4, 1_000)] {
-        let (confirms, host) = with_medium(50, || chain(&first, true, count, window));
-        let probes = host.probes().unwrap();
-        assert_eq!(probes.functions().len(), 7, "{:?}", probes.functions());
-        assert_eq!((confirms.len(), probes.lost()), (count, 0));
-        assert!(confirms.iter().all(|c| c.outcome == Outcome::Acked));
-        let full = confirms
-            .iter()
-            .filter(|c| c.stamps.count() == 9 && c.stamps.in_order());
-        let full = full.count();
-        eprintln!("{window} open at once: {full} of {count} frames have all nine planes, in order");
-        assert!(
-            full * 100 >= count * 99,
-            "{full} of {count}: {:?}",
-            confirms.iter().find(|c| c.stamps.count() < 9)
-        );
+    let cpus = std::thread::available_parallelism().unwrap();
+    for way in ways() {
+        for (window, count) in [(1, 10_000), (4, 1_000)] {
+            let (confirms, host) = with_medium(50, || chain(&first, Some(way), count, window));
+            let probes = host.probes().unwrap();
+            assert_eq!(probes.way(), way);
+            assert_eq!(probes.functions().len(), 7, "{:?}", probes.functions());
+            assert_eq!((confirms.len(), probes.lost()), (count, 0));
+            assert!(confirms.iter().all(|c| c.outcome == Outcome::Acked));
+            let is_full = |c: &&Confirm| c.stamps.count() == 9 && c.stamps.in_order();
+            let full = confirms.iter().filter(is_full).count();
+            eprintln!(
+                "{way:?}, {cpus} CPUs, {window} open at once: {full} of {count} frames have all nine planes, in order"
+            );
+            assert!(
+                full * 100 >= count * 99,
+                "{full} of {count}: {:?}",
+                confirms.iter().find(|c| c.stamps.count() < 9)
+            );
+        }
     }
 }
 
-/// Its own medium ends a frame before the driver returns, so there is no ring, and t4 stays empty.
+/// Without a program as the medium everything is over before the driver returns: t4 contradicts, and stays empty.
 #[test]
 fn hwsims_own_medium_has_no_ring() {
     let Some((_lab, [first, _])) = lab() else { return };
-    if !has_kprobes() {
-        return;
-    }
-    let (confirms, _) = chain(&first, true, 100, 1);
-    for c in &confirms {
-        assert!(c.stamps.in_order(), "{:?}", c.stamps);
-        assert_eq!(c.stamps.get(Plane::T4), None);
-        assert_eq!(c.stamps.count(), 8, "{:?}", c.stamps);
+    for way in ways() {
+        let (confirms, _) = chain(&first, Some(way), 100, 1);
+        for c in &confirms {
+            assert!(c.stamps.in_order(), "{:?}", c.stamps);
+            assert_eq!(c.stamps.get(Plane::T4), None);
+            assert_eq!(c.stamps.count(), 8, "{:?}", c.stamps);
+        }
     }
 }
 
@@ -171,11 +181,8 @@ fn hwsims_own_medium_has_no_ring() {
 #[test]
 fn what_probing_costs() {
     let Some((_lab, [first, _])) = lab() else { return };
-    if !has_kprobes() {
-        return;
-    }
-    let of = |probes| {
-        let (confirms, _) = chain(&first, probes, 500, 1);
+    let of = |way| {
+        let (confirms, _) = chain(&first, way, 500, 1);
         let way = |c: &Confirm| {
             let [t1, t9] = [Plane::T1, Plane::T9].map(|p| c.stamps.get_host(p).unwrap());
             t9.since(t1).as_ns()
@@ -184,16 +191,38 @@ fn what_probing_costs() {
         ways.sort_unstable();
         (ways[0], ways[ways.len() / 2])
     };
-    let (plain, probed) = (of(false), of(true));
-    eprintln!(
-        "t9 - t1 with probes / without: least {:.3}, median {:.3} ({probed:?} / {plain:?} ns)",
-        probed.0 as f64 / plain.0 as f64,
-        probed.1 as f64 / plain.1 as f64
-    );
-    assert!(
-        probed.0 > plain.0,
-        "probes are there, so they cost: {plain:?} {probed:?}"
-    );
+    let plain = of(None);
+    for way in ways() {
+        let probed = of(Some(way));
+        eprintln!(
+            "{way:?}: t9 - t1 with probes / without: least {:.3}, median {:.3} ({probed:?} / {plain:?} ns)",
+            probed.0 as f64 / plain.0 as f64,
+            probed.1 as f64 / plain.1 as f64
+        );
+        assert!(
+            probed.0 > plain.0,
+            "probes are there, so they cost: {plain:?} {probed:?}"
+        );
+    }
+}
+
+/// Programs go with the process, too, and the modules can be unloaded then.
+#[test]
+fn without_probes_the_module_has_no_more_users_than_before() {
+    let Some((_lab, _)) = lab() else { return };
+    let users = || std::fs::read_to_string("/sys/module/mac80211_hwsim/refcnt").unwrap();
+    for way in ways() {
+        let before = users();
+        drop(probe::Probes::open(way, ["mac80211_hwsim"], 1).unwrap());
+        // The kernel lets go of a program when nobody can be in it any more.
+        for _ in 0..200 {
+            if users() == before {
+                break;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        assert_eq!(users(), before, "{way:?}");
+    }
 }
 
 fn probes_in_the_kernel() -> usize {
@@ -209,7 +238,7 @@ fn child() {
     if std::env::var_os(CHILD).is_none() {
         return;
     }
-    match probe::Probes::open(["mac80211_hwsim"], 1) {
+    match probe::Probes::open(Way::Kprobe, ["mac80211_hwsim"], 1) {
         Ok(_probes) => {
             println!("probing");
             std::thread::sleep(std::time::Duration::from_secs(3_600));
@@ -234,7 +263,7 @@ fn no_probe_stays_behind() {
         return;
     }
     let before = probes_in_the_kernel();
-    let probes = probe::Probes::open(["mac80211_hwsim"], 1).unwrap();
+    let probes = probe::Probes::open(Way::Kprobe, ["mac80211_hwsim"], 1).unwrap();
     assert!(probes_in_the_kernel() >= before + 7);
     drop(probes);
     assert_eq!(probes_in_the_kernel(), before, "after the end");
@@ -266,7 +295,7 @@ fn without_the_right_or_the_kernel_it_says_what_is_missing() {
         assert!(text.contains("for want of CAP_PERFMON"), "{text}");
     } else {
         let config = HostConfig {
-            probes: true,
+            probes: Some(Way::Kprobe),
             ..HostConfig::default()
         };
         let error = Host::new(vec![open(&first)], config).unwrap_err();

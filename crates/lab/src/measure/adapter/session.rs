@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use frame::{MacAddr, Rate};
 use linux::host::{Environment, Load, LoadReport, environment, under_load};
+use linux::probe::Way;
 use linux::wifi::certify::Certificate;
 use linux::wifi::{Adapter, AdapterConfig, Control, Host, HostConfig, Seat};
 use radio::{Duration, Plane};
@@ -33,7 +34,7 @@ pub struct Plan {
     /// The loads, one after the other.
     pub loads: Vec<Load>,
     /// Stamp the planes t2 to t8.
-    pub probes: bool,
+    pub probes: Option<Way>,
     /// Of the thread that sends.
     pub seat: Seat,
     /// What the radio was seen to do.
@@ -116,7 +117,7 @@ fn open(
     radio: &str,
     channel_mhz: Option<u16>,
     certificate: Option<Certificate>,
-    probes: bool,
+    probes: Option<Way>,
 ) -> Result<(Host, u16), MeasureError> {
     let mhz = channel_mhz.map_or_else(|| channel(radio), Ok)?;
     let adapter = Adapter::open(AdapterConfig {
@@ -234,7 +235,7 @@ pub fn listen(
     ready: impl FnOnce(MacAddr, u16),
     stop: &AtomicBool,
 ) -> Result<Ear, MeasureError> {
-    let (mut host, mhz) = open(radio, channel_mhz, None, false)?;
+    let (mut host, mhz) = open(radio, channel_mhz, None, None)?;
     ready(host.adapters()[0].address(), mhz);
     Ok(hear(&mut host, stop)?)
 }
@@ -282,7 +283,7 @@ mod tests {
             period_us: 5_000,
             count: 1,
             loads: vec![Load::Idle],
-            probes: false,
+            probes: None,
             seat: Seat::default(),
             certificate: None,
         };

@@ -1,6 +1,6 @@
 //! Between the kernel and the world: frames in, receptions and statuses out, each at its time.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use frame::mac::Header;
@@ -50,6 +50,8 @@ pub(super) struct Daemon {
     control: Option<(Control, HashMap<u32, u32>)>,
     /// When each radio last sent, and when all were looked at, ns of the air.
     sent_ns: Vec<Option<u64>>,
+    /// Addresses that they have sent from.
+    senders: HashSet<(u32, MacAddr)>,
     looked_ns: u64,
     strange: u64,
     origin_ns: u64,
@@ -98,6 +100,7 @@ impl Daemon {
             nodes,
             control: control(&radios, count),
             sent_ns: vec![None; count as usize],
+            senders: HashSet::new(),
             looked_ns: 0,
             strange: 0,
             origin_ns: Medium::now_ns(),
@@ -111,7 +114,7 @@ impl Daemon {
                 latest_ns: 0,
             },
         };
-        daemon.look(true);
+        daemon.look();
         Ok(daemon)
     }
 
@@ -157,8 +160,15 @@ impl Daemon {
             return Ok(());
         };
         let now = self.air.now_ns();
-        if now - self.looked_ns >= LOOK_NS {
-            self.look(false);
+        let from = Header::parse(&sent.frame).ok().and_then(|h| h.transmitter());
+        let is_new = from.is_some_and(|from| !self.senders.contains(&(node, from)));
+        if is_new || now - self.looked_ns >= LOOK_NS {
+            self.look();
+        }
+        if let Some(from) = from.filter(|_| is_new) {
+            // An adapter takes the ACK to whatever it has sent as; also those that cannot be seen from here.
+            self.senders.insert((node, from));
+            self.air.add_address(node, from);
         }
         self.sent_ns[node as usize] = Some(now);
         self.desk.counts[node as usize].frames += 1;
@@ -181,10 +191,10 @@ impl Daemon {
         Ok(())
     }
 
-    /// Finds out on which channels radios are that have not told by sending, and with `addresses` to which addresses
-    /// they answer. Only those of this namespace can be seen; nothing hangs on it for others but that they must send
-    /// before they are found on another channel than the scenario's.
-    fn look(&mut self, addresses: bool) {
+    /// Finds out to which addresses radios answer, since the kernel does not tell those of monitors, and on which channels
+    /// those are that have not told by sending. Only those of this namespace can be seen: others must send before
+    /// they are found under an address that is not their permanent one, or on another channel than the scenario's.
+    fn look(&mut self) {
         let before = std::mem::replace(&mut self.looked_ns, self.air.now_ns());
         let Some((control, nodes)) = &mut self.control else {
             return;
@@ -193,9 +203,7 @@ impl Daemon {
             let Some(&node) = nodes.get(&interface.wiphy) else {
                 continue;
             };
-            if addresses {
-                self.air.add_address(node, interface.address);
-            }
+            self.air.add_address(node, interface.address);
             let silent = self.sent_ns[node as usize].is_none_or(|sent| sent < before);
             if let (true, Some(mhz)) = (silent, interface.mhz) {
                 self.air.tune(node, mhz);

@@ -42,13 +42,14 @@ pub fn command(options: &Options, kernel: &Kernel, folder: &Path, writable: &[Pa
         .current_dir(folder)
         .args(["-M", "q35", "-cpu", "max"])
         .args(match options.kvm {
-            true => ["-accel", "kvm", "-smp", "2"].as_slice(),
+            true => ["-accel", "kvm"].as_slice(),
             // sticks live in the time of this computer
             false if !options.sticks.is_empty() => &["-accel", "tcg"],
             // the guest's clock counts instructions, 2 ns for each, and jumps when the processor is idle: a busy host
-            // does not show in it. With two processors, one that is idle holds the other up
+            // does not show in it. With several processors they take turns, and one that is idle holds the others up
             false => &["-accel", "tcg,thread=single", "-icount", "shift=1,sleep=off"],
         })
+        .args(["-smp", &options.cpus.to_string()])
         .args(["-m", &format!("{}M", options.memory >> 20)])
         .args([
             "-nodefaults",

@@ -4,28 +4,41 @@
 //! What of the scenario is a model (medium, hosts, clocks, faults, channel access of adapters) stays there: this is the real
 //! thing.
 
+mod asked;
+mod feed;
+pub mod page;
+mod replay;
+mod tape;
+
+pub use replay::{Transcript, transcribe};
+
+use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use frame::MacAddr;
+use linux::probe::Way;
 use linux::wifi::certify::Certificate;
-use linux::wifi::{
-    Adapter, AdapterConfig, Application, Error, Host, HostConfig, HostCounters, Seat, Submission, TsfSource,
-    Wait,
-};
-use radio::{Duration, Event, Instant, MAX_FRAME_OCTETS, Msdu, Plane, Protocol, Radio};
+use linux::wifi::{Adapter, AdapterConfig, Error, Host, HostConfig, HostCounters, Seat, TsfSource, Wait};
+use protocols::mac::tdma::TdmaCounters;
+use radio::tape::Tape;
+use radio::{Duration, Event, Instant, Plane, Protocol, Radio};
 use serde::Serialize;
-use sim::rng::{Cause, Stream};
-use sim::traffic::{HEADER_OCTETS, parse_header};
-use sim::{Pattern, Traffic};
 
-use crate::scenario::Scenario;
+use crate::record::RecordError;
+use crate::scenario::{Program, Scenario, Station};
 use crate::stats::{Sorted, Summary};
+use asked::Asked;
+use feed::{Feed, MOST_LATENCIES, Sources};
+use tape::Strip;
 
 /// How often progress is told.
 const LOOK: Duration = Duration::from_ms(100);
-/// Confirms of which the latency is kept.
-const MOST_LATENCIES: usize = 1 << 20;
+/// Name of the tape inside the folder.
+pub const TAPE: &str = "tape.sdmac";
+/// Octets of a tape, unless it is given: some ten thousands of frames.
+pub const TAPE_OCTETS: usize = 16 << 20;
 
 /// Where a node is to run.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -34,10 +47,12 @@ pub struct Site {
     pub radios: Vec<String>,
     /// What they were seen to do.
     pub certificate: Option<Certificate>,
-    /// Stamp the planes t2 to t8.
-    pub probes: bool,
+    /// Stamp the planes t2 to t8, in this way.
+    pub probes: Option<Way>,
     /// Of the calling thread.
     pub seat: Seat,
+    /// Record a tape of so many octets at most; 0: none.
+    pub tape_octets: usize,
 }
 
 /// Why a node cannot run here.
@@ -59,11 +74,9 @@ pub enum DeployError {
         /// How many.
         adapters: usize,
     },
-    /// Traffic that follows the confirms.
-    #[error(
-        "node `{0}` has saturated traffic, which only the simulator makes: use pattern.periodic or pattern.poisson"
-    )]
-    Saturated(String),
+    /// The folder.
+    #[error(transparent)]
+    Record(#[from] RecordError),
     /// The radios.
     #[error(transparent)]
     Wifi(#[from] Error),
@@ -86,12 +99,90 @@ pub struct Deployed {
     pub submitted: BTreeMap<u32, u64>,
     /// MSDUs that the protocol handed up, by the flow that they name; those that name none under `none`.
     pub delivered: BTreeMap<String, u64>,
+    /// Since the end of the warm-up, as `sdmac run` counts.
+    pub measured: Window,
+    /// Of a node in a schedule: what became of its slots.
+    pub slots: Option<Slots>,
     /// From the request to its confirm (t9 - t1), us.
     pub confirm_us: Option<Summary>,
     /// Confirms with all nine planes.
     pub all_planes: u64,
     /// Attributes that the protocol asked for and this host cannot set.
     pub attributes_refused: u64,
+}
+
+impl Deployed {
+    /// One sentence if slots were lost because this computer was late.
+    pub fn lateness(&self) -> Option<String> {
+        let s = self.slots.filter(|s| s.overruns + s.late > 0)?;
+        Some(format!(
+            "{}: this computer is too slow for the schedule: {} slots were over before it woke up for them, and {} of {} \
+             released frames were not on the air by the end of their guard; give the schedule a release.high that this \
+             computer keeps (`sdmac measure` tells), for an emulated CPU some milliseconds",
+            self.node, s.overruns, s.late, s.released
+        ))
+    }
+}
+
+/// What was counted after the warm-up.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Window {
+    /// Its length, ns.
+    pub window_ns: u64,
+    /// MSDUs handed to the protocol here.
+    pub submitted: u64,
+    /// MSDUs that it handed up here.
+    pub delivered: u64,
+    /// Octets of these, without LLC/SNAP.
+    pub delivered_octets: u64,
+    /// Frames on the air, as the confirms tell.
+    pub tries: u64,
+    /// From the submission to the delivery here, us. Good if the sender is on this computer: the clocks of two are not
+    /// compared.
+    pub latency_us: Option<Summary>,
+}
+
+/// What became of the slots of a node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Slots {
+    /// Frames released in slots.
+    pub released: u64,
+    /// Of these, without an ACK, a status, or too late.
+    pub failed: u64,
+    /// Of these, not on the air by the end of the guard.
+    pub late: u64,
+    /// Slots that were over, or nearly, when the node woke up for them.
+    pub overruns: u64,
+    /// Frames dropped at their deadline.
+    pub expired: u64,
+    /// Frames for which the schedule has no slot.
+    pub no_slot: u64,
+}
+
+impl From<&TdmaCounters> for Slots {
+    fn from(c: &TdmaCounters) -> Slots {
+        Slots {
+            released: c.released,
+            failed: c.failed,
+            late: c.late,
+            overruns: c.overruns,
+            expired: c.expired,
+            no_slot: c.no_slot,
+        }
+    }
+}
+
+/// What a node has done, with its tape.
+#[derive(Debug)]
+pub struct Run {
+    /// The numbers.
+    pub done: Deployed,
+    /// Latencies of what was delivered here in the measured time, us, as many as are kept.
+    pub latencies_us: Vec<f64>,
+    /// Empty if none was asked for. It ends where there was no more room.
+    pub tape: Vec<u8>,
+    /// Events that found no room on it.
+    pub left_out: u64,
 }
 
 /// Requests of a node by their ends.
@@ -128,6 +219,15 @@ impl From<&HostCounters> for Requests {
     }
 }
 
+fn station(scenario: &Scenario, node: &str, seed: u64) -> Result<Station, DeployError> {
+    scenario.station(node, seed).ok_or_else(|| DeployError::NoNode {
+        name: node.to_owned(),
+        have: (0..scenario.nodes().min(12))
+            .map(|n| scenario.node_name(n))
+            .collect(),
+    })
+}
+
 /// Runs a node for the duration of the scenario, or until `stop`. `ready` is told its addresses, `progress` the time that
 /// it has run, ns.
 ///
@@ -141,13 +241,8 @@ pub fn deploy(
     ready: impl FnOnce(&[MacAddr]),
     progress: &dyn Fn(u64),
     stop: &AtomicBool,
-) -> Result<Deployed, DeployError> {
-    let station = scenario.station(node, seed).ok_or_else(|| DeployError::NoNode {
-        name: node.to_owned(),
-        have: (0..scenario.nodes().min(12))
-            .map(|n| scenario.node_name(n))
-            .collect(),
-    })?;
+) -> Result<Run, DeployError> {
+    let station = station(scenario, node, seed)?;
     let adapters = &station.config.adapters;
     if adapters.len() != site.radios.len() {
         return Err(DeployError::Radios {
@@ -155,7 +250,6 @@ pub fn deploy(
             adapters: adapters.len(),
         });
     }
-    let mut feed = Feed::new(station.flows, seed).ok_or_else(|| DeployError::Saturated(node.to_owned()))?;
     let open = |(a, radio): (&sim::AdapterConfig, &String)| {
         Adapter::open(AdapterConfig {
             address: Some(a.address),
@@ -179,17 +273,20 @@ pub fn deploy(
         ..HostConfig::default()
     };
     let mut host = Host::new(opened?, config)?;
+    let mut feed = Feed::new(station.flows, seed, config.outstanding.into());
+    let mut watched = Watched::new(station.program, &feed.sources, site.tape_octets);
     site.seat.take()?;
     let addresses: Vec<MacAddr> = host.adapters().iter().map(Adapter::address).collect();
     ready(&addresses);
     let begun = Host::now();
+    let since = begun + Duration::from_ns(scenario.warm_up_ns());
     let until = begun + Duration::from_ns(scenario.duration_ns());
     let start = begun + Duration::from_ns(station.config.start_ns);
     while Host::now() < start && !stop.load(Ordering::Relaxed) {
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
-    feed.start(Host::now());
-    let mut watched = Watched::new(station.program);
+    feed.start(Host::now(), since);
+    watched.since = since;
     while Host::now() < until && !stop.load(Ordering::Relaxed) {
         let look = (Host::now() + LOOK).min(until);
         host.run(&mut watched, &mut feed, Some(look), stop)?;
@@ -198,127 +295,59 @@ pub fn deploy(
     let interrupted = Host::now() < until;
     let ran_ns = Host::now().since(begun).as_ns();
     host.finish(&mut watched, &mut feed)?;
-    Ok(Deployed {
+    let sources = feed.sources.borrow();
+    let (program, strip) = watched.tape.into_parts();
+    let (tape, left_out) = strip.into_parts();
+    let done = Deployed {
         node: node.to_owned(),
         addresses: addresses.iter().map(MacAddr::to_string).collect(),
         ran_ns,
         interrupted,
         requests: Requests::from(host.counters()),
-        submitted: feed.sources.iter().map(|s| (s.flow, s.count.into())).collect(),
+        submitted: sources.all.iter().map(|s| (s.flow, s.count.into())).collect(),
         delivered: feed.delivered,
+        measured: Window {
+            window_ns: ran_ns.saturating_sub(scenario.warm_up_ns()),
+            submitted: sources.all.iter().map(|s| s.measured).sum(),
+            delivered: feed.measured,
+            delivered_octets: feed.octets,
+            tries: watched.tries,
+            latency_us: Sorted::new(feed.latencies_us.clone()).summary(),
+        },
+        slots: match &program {
+            Program::Tdma(p) => Some(Slots::from(p.counters())),
+            _ => None,
+        },
         confirm_us: Sorted::new(watched.latencies_us).summary(),
         all_planes: watched.all_planes,
         attributes_refused: watched.attributes_refused,
+    };
+    Ok(Run {
+        done,
+        latencies_us: feed.latencies_us,
+        tape,
+        left_out,
     })
 }
 
-/// The traffic of a node, as the simulator makes it.
-#[derive(Debug)]
-struct Feed {
-    sources: Vec<Source>,
-    delivered: BTreeMap<String, u64>,
-}
-
-#[derive(Debug)]
-struct Source {
-    flow: u32,
-    traffic: Traffic,
-    stream: Stream,
-    count: u32,
-    next: Instant,
-}
-
-impl Feed {
-    /// `None` if one of the flows is saturated.
-    fn new(flows: Vec<(u32, Traffic)>, seed: u64) -> Option<Feed> {
-        if flows
-            .iter()
-            .any(|(_, t)| matches!(t.pattern, Pattern::Saturated { .. }))
-        {
-            return None;
-        }
-        let source = |(flow, traffic): (u32, Traffic)| Source {
-            flow,
-            traffic,
-            stream: Stream::new(seed, flow.into(), Cause::Traffic),
-            count: 0,
-            next: Instant::MAX,
-        };
-        Some(Feed {
-            sources: flows.into_iter().map(source).collect(),
-            delivered: BTreeMap::new(),
-        })
-    }
-
-    fn start(&mut self, now: Instant) {
-        for s in &mut self.sources {
-            let first = match s.traffic.pattern {
-                Pattern::Periodic { phase_ns, .. } | Pattern::Saturated { phase_ns, .. } => phase_ns,
-                Pattern::Poisson { mean_ns } => s.stream.exponential(mean_ns as f64) as u64,
-            };
-            s.next = now + Duration::from_ns(first);
-        }
-    }
-}
-
-impl Application for Feed {
-    fn due(&self) -> Option<Instant> {
-        self.sources
-            .iter()
-            .map(|s| s.next)
-            .min()
-            .filter(|next| *next < Instant::MAX)
-    }
-
-    fn take(&mut self, now: Instant, payload: &mut [u8; MAX_FRAME_OCTETS]) -> Option<Submission> {
-        let s = self
-            .sources
-            .iter_mut()
-            .min_by_key(|s| s.next)
-            .filter(|s| s.next <= now)?;
-        let octets = s.traffic.octets.min(MAX_FRAME_OCTETS);
-        payload[..octets.max(HEADER_OCTETS)].fill(0);
-        payload[..4].copy_from_slice(&s.flow.to_le_bytes());
-        payload[4..8].copy_from_slice(&s.count.to_le_bytes());
-        payload[8..HEADER_OCTETS].copy_from_slice(&now.as_ns().to_le_bytes());
-        s.count += 1;
-        let pause = match s.traffic.pattern {
-            Pattern::Poisson { mean_ns } => s.stream.exponential(mean_ns as f64) as u64,
-            Pattern::Periodic { period_ns, .. } => period_ns,
-            Pattern::Saturated { .. } => u64::MAX,
-        };
-        // Late or not, the next one is due by the plan.
-        s.next += Duration::from_ns(pause.max(1));
-        if s.traffic.count.is_some_and(|all| s.count >= all) {
-            s.next = Instant::MAX;
-        }
-        Some(Submission {
-            peer: s.traffic.to,
-            category: s.traffic.category,
-            deadline: s.traffic.lifetime_ns.map(|ns| now + Duration::from_ns(ns)),
-            octets,
-        })
-    }
-
-    fn deliver(&mut self, _: Instant, msdu: Msdu<'_>) {
-        let flow =
-            parse_header(msdu.payload).map_or_else(|| "none".to_owned(), |(flow, ..)| flow.to_string());
-        *self.delivered.entry(flow).or_default() += 1;
-    }
-}
-
-/// A protocol, and what its events tell of the host.
-struct Watched<P> {
-    protocol: P,
+/// A protocol with its tape, and what its events tell of the host.
+struct Watched {
+    tape: Tape<Program, Strip>,
+    sources: Rc<RefCell<Sources>>,
+    since: Instant,
+    tries: u64,
     latencies_us: Vec<f64>,
     all_planes: u64,
     attributes_refused: u64,
 }
 
-impl<P> Watched<P> {
-    fn new(protocol: P) -> Watched<P> {
+impl Watched {
+    fn new(program: Program, sources: &Rc<RefCell<Sources>>, tape_octets: usize) -> Watched {
         Watched {
-            protocol,
+            tape: Tape::new(program, Strip::new(tape_octets)),
+            sources: Rc::clone(sources),
+            since: Instant::ZERO,
+            tries: 0,
             latencies_us: Vec::with_capacity(MOST_LATENCIES),
             all_planes: 0,
             attributes_refused: 0,
@@ -326,11 +355,16 @@ impl<P> Watched<P> {
     }
 }
 
-impl<P: Protocol> Protocol for Watched<P> {
+impl Protocol for Watched {
     fn handle(&mut self, now: Instant, event: Event<'_>, radio: &mut dyn Radio) {
+        let mut ended = None;
         match &event {
             Event::Confirm(c) => {
+                ended = Some((c.token, c.outcome));
                 self.all_planes += u64::from(c.stamps.count() == 9);
+                if now >= self.since {
+                    self.tries += u64::from(c.attempts);
+                }
                 let [t1, t9] = [Plane::T1, Plane::T9].map(|p| c.stamps.get_host(p));
                 if let (Some(t1), Some(t9)) = (t1, t9)
                     && self.latencies_us.len() < MOST_LATENCIES
@@ -341,66 +375,22 @@ impl<P: Protocol> Protocol for Watched<P> {
             Event::Set(answer) => self.attributes_refused += u64::from(answer.result.is_err()),
             _ => {}
         }
-        self.protocol.handle(now, event, radio);
+        let sources = &self.sources;
+        self.tape.handle(now, event, &mut Asked { radio, sources });
+        self.tape.sink().mark();
+        if let Some((token, outcome)) = ended {
+            self.sources.borrow_mut().ended(now, token, outcome);
+        }
     }
 
     fn deadline(&self) -> Option<Instant> {
-        self.protocol.deadline()
+        self.tape.deadline()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use frame::AccessCategory;
-
-    fn traffic(pattern: Pattern, count: Option<u32>) -> Traffic {
-        Traffic {
-            to: MacAddr::local(2),
-            category: AccessCategory::Voice,
-            octets: 50,
-            pattern,
-            lifetime_ns: Some(4_000_000),
-            count,
-        }
-    }
-
-    #[test]
-    fn traffic_is_that_of_the_scenario_late_or_not() {
-        let periodic = Pattern::Periodic {
-            period_ns: 1_000_000,
-            phase_ns: 500_000,
-        };
-        let mut feed = Feed::new(vec![(7, traffic(periodic, Some(3)))], 1).unwrap();
-        feed.start(Instant::from_us(10_000));
-        assert_eq!(feed.due(), Some(Instant::from_us(10_500)));
-        let mut payload = [9; MAX_FRAME_OCTETS];
-        assert!(feed.take(Instant::from_us(10_499), &mut payload).is_none());
-        // Twice at once after a late look, and the third in its time.
-        for (number, at) in [(0, 12_000), (1, 12_000), (2, 12_500)] {
-            let now = Instant::from_us(at);
-            let s = feed.take(now, &mut payload).unwrap();
-            assert_eq!((s.octets, s.deadline), (50, Some(now + Duration::from_ms(4))));
-            assert_eq!(parse_header(&payload[..s.octets]), Some((7, number, now.as_ns())));
-        }
-        assert_eq!(feed.due(), None, "three were asked for");
-        feed.deliver(Instant::ZERO, Msdu::new(MacAddr::local(1), &payload[..50]));
-        feed.deliver(Instant::ZERO, Msdu::new(MacAddr::local(1), &[1]));
-        assert_eq!(
-            feed.delivered,
-            BTreeMap::from([("7".into(), 1), ("none".into(), 1)])
-        );
-    }
-
-    #[test]
-    fn saturated_traffic_is_for_the_simulator() {
-        let saturated = Pattern::Saturated {
-            backlog: 1,
-            phase_ns: 0,
-        };
-        assert!(Feed::new(vec![(0, traffic(saturated, None))], 1).is_none());
-    }
-
     #[test]
     fn wrong_names_and_numbers_are_told_before_a_radio_is_opened() {
         let text = "[run]\nduration = \"1s\"\n[[group]]\nname = \"a\"\ncount = 2\nprotocol.sender = { rate = \"6M\" }\n";

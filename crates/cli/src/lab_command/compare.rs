@@ -1,0 +1,213 @@
+//! `sdmac lab compare`: one scenario in the simulator and on real 802.11 stacks, side by side.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::value_parser;
+use lab::plan;
+use lab::scenario::Scenario;
+use lab::testbed::cache::Cache;
+use lab::testbed::compare::{Numbers, Real, Row, real, simulated, table};
+use lab::testbed::job::How;
+use lab::testbed::run::{self, MAX_RADIOS, RunError, Time};
+use serde::Serialize;
+
+use super::{LAB_FAILED, kernel, this_program};
+use crate::ui::{self, Failure, Ui};
+
+/// Marks the process inside the guest.
+const INSIDE: &str = "SDMAC_LAB_COMPARE";
+
+/// Run a scenario in the simulator and on real 802.11 stacks, and put the numbers side by side
+///
+/// Each node of the scenario runs as with `sdmac deploy` on a radio of a guest in virtual time, and the scenario is the air
+/// between them, as with `sdmac air`. The simulator runs the same file with several seeds: one run of the real stacks
+/// should lie where one more run of the simulator would, with 99.9 %. Hosts and clocks of the scenario are models that
+/// only the simulator has.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:
+  sdmac lab compare scenarios/hidden-nodes.toml
+  sdmac lab compare scenarios/hidden-nodes.toml --set duration=2s --runs 20 --json")]
+pub struct Args {
+    /// Scenario file, as for `sdmac run`
+    scenario: PathBuf,
+    /// Change a value: a short name that the scenario declares, or a dotted path
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    set: Vec<String>,
+    /// Seed of the real run, and first one of the simulator, in place of the scenario's
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// Runs of the simulator
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = value_parser!(u16).range(2..=1000))]
+    runs: u16,
+    /// Kill the guest after this time of this computer, in s; 0: never
+    #[arg(long, value_name = "S", default_value_t = 600)]
+    limit: u64,
+}
+
+/// The document of `--json`.
+#[derive(Serialize)]
+struct Answer<'a> {
+    scenario: String,
+    seed: u64,
+    runs: u16,
+    rows: Vec<Row>,
+    real: &'a Real,
+}
+
+/// Runs the command.
+pub fn main(args: &Args, cache: &Cache, ui: &Ui) -> Result<ExitCode, Failure> {
+    let points = plan::grid(&args.set).map_err(Failure::input)?;
+    let [changes] = &points[..] else {
+        return Err(Failure::input("--set has a list of values: give one value"));
+    };
+    let scenario = Scenario::open(&args.scenario, changes).map_err(Failure::input)?;
+    let seed = args.seed.unwrap_or_else(|| scenario.seed());
+    if std::env::var_os(INSIDE).is_some() {
+        let done = real(&scenario, seed, ui.stop()).map_err(Failure::on_the_way)?;
+        ui.answer(&done)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if scenario.nodes() > MAX_RADIOS {
+        return Err(Failure::input(format!(
+            "{} has {} nodes, and a guest has {MAX_RADIOS} radios at most",
+            args.scenario.display(),
+            scenario.nodes()
+        )));
+    }
+    if !scenario.file().output.latency {
+        return Err(Failure::input(format!(
+            "{} measures no latency: add --set output.latency=true",
+            args.scenario.display()
+        )));
+    }
+    let progress = ui.progress("runs", u64::from(args.runs) + 1);
+    let real = in_guest(args, &scenario, cache, ui);
+    let Some(real) = real? else {
+        progress.finish();
+        return Ok(ui.exit_code());
+    };
+    let mut runs: Vec<Numbers> = Vec::new();
+    for n in 0..u64::from(args.runs) {
+        progress.set(n + 1);
+        let run = simulated(&scenario, seed.wrapping_add(n), ui.stop()).map_err(Failure::on_the_way)?;
+        runs.push(run);
+    }
+    progress.finish();
+    let answer = Answer {
+        scenario: args.scenario.display().to_string(),
+        seed,
+        runs: args.runs,
+        rows: table(&real.numbers, &runs),
+        real: &real,
+    };
+    ui.say(text(&answer))?;
+    ui.answer(&answer)?;
+    for sentence in &real.lateness {
+        ui::warn(sentence);
+    }
+    Ok(ui.exit_code())
+}
+
+/// The run of the real stacks; `None` if it was stopped.
+fn in_guest(args: &Args, scenario: &Scenario, cache: &Cache, ui: &Ui) -> Result<Option<Real>, Failure> {
+    let lab_failed = |failure: Failure| failure.with_code(LAB_FAILED);
+    let Some(kernel) = kernel(None, cache, ui)? else {
+        return Ok(None);
+    };
+    let sdmac = this_program().map_err(lab_failed)?;
+    let texts = std::env::vars_os().filter_map(|(n, v)| Some((n.into_string().ok()?, v.into_string().ok()?)));
+    let mut environment: BTreeMap<_, _> = texts.collect();
+    environment.insert(INSIDE.to_owned(), "1".to_owned());
+    let options = run::Options {
+        program: sdmac.display().to_string(),
+        sdmac,
+        memory: 512 << 20,
+        time: Time::Virtual,
+        kvm: false,
+        cpus: 1,
+        radios: scenario.nodes(),
+        country: "US".to_owned(),
+        parameters: Vec::new(),
+        writable: Vec::new(),
+        environment,
+        limit: (args.limit > 0).then(|| Duration::from_secs(args.limit)),
+        kernel_log: None,
+        arguments: inner(args),
+    };
+    let (mut said, mut complained) = (Vec::new(), Vec::new());
+    let mut output = |stream: usize, octets: &[u8]| -> io::Result<()> {
+        let place = if stream == 0 { &mut said } else { &mut complained };
+        place.extend_from_slice(octets);
+        Ok(())
+    };
+    let end = match run::run(&kernel, &options, &mut output, ui.stop()) {
+        Ok(end) => end,
+        Err(RunError::Stopped) => return Ok(None),
+        Err(error) => return Err(lab_failed(Failure::on_the_way(error))),
+    };
+    if end.how != How::Exited(0) {
+        let text = String::from_utf8_lossy(&complained);
+        let last = text.lines().last().unwrap_or("it ended without a word");
+        return Err(Failure::on_the_way(format!("in the guest: {last}")));
+    }
+    let real =
+        serde_json::from_slice(&said).map_err(|e| Failure::on_the_way(format!("in the guest: {e}")))?;
+    Ok(Some(real))
+}
+
+/// What the program inside is told.
+fn inner(args: &Args) -> Vec<String> {
+    let mut list = vec!["lab".to_owned(), "compare".to_owned()];
+    list.push(args.scenario.display().to_string());
+    for change in &args.set {
+        list.extend(["--set".to_owned(), change.clone()]);
+    }
+    if let Some(seed) = args.seed {
+        list.extend(["--seed".to_owned(), seed.to_string()]);
+    }
+    list.push("--json".to_owned());
+    list
+}
+
+fn text(a: &Answer<'_>) -> String {
+    let number = |x: Option<f64>| x.map_or_else(|| "-".to_owned(), lab::report::significant);
+    let mut lines = vec![format!(
+        "{:<22}{:>14}{:>14}{:>14}",
+        "", "real stack", "simulator", "+-"
+    )];
+    for row in &a.rows {
+        lines.push(format!(
+            "{:<22}{:>14}{:>14}{:>14}{}",
+            row.name,
+            number(row.real),
+            number(row.simulator),
+            number(row.plus_minus),
+            if row.within == Some(false) {
+                "   outside"
+            } else {
+                ""
+            }
+        ));
+    }
+    lines.push(format!(
+        "one run of the real stacks, {} of the simulator; +- holds one more run with 99.9 %",
+        a.runs
+    ));
+    lines.push(format!(
+        "{} of {} frames on the air overlapped another; the kernel was told of nothing later than {} us",
+        a.real.overlapping,
+        a.real.tries,
+        lab::report::significant(a.real.latest_us)
+    ));
+    if a.real.unknown + a.real.refused > 0 {
+        lines.push(format!(
+            "{} requests ended without a status, {} were refused",
+            a.real.unknown, a.real.refused
+        ));
+    }
+    lines.join("\n")
+}

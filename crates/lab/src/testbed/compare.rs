@@ -1,0 +1,283 @@
+//! One scenario in the simulator, and on real 802.11 stacks with the simulator as their air: the same numbers of both.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::deploy::{DeployError, Deployed, Site, deploy};
+use crate::record::RecordError;
+use crate::run;
+use crate::scenario::Scenario;
+use crate::stats::{Running, Sorted};
+
+use super::air::{self, AirError};
+
+/// How sure an interval is that holds the next run.
+const CONFIDENCE: f64 = 0.999;
+/// Octets of LLC/SNAP, which count as throughput, as in the simulator.
+const LLC_SNAP_OCTETS: u64 = 8;
+
+/// What is compared; after the warm-up, and `None` where nothing arrived.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct Numbers {
+    /// MSDUs with LLC/SNAP that arrived, Mb/s.
+    pub throughput_mbps: Option<f64>,
+    /// MSDUs that did not.
+    pub lost_ratio: Option<f64>,
+    /// Frames on the air for each MSDU; beacons count.
+    pub tries: Option<f64>,
+    /// From submission to delivery, us.
+    pub latency_p50_us: Option<f64>,
+    /// The same at the quantile 0.99.
+    pub latency_p99_us: Option<f64>,
+}
+
+impl Numbers {
+    fn all(&self) -> [(&'static str, Option<f64>); 5] {
+        [
+            ("throughput, Mb/s", self.throughput_mbps),
+            ("MSDUs lost", self.lost_ratio),
+            ("tries for each MSDU", self.tries),
+            ("latency, median, us", self.latency_p50_us),
+            ("latency, p99, us", self.latency_p99_us),
+        ]
+    }
+}
+
+/// What the real stacks have done.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Real {
+    /// All nodes together.
+    pub numbers: Numbers,
+    /// Requests without a status, or refused by a host.
+    pub unknown: u64,
+    /// See there.
+    pub refused: u64,
+    /// The longest time by which the kernel was told of something late, us.
+    pub latest_us: f64,
+    /// Frames that overlapped another, of all frames on the air.
+    pub overlapping: u64,
+    /// Frames on the air in all.
+    pub tries: u64,
+    /// Sentences about nodes that were too late for their slots.
+    pub lateness: Vec<String>,
+}
+
+/// One row of the table.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Row {
+    /// What, with its unit.
+    pub name: &'static str,
+    /// One run of the real stacks.
+    pub real: Option<f64>,
+    /// Mean of the simulator's runs.
+    pub simulator: Option<f64>,
+    /// Half the interval in which one more run of the simulator lies with 99.9 %.
+    pub plus_minus: Option<f64>,
+    /// The real run lies in it.
+    pub within: Option<bool>,
+}
+
+/// Why a scenario cannot run on the radios of this kernel.
+#[derive(Debug, thiserror::Error)]
+pub enum CompareError {
+    /// The air.
+    #[error(transparent)]
+    Air(#[from] AirError),
+    /// A node.
+    #[error("{node}: {error}")]
+    Node {
+        /// Which.
+        node: String,
+        /// Why.
+        error: DeployError,
+    },
+    /// Fewer radios than nodes.
+    #[error("the scenario has {nodes} nodes, and this kernel has {radios} radios of mac80211_hwsim")]
+    Radios {
+        /// What is needed.
+        nodes: u32,
+        /// What is there.
+        radios: usize,
+    },
+}
+
+/// Runs every node of the scenario on a radio of this kernel, with the scenario as their air.
+///
+/// # Errors
+/// [`CompareError`].
+///
+/// # Panics
+/// If a thread panics.
+pub fn real(scenario: &Scenario, seed: u64, stop: &AtomicBool) -> Result<Real, CompareError> {
+    let air_ends = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let (tell, seated) = mpsc::channel();
+        let end = &air_ends;
+        let air =
+            scope.spawn(move || air::run(scenario, seed, end, |seating| drop(tell.send(seating.clone()))));
+        let Ok(seating) = seated.recv() else {
+            return Err(air
+                .join()
+                .expect("no panic")
+                .expect_err("it is not the air")
+                .into());
+        };
+        let radios: Vec<_> = seating.nodes.iter().filter_map(|s| s.radio.clone()).collect();
+        let nodes = if radios.len() < seating.nodes.len() {
+            Err(CompareError::Radios {
+                nodes: scenario.nodes(),
+                radios: radios.len(),
+            })
+        } else {
+            // A world begins with an interframe space, like a medium that has just become idle.
+            std::thread::sleep(std::time::Duration::from_millis(1));
+            stations(scenario, seed, &radios, stop)
+        };
+        air_ends.store(true, Ordering::Relaxed);
+        let summary = air.join().expect("no panic")?;
+        let nodes = nodes?;
+        let sum = |of: fn(&Deployed) -> u64| nodes.iter().map(|n| of(&n.0)).sum::<u64>();
+        let submitted = sum(|d| d.measured.submitted) as f64;
+        let delivered = sum(|d| d.measured.delivered);
+        let window_ns = nodes.iter().map(|n| n.0.measured.window_ns).max().unwrap_or(0);
+        let octets = sum(|d| d.measured.delivered_octets) + LLC_SNAP_OCTETS * delivered;
+        let latencies: Vec<f64> = nodes.iter().flat_map(|n| n.1.iter().copied()).collect();
+        let latency = Sorted::new(latencies).summary();
+        let ratio = |a: f64| (submitted > 0.0).then(|| a / submitted);
+        Ok(Real {
+            numbers: Numbers {
+                throughput_mbps: (window_ns > 0).then(|| octets as f64 * 8e3 / window_ns as f64),
+                lost_ratio: ratio(submitted - delivered as f64),
+                tries: ratio(sum(|d| d.measured.tries) as f64),
+                latency_p50_us: latency.as_ref().map(|s| s.p50),
+                latency_p99_us: latency.as_ref().map(|s| s.p99),
+            },
+            unknown: sum(|d| d.requests.unknown),
+            refused: sum(|d| d.requests.refused),
+            latest_us: summary.latest_us,
+            overlapping: summary.total.overlapping,
+            tries: summary.total.tries,
+            lateness: nodes.iter().filter_map(|n| n.0.lateness()).collect(),
+        })
+    })
+}
+
+/// All nodes, begun together when the last one is ready.
+fn stations(
+    scenario: &Scenario,
+    seed: u64,
+    radios: &[String],
+    stop: &AtomicBool,
+) -> Result<Vec<(Deployed, Vec<f64>)>, CompareError> {
+    let given_up = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let (tell, told) = mpsc::channel();
+        let (gates, threads): (Vec<_>, Vec<_>) = (0..scenario.nodes())
+            .zip(radios)
+            .map(|(node, radio)| {
+                let (gate, wait) = mpsc::channel::<()>();
+                let (tell, given_up) = (tell.clone(), &given_up);
+                let thread = scope.spawn(move || {
+                    let site = Site {
+                        radios: vec![radio.clone()],
+                        ..Site::default()
+                    };
+                    let name = scenario.node_name(node);
+                    let ready = |_: &[frame::MacAddr]| {
+                        let _ = tell.send(true);
+                        let _ = wait.recv();
+                    };
+                    let look = |_| {
+                        if stop.load(Ordering::Relaxed) {
+                            given_up.store(true, Ordering::Relaxed);
+                        }
+                    };
+                    let done = deploy(scenario, &name, seed, &site, ready, &look, given_up);
+                    if done.is_err() {
+                        let _ = tell.send(false);
+                    }
+                    done.map(|run| (run.done, run.latencies_us))
+                        .map_err(|error| CompareError::Node { node: name, error })
+                });
+                (gate, thread)
+            })
+            .unzip();
+        let all_ready = told.iter().take(radios.len().min(gates.len())).all(|ready| ready);
+        given_up.fetch_or(!all_ready, Ordering::Relaxed);
+        drop(gates); // All go on now.
+        threads
+            .into_iter()
+            .map(|thread| thread.join().expect("no panic"))
+            .collect()
+    })
+}
+
+/// One run of the simulator.
+///
+/// # Errors
+/// As [`run::run`].
+pub fn simulated(scenario: &Scenario, seed: u64, stop: &AtomicBool) -> Result<Numbers, RecordError> {
+    let run = run::run(scenario, seed, None, stop, |_| ())?;
+    let own = &run.counters[..scenario.nodes() as usize];
+    let tries: u64 = own.iter().flatten().map(|c| c.tx_frames).sum();
+    let metric = |name: &str| run.result.metrics.get(name).copied();
+    let submitted = metric("submitted").filter(|n| *n > 0.0);
+    Ok(Numbers {
+        throughput_mbps: metric("throughput_mbps"),
+        lost_ratio: metric("delivered_ratio").map(|r| 1.0 - r),
+        tries: submitted.map(|n| tries as f64 / n),
+        latency_p50_us: metric("latency_p50_us"),
+        latency_p99_us: metric("latency_p99_us"),
+    })
+}
+
+/// The table: one real run, and several of the simulator.
+pub fn table(real: &Numbers, runs: &[Numbers]) -> Vec<Row> {
+    let rows = real.all().into_iter().enumerate();
+    rows.map(|(i, (name, real))| {
+        let mut all = Running::default();
+        runs.iter().filter_map(|r| r.all()[i].1).for_each(|x| all.push(x));
+        let plus_minus = all.next_run(CONFIDENCE);
+        let simulator = all.mean();
+        Row {
+            name,
+            real,
+            simulator,
+            plus_minus,
+            within: real
+                .zip(simulator.zip(plus_minus))
+                .map(|(x, (mean, half))| (x - mean).abs() <= half),
+        }
+    })
+    .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_is_within_or_without() {
+        let of = |x: f64| Numbers {
+            throughput_mbps: Some(x),
+            tries: Some(1.0),
+            ..Numbers::default()
+        };
+        let runs: Vec<_> = [9.0, 10.0, 11.0].map(of).into();
+        let row = |real: f64| table(&of(real), &runs)[0].clone();
+        // Student's t with 2 degrees of freedom at 99.9 %: 31.599, times sqrt(1 + 1/3).
+        let near = row(10.5);
+        assert_eq!((near.simulator, near.within), (Some(10.0), Some(true)));
+        assert!((near.plus_minus.unwrap() - 36.487).abs() < 0.01, "{near:?}");
+        assert_eq!(row(50.0).within, Some(false));
+        let rows = table(&of(1.0), &runs);
+        assert_eq!((rows[1].within, rows[2].within), (None, Some(true)), "{rows:?}");
+        assert_eq!(
+            table(&of(1.0), &runs[..1])[0].plus_minus,
+            None,
+            "one run has no interval"
+        );
+    }
+}
