@@ -1,12 +1,13 @@
 //! System calls that rustix 1.1 does not offer: scheduling policy and sockets made inside a fresh network
-//! namespace (here), what is peculiar to packet sockets ([`packet`]), and
-//! kernel probes ([`perf`]).
+//! namespace (here), what is peculiar to packet sockets ([`packet`]), kernel
+//! probes ([`perf`]), and POSIX timers ([`timer`]).
 //!
 //! Every `unsafe` block of this library is in this folder, and each states why it is sound.
 #![allow(unsafe_code)] // The kernel interface itself; see the SAFETY reason at each block.
 
 pub mod packet;
 pub mod perf;
+pub mod timer;
 
 use std::io;
 use std::mem::MaybeUninit;
