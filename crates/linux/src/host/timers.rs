@@ -1,8 +1,7 @@
 //! Timer lateness: how long after the time asked for does a thread run?
 
 use std::io;
-use std::mem::MaybeUninit;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::event::epoll;
 use rustix::time::{
@@ -13,7 +12,7 @@ use super::Samples;
 use super::kind::Mechanism;
 use super::pace::{Halt, Pace, monotonic_ns, sleep_until, timespec, touched_buffer};
 use super::thread::Seat;
-use crate::sys::timer::PosixTimer;
+use crate::sys::timer::{PosixTimer, epoll_nothing};
 
 /// Rests that a series has room for without allocating; more are kept as well.
 const RESTS: usize = 10_000;
@@ -110,7 +109,7 @@ impl Waiter {
                 _ if now_ns >= self.sleep_end(deadline_ns) => std::hint::spin_loop(),
                 Timer::Timerfd(timer) => read_timer(timer, deadline_ns)?,
                 Timer::Posix(timer) => timer.wait(deadline_ns)?,
-                Timer::Epoll(nothing) => wait_for_nothing(nothing, deadline_ns - now_ns)?,
+                Timer::Epoll(nothing) => epoll_nothing(nothing.as_fd(), deadline_ns - now_ns)?,
                 Timer::None => sleep_until(self.sleep_end(deadline_ns)),
             }
         }
@@ -124,15 +123,6 @@ fn read_timer(timer: &OwnedFd, deadline_ns: u64) -> io::Result<()> {
     };
     timerfd_settime(timer, TimerfdTimerFlags::ABSTIME, &once)?;
     match rustix::io::read(timer, &mut [0; 8]) {
-        Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
-        Err(errno) => Err(errno.into()),
-    }
-}
-
-/// Waits so long for events of an epoll that watches nothing, or until a signal comes.
-fn wait_for_nothing(epoll: &OwnedFd, ns: u64) -> io::Result<()> {
-    let mut events = [MaybeUninit::<epoll::Event>::uninit(); 1];
-    match epoll::wait(epoll, &mut events, Some(&timespec(ns))) {
         Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
         Err(errno) => Err(errno.into()),
     }

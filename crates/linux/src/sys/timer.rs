@@ -1,9 +1,10 @@
-//! POSIX timers that send a signal to one thread (timer_create(2)).
+//! POSIX timers that send a signal to one thread (timer_create(2)), and epoll's timeouts in nanoseconds.
 #![allow(unsafe_code)] // The kernel interface itself; see the SAFETY reason at each block.
 
 use std::io;
 use std::marker::PhantomData;
 use std::mem::zeroed;
+use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr::{null, null_mut};
 
 /// A timer on `CLOCK_MONOTONIC` whose signal goes to the thread that made it, which keeps that signal blocked from then
@@ -96,5 +97,33 @@ impl Drop for PosixTimer {
     fn drop(&mut self) {
         // SAFETY: the timer is live, and used no more.
         unsafe { libc::timer_delete(self.id) };
+    }
+}
+
+/// Waits so long for an epoll that watches nothing, or until a signal comes (epoll_pwait2(2)). rustix would round the
+/// timeout up to whole milliseconds.
+///
+/// # Errors
+/// `ENOSYS` before Linux 5.11.
+pub fn epoll_nothing(epoll: BorrowedFd<'_>, ns: u64) -> io::Result<()> {
+    // The kernel's own form of a time, 64 bits each on every machine.
+    let timeout = [(ns / 1_000_000_000) as i64, (ns % 1_000_000_000) as i64];
+    let mut event = libc::epoll_event { events: 0, u64: 0 };
+    // SAFETY: `event` is live and has room for the one event that is asked for; `timeout` is live and only read; the mask
+    // of signals is not given.
+    let rc = unsafe {
+        libc::syscall(
+            libc::SYS_epoll_pwait2,
+            epoll.as_raw_fd(),
+            &raw mut event,
+            1,
+            timeout.as_ptr(),
+            null::<libc::sigset_t>(),
+            0,
+        )
+    };
+    match io::Error::last_os_error() {
+        error if rc < 0 && error.kind() != io::ErrorKind::Interrupted => Err(error),
+        _ => Ok(()),
     }
 }
