@@ -14,6 +14,7 @@ mod qualify;
 mod reproduce;
 mod run;
 mod schema;
+mod timers;
 mod tune;
 mod ui;
 
@@ -35,6 +36,7 @@ struct Cli {
 enum Command {
     Qualify(qualify::Args),
     Measure(measure::Args),
+    Timers(timers::Args),
     Certify(certify::Args),
     Run(run::Args),
     Deploy(deploy::Args),
@@ -66,6 +68,7 @@ fn main() -> ExitCode {
     let ui = ui::Ui::new(cli.options);
     let done = match &cli.command {
         Command::Measure(args) => measure::main(args, &ui),
+        Command::Timers(args) => timers::main(args, &ui),
         Command::Certify(args) => certify::main(args, &ui),
         Command::Run(args) => run::main(args, &ui),
         Command::Deploy(args) => deploy::main(args, &ui),

@@ -8,7 +8,7 @@ use std::time::Instant;
 use lab::report::folder::{Folder, FolderError, REPORT, Status};
 use lab::report::html::Report;
 use lab::report::plot::Figure;
-use lab::reproduce::{Plan, Reproduction, atp, figures, tdma};
+use lab::reproduce::{Plan, Reproduction, atp, figures, rtwlan, tdma};
 use serde::Serialize;
 
 use crate::ui::{self, Failure, Ui};
@@ -19,6 +19,7 @@ use crate::ui::{self, Failure, Ui};
   sdmac reproduce sdmac --quick                     # a part of everything, some seconds
   sdmac reproduce sdmac --out sdmac-2018            # all of it, with report.html and the figures
   sdmac reproduce tdma --quick                      # slots of 256 us, predicted from one of the paper's tables
+  sdmac reproduce rtwlan --quick                    # two and three hosts, and the same hosts in slots of TBMAC
   sdmac reproduce atp --quick                       # chains of 1, 3 and 6 hops with short files
   sdmac reproduce sdmac --quick --json | jq '.rows[] | select(.ok | not)'")]
 pub struct Args {
@@ -48,6 +49,8 @@ enum Paper {
     Sdmac,
     /// Torfs, Blondia: TDMA on commercial off-the-shelf hardware, 2015
     Tdma,
+    /// Hughes, Cahill: real-time extensions to the Linux network subsystem (RT-WLAN)
+    Rtwlan,
     /// The thesis on ATP in a wireless mesh: its chains
     Atp,
 }
@@ -81,6 +84,7 @@ pub fn main(args: &Args, ui: &Ui) -> Result<ExitCode, Failure> {
     let done = match args.paper {
         Paper::Sdmac => sdmac(args, ui),
         Paper::Tdma => tdma(args, ui),
+        Paper::Rtwlan => rtwlan(args, ui),
         Paper::Atp => atp(args, ui),
     };
     let (reproduction, seconds) = (&done.reproduction, done.seconds);
@@ -128,6 +132,21 @@ fn tdma(args: &Args, ui: &Ui) -> Done {
         reproduction: measured.judge(plan),
         seconds,
         figures: Vec::new(),
+        page: Box::new(move |reproduction, time| measured.page(reproduction, time)),
+    }
+}
+
+fn rtwlan(args: &Args, ui: &Ui) -> Done {
+    let plan = rtwlan::Plan {
+        seed: args.seed,
+        quick: args.quick,
+    };
+    let run = |jobs, progress: &(dyn Fn(u64) + Sync)| plan.run(jobs, ui.stop(), progress);
+    let (measured, seconds) = timed(args, ui, "packets", plan.packets(), run);
+    Done {
+        reproduction: measured.judge(plan),
+        seconds,
+        figures: measured.figures(),
         page: Box::new(move |reproduction, time| measured.page(reproduction, time)),
     }
 }

@@ -90,6 +90,32 @@ fn the_other_paper_comes_out_too() {
     }
 }
 
+/// Two and three hosts of RT-WLAN: every row, and the figures beside the page.
+#[test]
+fn the_way_to_the_card_comes_out_too() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("out");
+    let out = reproduce(&["rtwlan", "--quick", "--json", "--out"])
+        .arg(&path)
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&out.stderr);
+    assert_eq!(out.status.code(), Some(0), "{said}");
+    let text = String::from_utf8(out.stdout).unwrap();
+    let answer: Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
+    assert_eq!(
+        (&answer["paper"], &answer["ok"]),
+        (&"rtwlan".into(), &true.into())
+    );
+    let page = std::fs::read_to_string(path.join("report.html")).unwrap();
+    for row in answer["rows"].as_array().unwrap() {
+        assert!(page.contains(row["id"].as_str().unwrap()), "{row}");
+    }
+    for file in ["fig8-software.svg", "fig10-communication.svg", "three-hosts.svg"] {
+        assert!(path.join(file).exists(), "{file}");
+    }
+}
+
 #[test]
 fn bad_input_gets_a_sentence_and_exit_code_2() {
     for (args, says) in [

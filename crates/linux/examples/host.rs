@@ -52,6 +52,7 @@ fn print(measurement: &Measurement) {
             } => {
                 format!("{sent_per_s:.0} frames/s sent, {received_per_s:.0}/s received over {path:?}")
             }
+            Work::Woken { per_s } => format!("{per_s:.0} timers/s"),
         };
         let rates = &report.rates;
         println!(

@@ -54,7 +54,7 @@ impl Host {
 
     fn told(&mut self) -> Vec<(u64, Packet)> {
         self.reader.push(&std::mem::take(self.stick.output()));
-        std::iter::from_fn(|| self.reader.next().unwrap()).collect()
+        std::iter::from_fn(|| self.reader.packet().unwrap()).collect()
     }
 
     fn control(
@@ -242,8 +242,8 @@ fn packets_are_read_as_they_are_written() {
         packet.emit(7, &mut octets);
         let mut reader = Reader::default();
         reader.push(&octets);
-        reader.next().unwrap();
-        assert_eq!(reader.next(), Ok(Some((7, packet))));
+        reader.packet().unwrap();
+        assert_eq!(reader.packet(), Ok(Some((7, packet))));
     }
 }
 

@@ -101,7 +101,7 @@ pub fn try_stream(octets: &[u8]) {
     let mut reader = Reader::default();
     reader.push(octets);
     let mut written = Vec::new();
-    while let Ok(Some((id, packet))) = reader.next() {
+    while let Ok(Some((id, packet))) = reader.packet() {
         written.clear();
         packet.emit(id, &mut written);
         let mut again = Reader::default();

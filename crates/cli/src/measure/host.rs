@@ -16,7 +16,7 @@ pub fn main(args: &Args, ui: &Ui) -> Result<ExitCode, Failure> {
     let base = base(args)?;
     writable(&args.out)?;
     let mut loads = match &args.loads[..] {
-        [] => Load::ALL.to_vec(),
+        [] => Load::COMPUTER.to_vec(),
         loads => loads.to_vec(),
     };
     if !loads.contains(&args.profile_of) {

@@ -96,7 +96,7 @@ pub struct Args {
     /// Mean time between two samples in us: 100 to 1000000. 1000 with --host, 5000 with --iface, unless it is given
     #[arg(long)]
     period_us: Option<u32>,
-    /// Loads: idle, cpu, io, network. All of them with --host, idle with --iface, unless they are given
+    /// Loads: idle, cpu, io, network, timers. The first four with --host, idle with --iface, unless they are given
     #[arg(long, visible_alias = "load", value_delimiter = ',', value_parser = load)]
     loads: Vec<Load>,
     /// With --host: a few samples only, which shows that it works and is too little for percentiles
@@ -128,7 +128,7 @@ struct What {
     iface: Option<String>,
 }
 
-fn load(text: &str) -> Result<Load, String> {
+pub fn load(text: &str) -> Result<Load, String> {
     let names = || Load::ALL.map(Load::name).join(", ");
     let text = if text == "net" { "network" } else { text };
     Load::ALL
@@ -137,7 +137,7 @@ fn load(text: &str) -> Result<Load, String> {
         .ok_or_else(|| format!("the loads are {}", names()))
 }
 
-fn sched(text: &str) -> Result<Sched, String> {
+pub fn sched(text: &str) -> Result<Sched, String> {
     let names = || Sched::ALL.map(Sched::name).join(", ");
     Sched::ALL
         .into_iter()

@@ -402,6 +402,8 @@ mod tests {
             load: IDLE.load,
             sched: IDLE.sched,
             samples_ns,
+            gaps: Vec::new(),
+            lost: 0,
             interrupted: false,
         });
         Measurement {

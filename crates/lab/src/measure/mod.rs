@@ -1,4 +1,5 @@
-//! From measurements to profiles and tables: what `sdmac measure` writes.
+//! From measurements to profiles and tables: what `sdmac measure` and `sdmac timers` write.
 
 pub mod adapter;
 pub mod host;
+pub mod timers;

@@ -9,16 +9,38 @@ pub enum Mechanism {
     Sleep,
     /// Blocking read of a timerfd armed with an absolute time on `CLOCK_MONOTONIC`.
     Timerfd,
+    /// A POSIX timer (timer_create(2)) that sends this thread a signal at an absolute time on `CLOCK_MONOTONIC`, and
+    /// `sigwaitinfo` for it.
+    Posix,
+    /// `epoll_pwait2` on nothing, with the time that is left as its timeout (ns, relative).
+    Epoll,
     /// Reading the clock in a loop.
     Spin,
     /// `Sleep` until [`Plan::spin_us`](super::Plan::spin_us) before the time, then `Spin`.
     Hybrid,
+    /// A frame with its time of departure (`SO_TXTIME`), held by the queueing discipline etf (tc-etf(8)) of a veth pair:
+    /// no thread wakes, the kernel sends.
+    Etf,
+}
+
+impl Mechanism {
+    /// All mechanisms.
+    pub const ALL: [Self; 7] = [
+        Self::Sleep,
+        Self::Timerfd,
+        Self::Posix,
+        Self::Epoll,
+        Self::Spin,
+        Self::Hybrid,
+        Self::Etf,
+    ];
 }
 
 /// What the samples of a series are. All are durations in ns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SeriesKind {
-    /// From the time asked for to the first clock reading after the wait.
+    /// From the time asked for to the first clock reading after the wait; with [`Mechanism::Etf`] to the stamp of the
+    /// frame's arrival at the other end.
     Timer(Mechanism),
     /// Duration of the `send` call that hands one frame to the kernel (planes t1 to t4 of SDMAC, section III). On a
     /// veth pair and on loopback the call also carries the frame to the receiving socket, which a radio's
@@ -37,7 +59,22 @@ pub enum SeriesKind {
 
 impl SeriesKind {
     /// All kinds, in the order in which they are measured.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 12] = [
+        Self::Timer(Mechanism::Sleep),
+        Self::Timer(Mechanism::Timerfd),
+        Self::Timer(Mechanism::Posix),
+        Self::Timer(Mechanism::Epoll),
+        Self::Timer(Mechanism::Spin),
+        Self::Timer(Mechanism::Hybrid),
+        Self::Timer(Mechanism::Etf),
+        Self::PacketSend,
+        Self::PacketTransit,
+        Self::PacketReceive,
+        Self::WakeEventfd,
+        Self::WakePipe,
+    ];
+    /// What tells one computer from another; the other timers are for a study of timers.
+    pub const COMPUTER: [Self; 9] = [
         Self::Timer(Mechanism::Sleep),
         Self::Timer(Mechanism::Timerfd),
         Self::Timer(Mechanism::Spin),
@@ -54,8 +91,11 @@ impl SeriesKind {
         match self {
             Self::Timer(Mechanism::Sleep) => "timer.sleep",
             Self::Timer(Mechanism::Timerfd) => "timer.timerfd",
+            Self::Timer(Mechanism::Posix) => "timer.posix",
+            Self::Timer(Mechanism::Epoll) => "timer.epoll",
             Self::Timer(Mechanism::Spin) => "timer.spin",
             Self::Timer(Mechanism::Hybrid) => "timer.hybrid",
+            Self::Timer(Mechanism::Etf) => "timer.etf",
             Self::PacketSend => "packet.send",
             Self::PacketTransit => "packet.transit",
             Self::PacketReceive => "packet.receive",
@@ -144,11 +184,15 @@ pub enum Load {
     /// One thread on each CPU that sends frames over a second pair of interfaces, and one that receives them:
     /// soft interrupts, wake-ups and interrupts between CPUs.
     Network,
+    /// Ten threads on the CPU of the measured thread, woken every 100, 200, ... 1000 us: 29,290 timers a second.
+    Timers,
 }
 
 impl Load {
     /// All loads.
-    pub const ALL: [Self; 4] = [Self::Idle, Self::Cpu, Self::Io, Self::Network];
+    pub const ALL: [Self; 5] = [Self::Idle, Self::Cpu, Self::Io, Self::Network, Self::Timers];
+    /// Those under which computers are compared; the other is for a study of timers.
+    pub const COMPUTER: [Self; 4] = [Self::Idle, Self::Cpu, Self::Io, Self::Network];
 
     /// A name for files and options; never changes.
     pub const fn name(self) -> &'static str {
@@ -157,6 +201,7 @@ impl Load {
             Self::Cpu => "cpu",
             Self::Io => "io",
             Self::Network => "network",
+            Self::Timers => "timers",
         }
     }
 }

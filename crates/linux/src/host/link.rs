@@ -14,7 +14,7 @@ use super::{LeftOut, Part, veth};
 use crate::sys::packet::{self, Received};
 
 /// Local experimental EtherType 1 (IEEE 802-2014, 9.2.4).
-const ETHERTYPE: u16 = 0x88B5;
+pub(super) const ETHERTYPE: u16 = 0x88B5;
 /// Interface number of `lo` in every network namespace.
 const LOOPBACK: u32 = 1;
 /// How long a blocked receiver sleeps before it looks whether the sender is still there.

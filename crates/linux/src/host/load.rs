@@ -14,7 +14,7 @@ use super::link::{Link, PacketPath};
 use super::pace::{Halt, monotonic_ns, sleep_until};
 use super::plan::Plan;
 use super::thread::allowed_cpus;
-use super::workers::{compute, drain_frames, file_system, flood, write_and_sync};
+use super::workers::{compute, drain_frames, file_system, flood, wake_and_sleep, write_and_sync};
 use crate::sys;
 
 /// How long the threads of a load may take until each has done something.
@@ -58,6 +58,11 @@ pub enum Work {
         received_per_s: f64,
         /// What they were sent over.
         path: PacketPath,
+    },
+    /// [`Load::Timers`].
+    Woken {
+        /// Timers that fired per second.
+        per_s: f64,
     },
 }
 
@@ -114,6 +119,13 @@ impl Running {
                 for cpu in allowed_cpus()? {
                     let link = Arc::clone(&link);
                     running.spawn(move |stop, done| flood(cpu, &link, stop, done))?;
+                }
+            }
+            Load::Timers => {
+                let last = allowed_cpus()?.last().copied().unwrap_or(0);
+                let cpu = plan.cpus.map_or(last, |cpus| cpus.measured);
+                for period_us in (100..=1000).step_by(100) {
+                    running.spawn(move |stop, done| wake_and_sleep(cpu, period_us * 1000, stop, done))?;
                 }
             }
         }
@@ -205,6 +217,7 @@ impl Running {
                 received_per_s: per_s(&[*received]),
                 path: self.path,
             },
+            (Load::Timers, all) => Work::Woken { per_s: per_s(all) },
             _ => Work::Nothing,
         };
         self.stop();
@@ -283,6 +296,7 @@ mod tests {
                     received_per_s,
                     ..
                 } => sent_per_s > 0.0 && received_per_s > 0.0,
+                Work::Woken { per_s } => per_s > 100.0 && per_s < 40_000.0,
             };
             assert!(worked, "{report:?}");
         }

@@ -11,6 +11,7 @@
 
 mod counters;
 pub(crate) mod environment;
+mod etf;
 mod kind;
 mod link;
 mod load;
@@ -65,6 +66,11 @@ pub struct Series {
     /// The samples in the order taken, ns. In the three packet series of one load and `sched` the same index is the
     /// same frame.
     pub samples_ns: Vec<u64>,
+    /// Of timers: indices of samples that do not follow the one before by one period, since the thread had to rest or a
+    /// frame was lost between. The first sample is not among them.
+    pub gaps: Vec<usize>,
+    /// Of timers: deadlines without a sample, as etf had dropped the frame.
+    pub lost: usize,
     /// Whether there are fewer than the plan asked for: stopped, out of time, or too many frames lost.
     pub interrupted: bool,
 }
@@ -184,5 +190,19 @@ pub fn under_load<T>(
 #[derive(Debug)]
 struct Samples {
     ns: Vec<u64>,
+    gaps: Vec<usize>,
+    lost: usize,
     interrupted: bool,
+}
+
+impl Samples {
+    /// Of `wanted` samples these.
+    fn of(ns: Vec<u64>, wanted: usize) -> Self {
+        Self {
+            interrupted: ns.len() < wanted,
+            ns,
+            gaps: Vec::new(),
+            lost: 0,
+        }
+    }
 }

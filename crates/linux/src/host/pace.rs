@@ -43,6 +43,8 @@ impl Halt<'_> {
 #[derive(Debug)]
 pub(super) struct Pace {
     period_ns: u64,
+    /// Factor of the golden ratio, in parts of 2^32; 0 for steady deadlines.
+    phase: u32,
     start_ns: u64,
     index: u32,
     window_ns: u64,
@@ -54,6 +56,7 @@ impl Pace {
     pub fn new(now_ns: u64, period_ns: u64) -> Self {
         Self {
             period_ns,
+            phase: 0x9E37_79B9, // 2^32 / golden ratio
             start_ns: now_ns + period_ns,
             index: 0,
             window_ns: now_ns,
@@ -61,9 +64,17 @@ impl Pace {
         }
     }
 
+    /// The same with deadlines exactly one period apart, as the slots of a MAC are.
+    pub fn steady(now_ns: u64, period_ns: u64) -> Self {
+        Self {
+            phase: 0,
+            ..Self::new(now_ns, period_ns)
+        }
+    }
+
     /// The next deadline on `CLOCK_MONOTONIC`.
     pub fn next_deadline(&mut self) -> u64 {
-        let phase = self.index.wrapping_mul(0x9E37_79B9); // 2^32 / golden ratio
+        let phase = self.index.wrapping_mul(self.phase);
         let deadline = self.start_ns
             + u64::from(self.index) * self.period_ns
             + ((u64::from(phase) * self.period_ns) >> 32);
@@ -110,6 +121,13 @@ mod tests {
             parts[((deadline - 1_005_000) % 1_000_000 / 10_000) as usize] += 1;
         }
         assert!(parts.iter().all(|&n| (98..=102).contains(&n)), "{parts:?}");
+    }
+
+    #[test]
+    fn steady_deadlines_are_one_period_apart() {
+        let mut pace = Pace::steady(5_000, 250_000);
+        let deadlines: Vec<u64> = (0..4).map(|_| pace.next_deadline()).collect();
+        assert_eq!(deadlines, [255_000, 505_000, 755_000, 1_005_000]);
     }
 
     #[test]

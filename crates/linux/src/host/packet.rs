@@ -101,10 +101,7 @@ pub(super) fn exchange(
         .iter()
         .filter_map(|&number| send.get(number as usize).copied())
         .collect();
-    let cut = |ns: Vec<u64>| Samples {
-        interrupted: ns.len() < samples,
-        ns,
-    };
+    let cut = |ns: Vec<u64>| Samples::of(ns, samples);
     Ok(Exchange {
         send: cut(send),
         transit: cut(transit),
@@ -120,18 +117,19 @@ fn is_passing(error: &io::Error) -> bool {
     )
 }
 
-fn clock_was_set() -> io::Error {
+pub(super) fn clock_was_set() -> io::Error {
     io::Error::other("the wall clock was set during the measurement; packet stamps use that clock")
 }
 
 /// The difference of the two clocks at a time.
-struct ClockOffset {
-    offset_ns: i64,
+pub(super) struct ClockOffset {
+    /// `CLOCK_REALTIME` less `CLOCK_MONOTONIC`.
+    pub offset_ns: i64,
     read_ns: u64,
 }
 
 impl ClockOffset {
-    fn read() -> Self {
+    pub fn read() -> Self {
         // Of several readings the quickest was least disturbed.
         let readings = (0..8).map(|_| {
             let before_ns = monotonic_ns();
@@ -152,7 +150,7 @@ impl ClockOffset {
     }
 
     /// Whether the wall clock has jumped. Slewing moves it by 0.05 % at most (adjtimex(2)), twice is allowed.
-    fn was_set_since(&self) -> bool {
+    pub fn was_set_since(&self) -> bool {
         let now = Self::read();
         let slewed_ns = (now.read_ns - self.read_ns) / 1000;
         now.offset_ns.abs_diff(self.offset_ns) > 1_000_000 + slewed_ns

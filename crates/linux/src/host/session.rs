@@ -3,13 +3,13 @@
 use std::io;
 use std::sync::atomic::Ordering;
 
-use super::kind::{Load, Run, Sched, SeriesKind};
+use super::kind::{Load, Mechanism, Run, Sched, SeriesKind};
 use super::link::Link;
 use super::load::Running;
-use super::pace::{Halt, monotonic_ns};
+use super::pace::{Halt, Pace, monotonic_ns};
 use super::thread::{MemoryLock, Seat};
 use super::{
-    Cpus, LeftOut, Measurement, Part, Plan, Progress, Samples, Series, environment, packet, timers, wake,
+    Cpus, LeftOut, Measurement, Part, Plan, Progress, Samples, Series, environment, etf, packet, timers, wake,
 };
 use crate::sys;
 
@@ -22,6 +22,11 @@ pub(super) fn carry_out(plan: &Plan, cpus: Cpus, halt: Halt<'_>, progress: &dyn 
         results: Vec::new(),
         load_reports: Vec::new(),
         left_out: Vec::new(),
+    };
+    // The load of timers goes where the measured thread is.
+    let plan = &Plan {
+        cpus: Some(cpus),
+        ..plan.clone()
     };
     let mut session = Session {
         plan,
@@ -110,9 +115,18 @@ impl Session<'_> {
         let measured = seat(self.measurement.cpus.measured);
         let helper = seat(self.measurement.cpus.helper);
         let one = |result: io::Result<Samples>, kind| result.map(|samples| vec![(kind, samples)]);
+        let spin_ns = u64::from(spin_us) * 1000;
+        let pace = |now_ns| match self.plan.steady {
+            true => Pace::steady(now_ns, period_ns),
+            false => Pace::new(now_ns, period_ns),
+        };
         let result = match run {
+            Run::Timer(Mechanism::Etf) => one(
+                etf::lateness(measured, samples, pace, halt),
+                SeriesKind::Timer(Mechanism::Etf),
+            ),
             Run::Timer(how) => one(
-                timers::lateness(measured, how, samples, period_ns, u64::from(spin_us) * 1000, halt),
+                timers::lateness(measured, how, samples, spin_ns, pace, halt),
                 SeriesKind::Timer(how),
             ),
             Run::WakeEventfd => one(
@@ -148,6 +162,8 @@ impl Session<'_> {
                         load,
                         sched,
                         samples_ns: samples.ns,
+                        gaps: samples.gaps,
+                        lost: samples.lost,
                         interrupted: samples.interrupted,
                     }));
             }

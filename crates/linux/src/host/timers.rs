@@ -1,8 +1,9 @@
 //! Timer lateness: how long after the time asked for does a thread run?
 
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 
+use rustix::event::epoll;
 use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime,
 };
@@ -11,20 +12,25 @@ use super::Samples;
 use super::kind::Mechanism;
 use super::pace::{Halt, Pace, monotonic_ns, sleep_until, timespec, touched_buffer};
 use super::thread::Seat;
+use crate::sys::timer::{PosixTimer, epoll_nothing};
 
-/// Measures `samples` wake-ups at the given seat. `spin_ns` is for [`Mechanism::Hybrid`].
+/// Rests that a series has room for without allocating; more are kept as well.
+const RESTS: usize = 10_000;
+
+/// Measures `samples` wake-ups at the given seat, at the pace that starts there and then. `spin_ns` is for
+/// [`Mechanism::Hybrid`].
 pub(super) fn lateness(
     seat: Seat,
     mechanism: Mechanism,
     samples: usize,
-    period_ns: u64,
     spin_ns: u64,
+    pace: impl Fn(u64) -> Pace + Send,
     halt: Halt<'_>,
 ) -> io::Result<Samples> {
-    let mut ns = touched_buffer(samples);
-    let waiter = Waiter::new(mechanism, spin_ns)?;
-    let ns = seat.run(move || {
-        let mut pace = Pace::new(monotonic_ns(), period_ns);
+    let (mut ns, mut gaps) = (touched_buffer(samples), Vec::with_capacity(RESTS));
+    let (ns, gaps) = seat.run(move || {
+        let waiter = Waiter::new(mechanism, spin_ns)?;
+        let mut pace = pace(monotonic_ns());
         while ns.len() < samples {
             let deadline_ns = pace.next_deadline();
             let now_ns = monotonic_ns();
@@ -33,29 +39,46 @@ pub(super) fn lateness(
             }
             if let Some(end_ns) = pace.rest(now_ns, waiter.sleep_end(deadline_ns)) {
                 sleep_until(end_ns);
+                if !ns.is_empty() {
+                    gaps.push(ns.len());
+                }
                 continue;
             }
             ns.push(waiter.wait(deadline_ns)? - deadline_ns);
         }
-        Ok(ns)
+        Ok((ns, gaps))
     })?;
     Ok(Samples {
-        interrupted: ns.len() < samples,
-        ns,
+        gaps,
+        ..Samples::of(ns, samples)
     })
 }
 
 struct Waiter {
     mechanism: Mechanism,
     spin_ns: u64,
-    timer: Option<OwnedFd>,
+    /// The timer that the kernel keeps, if there is one.
+    timer: Timer,
+}
+
+enum Timer {
+    None,
+    Timerfd(OwnedFd),
+    Posix(PosixTimer),
+    Epoll(OwnedFd),
 }
 
 impl Waiter {
+    /// To be used by the calling thread alone: a POSIX timer sends its signal there.
     fn new(mechanism: Mechanism, spin_ns: u64) -> io::Result<Self> {
         let timer = match mechanism {
-            Mechanism::Timerfd => Some(timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC)?),
-            _ => None,
+            Mechanism::Timerfd => {
+                Timer::Timerfd(timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC)?)
+            }
+            Mechanism::Posix => Timer::Posix(PosixTimer::new()?),
+            Mechanism::Epoll => Timer::Epoll(epoll::create(epoll::CreateFlags::CLOEXEC)?),
+            Mechanism::Sleep | Mechanism::Spin | Mechanism::Hybrid => Timer::None,
+            Mechanism::Etf => return Err(io::ErrorKind::InvalidInput.into()), // No thread waits for it.
         };
         Ok(Self {
             mechanism,
@@ -67,7 +90,9 @@ impl Waiter {
     /// Until when the thread gives up its CPU while it waits for the deadline; 0 if never.
     fn sleep_end(&self, deadline_ns: u64) -> u64 {
         match self.mechanism {
-            Mechanism::Sleep | Mechanism::Timerfd => deadline_ns,
+            Mechanism::Sleep | Mechanism::Timerfd | Mechanism::Posix | Mechanism::Epoll | Mechanism::Etf => {
+                deadline_ns
+            }
             Mechanism::Hybrid => deadline_ns.saturating_sub(self.spin_ns),
             Mechanism::Spin => 0,
         }
@@ -82,8 +107,10 @@ impl Waiter {
             }
             match &self.timer {
                 _ if now_ns >= self.sleep_end(deadline_ns) => std::hint::spin_loop(),
-                Some(timer) => read_timer(timer, deadline_ns)?,
-                None => sleep_until(self.sleep_end(deadline_ns)),
+                Timer::Timerfd(timer) => read_timer(timer, deadline_ns)?,
+                Timer::Posix(timer) => timer.wait(deadline_ns)?,
+                Timer::Epoll(nothing) => epoll_nothing(nothing.as_fd(), deadline_ns - now_ns)?,
+                Timer::None => sleep_until(self.sleep_end(deadline_ns)),
             }
         }
     }
@@ -107,9 +134,11 @@ mod tests {
 
     use super::*;
 
-    const ALL: [Mechanism; 4] = [
+    const ALL: [Mechanism; 6] = [
         Mechanism::Sleep,
         Mechanism::Timerfd,
+        Mechanism::Posix,
+        Mechanism::Epoll,
         Mechanism::Spin,
         Mechanism::Hybrid,
     ];
@@ -122,6 +151,10 @@ mod tests {
         }
     }
 
+    fn golden(now_ns: u64) -> Pace {
+        Pace::new(now_ns, 1_000_000)
+    }
+
     #[test]
     fn every_mechanism_gives_all_samples_and_takes_the_time_of_its_periods() {
         let stop = AtomicBool::new(false);
@@ -131,7 +164,7 @@ mod tests {
                 stop: &stop,
                 until_ns: u64::MAX,
             };
-            let samples = lateness(seat(), mechanism, 30, 1_000_000, 200_000, halt).unwrap();
+            let samples = lateness(seat(), mechanism, 30, 200_000, golden, halt).unwrap();
             let took_ns = monotonic_ns() - start_ns;
             assert_eq!(
                 (samples.ns.len(), samples.interrupted),
@@ -143,6 +176,20 @@ mod tests {
                 "{mechanism:?} took {took_ns} ns for 30 periods of 1 ms"
             );
         }
+    }
+
+    /// Nobody but a spinning thread has to rest, and the samples after a rest are told.
+    #[test]
+    fn rests_are_told() {
+        let stop = AtomicBool::new(false);
+        let halt = Halt {
+            stop: &stop,
+            until_ns: u64::MAX,
+        };
+        let steady = |now_ns| Pace::steady(now_ns, 1_000_000);
+        let samples = lateness(seat(), Mechanism::Spin, 250, 0, steady, halt).unwrap();
+        assert!(samples.gaps.len() >= 2, "{:?}", samples.gaps);
+        assert!(samples.gaps.is_sorted() && samples.gaps.iter().all(|&at| (1..250).contains(&at)));
     }
 
     #[test]
@@ -170,7 +217,7 @@ mod tests {
                 until_ns: 0,
             },
         ] {
-            let samples = lateness(seat(), Mechanism::Sleep, 30, 1_000_000, 0, halt).unwrap();
+            let samples = lateness(seat(), Mechanism::Sleep, 30, 0, golden, halt).unwrap();
             assert_eq!((samples.ns.len(), samples.interrupted), (0, true));
         }
     }

@@ -152,10 +152,7 @@ fn wake_ups(
         join(writer?)?;
         join(reader?)
     })?;
-    Ok(Samples {
-        interrupted: ns.len() < samples,
-        ns,
-    })
+    Ok(Samples::of(ns, samples))
 }
 
 /// Tells the reader to end when the writer does, however it ends.

@@ -2,11 +2,13 @@
 
 use std::fs::File;
 use std::io;
+use std::num::NonZeroU64;
 use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use rustix::thread::set_current_timer_slack;
 use rustix::time::{ClockId, clock_gettime};
 
 use super::link::{Frame, Link};
@@ -74,6 +76,25 @@ pub(super) fn flood(cpu: usize, link: &Link, stop: &AtomicBool, sent: &AtomicU64
         if link.send(octets)? {
             sent.fetch_add(1, Ordering::Relaxed);
         }
+    }
+    Ok(())
+}
+
+/// Is woken by a timer in every period, on one CPU, and sleeps again; counts the wake-ups.
+pub(super) fn wake_and_sleep(
+    cpu: usize,
+    period_ns: u64,
+    stop: &AtomicBool,
+    woken: &AtomicU64,
+) -> io::Result<()> {
+    bind_to(cpu)?;
+    set_current_timer_slack(NonZeroU64::new(1))?;
+    let mut due_ns = monotonic_ns();
+    while !stop.load(Ordering::Relaxed) {
+        // What was missed is not made up for: ten threads that catch up would be a load of another kind.
+        due_ns = (due_ns + period_ns).max(monotonic_ns());
+        sleep_until(due_ns);
+        woken.fetch_add(1, Ordering::Relaxed);
     }
     Ok(())
 }

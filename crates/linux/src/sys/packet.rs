@@ -75,6 +75,66 @@ pub fn join_group(socket: BorrowedFd<'_>, group: u32) -> io::Result<()> {
     )
 }
 
+/// `struct sock_txtime` (linux/net_tstamp.h).
+#[repr(C)]
+struct SockTxtime {
+    clock: libc::clockid_t,
+    flags: u32,
+}
+
+/// Lets each frame have its time of departure on `CLOCK_TAI`, for [`send_at`] (`SO_TXTIME`, tc-etf(8)).
+///
+/// # Errors
+/// `EPERM` without `CAP_NET_ADMIN`.
+pub fn enable_departure_times(socket: BorrowedFd<'_>) -> io::Result<()> {
+    let value = SockTxtime {
+        clock: libc::CLOCK_TAI,
+        flags: 0,
+    };
+    // SAFETY: the pointer and the length describe the live `value`; the kernel only reads it.
+    let rc = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_TXTIME,
+            (&raw const value).cast(),
+            size_of::<SockTxtime>() as libc::socklen_t,
+        )
+    };
+    result(rc)
+}
+
+/// Sends one frame that is to depart at `tai_ns` on `CLOCK_TAI`, after [`enable_departure_times`].
+///
+/// # Errors
+/// `ENOBUFS` if the queue is full, or would not hold a frame of that time.
+pub fn send_at(socket: BorrowedFd<'_>, frame: &[u8], tai_ns: u64) -> io::Result<()> {
+    let mut part = libc::iovec {
+        iov_base: frame.as_ptr().cast_mut().cast(),
+        iov_len: frame.len(),
+    };
+    let mut control = Control([0; 256]);
+    // SAFETY: `msghdr` is integers and pointers, for which all-zero octets are a valid value.
+    let mut message: libc::msghdr = unsafe { zeroed() };
+    message.msg_iov = &raw mut part;
+    message.msg_iovlen = 1;
+    message.msg_control = (&raw mut control).cast();
+    // SAFETY: pure arithmetic.
+    message.msg_controllen = unsafe { libc::CMSG_SPACE(size_of::<u64>() as u32) } as _;
+    // SAFETY: `msg_control` points to 256 live octets aligned for `cmsghdr`, of which one header and eight octets of data
+    // are in `msg_controllen`, so the header that CMSG_FIRSTHDR gives is there, and so is its data. The data is written
+    // without asking for alignment.
+    let rc = unsafe {
+        let header = libc::CMSG_FIRSTHDR(&raw const message);
+        (*header).cmsg_level = libc::SOL_SOCKET;
+        (*header).cmsg_type = libc::SCM_TXTIME;
+        (*header).cmsg_len = libc::CMSG_LEN(size_of::<u64>() as u32) as _;
+        libc::CMSG_DATA(header).cast::<u64>().write_unaligned(tai_ns);
+        libc::sendmsg(socket.as_raw_fd(), &raw const message, 0)
+    };
+    result(if rc < 0 { -1 } else { 0 })
+}
+
 fn set(socket: BorrowedFd<'_>, level: libc::c_int, name: libc::c_int, value: libc::c_int) -> io::Result<()> {
     // SAFETY: the pointer and the length describe the live `value`; the kernel only reads it.
     let rc = unsafe {

@@ -1,0 +1,197 @@
+//! Which source to take: the one whose lateness has the shortest tail under the worst of the loads. Where several are as good,
+//! the one that leaves the processor to others.
+
+use super::Row;
+
+/// Sources within this factor of the best one are as good: two runs differ by as much.
+const AS_GOOD: f64 = 1.1;
+/// Sources that wake a thread, from the one that leaves the processor most to others to the one that takes it.
+const BY_COST: [&str; 6] = ["sleep", "timerfd", "posix", "epoll", "hybrid", "spin"];
+
+/// The source to take at one interval, and why.
+#[derive(Clone, PartialEq, Debug, serde::Serialize)]
+pub struct Choice {
+    /// Interval, us.
+    pub interval_us: u32,
+    /// Source.
+    pub source: &'static str,
+    /// Scheduling.
+    pub sched: &'static str,
+    /// Its tail under the worst load, us: p99.9, or p99 if a series has too few samples.
+    pub tail_us: f64,
+    /// The load that is.
+    pub load: &'static str,
+    /// Why.
+    pub reason: String,
+}
+
+/// One source with one scheduling at one interval, under the worst of the loads.
+struct Candidate {
+    source: &'static str,
+    sched: &'static str,
+    tail_us: f64,
+    load: &'static str,
+    missed: usize,
+    deadlines: usize,
+}
+
+/// The choice for each interval that has rows. `etf` is not among the candidates: it sends frames and wakes nobody. Nor is a
+/// source that lacks a load that others have.
+pub fn choices(rows: &[Row]) -> Vec<Choice> {
+    let mut intervals: Vec<u32> = rows.iter().map(|r| r.interval_us).collect();
+    intervals.dedup();
+    intervals.into_iter().filter_map(|us| choice(rows, us)).collect()
+}
+
+fn choice(rows: &[Row], interval_us: u32) -> Option<Choice> {
+    let all = candidates(rows, interval_us);
+    let best = all.iter().min_by(|a, b| a.tail_us.total_cmp(&b.tail_us))?;
+    let cost = |c: &&Candidate| BY_COST.iter().position(|name| *name == c.source);
+    let chosen = all
+        .iter()
+        .filter(|c| c.sched == best.sched && c.tail_us <= AS_GOOD * best.tail_us)
+        .min_by_key(cost)?;
+    let p = if rows
+        .iter()
+        .any(|r| r.lateness.is_some_and(|s| s.p999_us.is_none()))
+    {
+        "99 %"
+    } else {
+        "99.9 %"
+    };
+    let mut reason = format!(
+        "{p} of its wake-ups are less than {:.1} us late under the worst load, {}",
+        chosen.tail_us, chosen.load
+    );
+    if chosen.source == best.source {
+        let next = all
+            .iter()
+            .filter(|c| c.source != chosen.source && c.sched == chosen.sched);
+        if let Some(next) = next.min_by(|a, b| a.tail_us.total_cmp(&b.tail_us)) {
+            let ratio = next.tail_us / chosen.tail_us;
+            reason += &format!("; the next one, {}, needs {ratio:.1} times as long", next.source);
+        }
+    } else {
+        reason += &format!(
+            ", no worse than {}, and it leaves the processor to others",
+            best.source
+        );
+    }
+    if matches!(chosen.source, "spin" | "hybrid") {
+        reason += "; it keeps a processor busy while it spins";
+    }
+    if chosen.missed > 0 {
+        reason += &format!(
+            "; {} of {} deadlines were missed by a whole interval",
+            chosen.missed, chosen.deadlines
+        );
+    }
+    Some(Choice {
+        interval_us,
+        source: chosen.source,
+        sched: chosen.sched,
+        tail_us: chosen.tail_us,
+        load: chosen.load,
+        reason,
+    })
+}
+
+fn candidates(rows: &[Row], interval_us: u32) -> Vec<Candidate> {
+    let here = || {
+        rows.iter()
+            .filter(|r| r.interval_us == interval_us && r.source != "etf")
+    };
+    let mut loads: Vec<&str> = here().map(|r| r.load).collect();
+    loads.sort_unstable();
+    loads.dedup();
+    let mut all: Vec<Candidate> = Vec::new();
+    for first in here() {
+        let (source, sched) = (first.source, first.sched);
+        let mine = || here().filter(move |r| (r.source, r.sched) == (source, sched));
+        let worst = mine().filter_map(|r| Some((r, r.lateness?.tail_us())));
+        let Some((row, tail_us)) = worst.max_by(|a, b| a.1.total_cmp(&b.1)) else {
+            continue;
+        };
+        let known = all.iter().any(|c| (c.source, c.sched) == (source, sched));
+        if !known && mine().count() == loads.len() {
+            all.push(Candidate {
+                source,
+                sched,
+                tail_us,
+                load: row.load,
+                missed: mine().map(|r| r.missed).sum(),
+                deadlines: mine().map(|r| r.deadlines).sum(),
+            });
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Statistics;
+    use super::*;
+
+    fn row(source: &'static str, load: &'static str, sched: &'static str, p999_us: f64) -> Row {
+        let statistics = Statistics {
+            count: 10_000,
+            min_us: 1.0,
+            p50_us: 2.0,
+            mean_us: 2.0,
+            sd_us: 1.0,
+            p99_us: 3.0,
+            p999_us: Some(p999_us),
+            max_us: 9_000.0,
+        };
+        Row {
+            source,
+            interval_us: 250,
+            load,
+            sched,
+            deadlines: 10_000,
+            missed: 3,
+            interrupted: false,
+            lateness: Some(statistics),
+            interval: Some(statistics),
+        }
+    }
+
+    #[test]
+    fn the_worst_load_decides_and_of_equals_the_cheapest() {
+        let rows = [
+            row("sleep", "idle", "fifo", 10.0),
+            row("sleep", "io", "fifo", 52.0),
+            row("spin", "idle", "fifo", 1.0),
+            row("spin", "io", "fifo", 50.0),
+            row("epoll", "idle", "fifo", 1.0),
+            row("epoll", "io", "fifo", 80.0),
+            row("timerfd", "idle", "fifo", 1.0),
+            row("etf", "idle", "fifo", 0.1),
+            row("etf", "io", "fifo", 0.1),
+        ];
+        let choice = &choices(&rows)[0];
+        assert_eq!(
+            (choice.source, choice.load, choice.tail_us),
+            ("sleep", "io", 52.0)
+        );
+        assert!(choice.reason.contains("no worse than spin"), "{}", choice.reason);
+        assert!(choice.reason.contains("6 of 20000"), "{}", choice.reason);
+        assert!(choices(&[]).is_empty());
+    }
+
+    #[test]
+    fn a_better_source_that_spins_says_what_it_costs() {
+        let rows = [
+            row("sleep", "idle", "fifo", 60.0),
+            row("hybrid", "idle", "fifo", 5.0),
+        ];
+        let choice = &choices(&rows)[0];
+        assert_eq!(choice.source, "hybrid");
+        assert!(
+            choice.reason.contains("sleep, needs 12.0 times"),
+            "{}",
+            choice.reason
+        );
+        assert!(choice.reason.contains("busy"), "{}", choice.reason);
+    }
+}

@@ -1,0 +1,162 @@
+//! Lateness of frames that the kernel sends at a time of departure (`SO_TXTIME`), by the queueing discipline etf of a
+//! veth pair. The deadline is when etf is to let the frame go; the sample is the kernel's stamp at the other end, so that the
+//! way through the pair is in it.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+
+use super::link::{ETHERTYPE, Frame};
+use super::pace::{Halt, Pace, monotonic_ns, sleep_until, touched_buffer};
+use super::packet::{ClockOffset, clock_was_set};
+use super::thread::Seat;
+use super::{Samples, veth};
+use crate::clock::tai_offset_ns;
+use crate::sys::packet;
+
+/// How long before its time of departure etf lets a frame go. A frame that is later than this is dropped.
+const LEAD_NS: u64 = 200_000;
+/// How long before its deadline a frame is handed over.
+const AHEAD_NS: u64 = 3_000_000;
+/// How long the last frames may take.
+const PATIENCE_NS: u64 = 100_000_000;
+/// How long the kernel may take to switch stamps on and the pair to come up.
+const SETTLING_NS: u64 = 50_000_000;
+
+/// Hands over `samples` frames, one in each period, and tells how late those that arrived were let go.
+pub(super) fn lateness(
+    seat: Seat,
+    samples: usize,
+    pace: impl Fn(u64) -> Pace + Send,
+    halt: Halt<'_>,
+) -> io::Result<Samples> {
+    let [tx, rx] = veth::pair_with_etf(LEAD_NS as u32).map_err(io::Error::other)?;
+    packet::bind_packet(tx.as_fd(), veth::ENDS[0], 0)?;
+    packet::bind_packet(rx.as_fd(), veth::ENDS[1], ETHERTYPE)?;
+    packet::enable_departure_times(tx.as_fd())?;
+    packet::enable_true_receive_stamps(rx.as_fd())?;
+    let clock = ClockOffset::read();
+    let mut taken = Taken {
+        frame: Frame::new(60),
+        rx,
+        realtime_ns: clock.offset_ns,
+        deadlines: touched_buffer(samples),
+        ns: touched_buffer(samples),
+        numbers: touched_buffer(samples),
+    };
+    let tai_ns = clock.offset_ns + tai_offset_ns() as i64;
+    let taken = seat.run(move || {
+        let mut pace = pace(monotonic_ns() + SETTLING_NS + AHEAD_NS);
+        while taken.deadlines.len() < samples {
+            if halt.reached(monotonic_ns()) {
+                break;
+            }
+            let deadline_ns = pace.next_deadline();
+            sleep_until(deadline_ns - AHEAD_NS);
+            taken.receive(false)?;
+            let frame = taken.frame.numbered(taken.deadlines.len() as u64, 0);
+            let departure_ns = (deadline_ns + LEAD_NS).saturating_add_signed(tai_ns);
+            match packet::send_at(tx.as_fd(), frame, departure_ns) {
+                // What the queue refuses is lost.
+                Err(error) if error.raw_os_error() != Some(libc::ENOBUFS) => return Err(error),
+                _ => taken.deadlines.push(deadline_ns),
+            }
+        }
+        taken.receive(true)?;
+        Ok(taken)
+    })?;
+    if clock.was_set_since() {
+        return Err(clock_was_set());
+    }
+    let sent = taken.deadlines.len();
+    if sent > 0 && taken.ns.is_empty() {
+        return Err(io::Error::other(
+            "etf let no frame go: its clock and ours are not the same",
+        ));
+    }
+    let follows = |pair: &[u64]| pair[1] == pair[0] + 1;
+    let gaps = taken
+        .numbers
+        .windows(2)
+        .enumerate()
+        .filter(|(_, pair)| !follows(pair));
+    Ok(Samples {
+        gaps: gaps.map(|(at, _)| at + 1).collect(),
+        lost: sent - taken.ns.len(),
+        interrupted: sent < samples,
+        ns: taken.ns,
+    })
+}
+
+/// What has been sent and what has arrived.
+struct Taken {
+    frame: Frame,
+    rx: OwnedFd,
+    /// `CLOCK_REALTIME` less `CLOCK_MONOTONIC`.
+    realtime_ns: i64,
+    deadlines: Vec<u64>,
+    ns: Vec<u64>,
+    numbers: Vec<u64>,
+}
+
+impl Taken {
+    /// Takes what has arrived; to the end, or as long as it is worth waiting for, if `all`.
+    fn receive(&mut self, all: bool) -> io::Result<()> {
+        let until_ns = monotonic_ns() + PATIENCE_NS;
+        let mut buffer = [0; 60];
+        loop {
+            let received = match packet::receive_now(self.rx.as_fd(), &mut buffer) {
+                Ok(received) => received,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) if error.kind() != io::ErrorKind::WouldBlock => return Err(error),
+                Err(_) if all && self.ns.len() < self.deadlines.len() && monotonic_ns() < until_ns => {
+                    sleep_until(monotonic_ns() + 1_000_000);
+                    continue;
+                }
+                Err(_) => return Ok(()),
+            };
+            let Some((number, _)) = Frame::parse(&buffer[..received.length], self.frame.run()) else {
+                continue;
+            };
+            let (Some(stamp_ns), Some(deadline_ns)) =
+                (received.stamp_ns, self.deadlines.get(number as usize))
+            else {
+                continue;
+            };
+            let at_ns = stamp_ns.saturating_add_signed(-self.realtime_ns);
+            self.ns.push(at_ns.saturating_sub(*deadline_ns));
+            self.numbers.push(number);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicBool;
+
+    use super::*;
+
+    /// Here or in the lab: frames leave no sooner than they may, and all are accounted for. Elsewhere the reason is told.
+    #[test]
+    fn frames_leave_in_time_or_the_reason_is_told() {
+        let stop = AtomicBool::new(false);
+        let halt = Halt {
+            stop: &stop,
+            until_ns: u64::MAX,
+        };
+        let seat = Seat {
+            cpu: super::super::thread::allowed_cpus().unwrap()[0],
+            fifo: None,
+            locked: false,
+        };
+        match lateness(seat, 50, |now_ns| Pace::steady(now_ns, 1_000_000), halt) {
+            Ok(samples) => {
+                assert_eq!(samples.ns.len() + samples.lost, 50);
+                assert!(!samples.interrupted);
+            }
+            Err(error) => {
+                let why = error.to_string();
+                assert!(why.contains("etf") || why.contains("namespace"), "{why}");
+            }
+        }
+    }
+}
