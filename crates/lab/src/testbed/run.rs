@@ -59,6 +59,8 @@ pub struct Options {
     pub radios: u32,
     /// Two letters, or `00` for the whole world.
     pub country: String,
+    /// File of a kernel module to load before the program starts.
+    pub module: Option<PathBuf>,
     /// Further kernel parameters, `NAME=VALUE`.
     pub parameters: Vec<String>,
     /// Folders that the program may write to, absolute.
@@ -243,6 +245,9 @@ impl Options {
         }
         let mut environment = self.environment.clone();
         environment.insert(job::TIME_VARIABLE.to_owned(), self.time.name().to_owned());
+        if let Some(module) = &self.module {
+            environment.insert(job::MODULE_VARIABLE.to_owned(), module.display().to_string());
+        }
         Ok(Job {
             program: found.ok_or_else(|| RunError::NoProgram(self.program.clone()))?,
             arguments: self.arguments.clone(),
@@ -250,6 +255,7 @@ impl Options {
             directory,
             writable,
             radios: self.radios,
+            module: self.module.clone(),
         })
     }
 }

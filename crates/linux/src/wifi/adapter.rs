@@ -347,6 +347,23 @@ impl Adapter {
         [self.received.as_fd(), self.sent.as_fd()]
     }
 
+    /// Lets nothing up that the radio has sent: its outcomes come another way.
+    pub(super) fn show_nothing_sent(&self) -> Result<(), Error> {
+        attach_filter(self.sent.as_fd(), &filter::nothing()).map_err(Error::packet("filter a packet socket"))
+    }
+
+    /// A socket that shows all that the radio sends and tells of, also for its other interfaces.
+    pub(super) fn show_all_sent(&self) -> Result<OwnedFd, Error> {
+        let index = self.monitors.main.index;
+        receiver(index, &filter::sent(), self.config.receive_octets)
+            .map_err(Error::packet("open a packet socket"))
+    }
+
+    /// Name of its radio.
+    pub(super) fn wiphy_name(&self) -> &str {
+        &self.wiphy.name
+    }
+
     /// What tells of changes.
     pub(super) fn watches(&self) -> &[Watch; 2] {
         &self.watch

@@ -17,6 +17,7 @@
 mod adapter;
 pub mod certify;
 mod config;
+pub mod confirm;
 mod desk;
 mod drive;
 mod error;
