@@ -11,6 +11,7 @@ use lab::plan;
 use lab::report::folder::{Folder, Status};
 use lab::scenario::Scenario;
 use linux::wifi::Seat;
+use linux::wifi::confirm::Path;
 
 use crate::certify;
 use crate::ui::{self, Failure, Ui};
@@ -44,6 +45,9 @@ pub struct Args {
     /// Stamp the planes t2 to t8 in the kernel
     #[arg(long)]
     probes: bool,
+    /// The way by which outcomes come up: monitor, or device, which takes the kernel module and stamps the planes t2 to t8
+    #[arg(long, value_name = "PATH", default_value = "monitor", value_parser = confirm)]
+    confirm: Path,
     /// SCHED_FIFO with this priority, and locked memory
     #[arg(long, value_name = "PRIORITY", value_parser = value_parser!(u8).range(1..=99))]
     fifo: Option<u8>,
@@ -56,6 +60,13 @@ pub struct Args {
     /// Write the result to this folder
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+}
+
+fn confirm(text: &str) -> Result<Path, String> {
+    let path = Path::parse(text).filter(|path| path.carries_requests());
+    path.ok_or_else(|| {
+        "monitor or device: no other way tells of what is sent through a monitor interface".to_owned()
+    })
 }
 
 /// Runs the command.
@@ -74,6 +85,7 @@ pub fn main(args: &Args, ui: &Ui) -> Result<ExitCode, Failure> {
         radios: args.iface.clone(),
         certificate: certificate.as_ref().map(|(c, _)| c.clone()),
         probes: args.probes,
+        confirm: args.confirm,
         seat: Seat {
             cpu: args.cpu,
             fifo: args.fifo,

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use frame::MacAddr;
 use linux::wifi::certify::Certificate;
+use linux::wifi::confirm::Path;
 use linux::wifi::{
     Adapter, AdapterConfig, Application, Error, Host, HostConfig, HostCounters, Seat, Submission, TsfSource,
     Wait,
@@ -36,6 +37,8 @@ pub struct Site {
     pub certificate: Option<Certificate>,
     /// Stamp the planes t2 to t8.
     pub probes: bool,
+    /// By which way outcomes come up.
+    pub confirm: Path,
     /// Of the calling thread.
     pub seat: Seat,
 }
@@ -171,6 +174,7 @@ pub fn deploy(
     let opened: Result<Vec<Adapter>, Error> = adapters.iter().zip(&site.radios).map(open).collect();
     let config = HostConfig {
         probes: site.probes,
+        confirm: site.confirm,
         wait: match station.config.wait {
             sim::host::Wait::Spin => Wait::Spin,
             sim::host::Wait::Sleep => Wait::Sleep,

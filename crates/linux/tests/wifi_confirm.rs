@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use frame::{MacAddr, Rate};
 use linux::hwsim::{self, MAX_SERIES, Medium, Series, Status};
+use linux::wifi::confirm::compare::{Kind, Sample, Task, compare};
 use linux::wifi::confirm::{Device, OCTETS, Path, Record};
 use linux::wifi::{Adapter, AdapterConfig, Host, HostConfig, SimulatedRadios, simulated_radios};
 use radio::{Checked, Confirm, Duration, Event, Instant, Outcome, Plane, Protocol, Radio, TxHow};
@@ -376,6 +377,75 @@ fn without_the_right_it_says_which_is_missing() {
         refused.contains("error not allowed to open /dev/sdmac, for want of CAP_NET_ADMIN"),
         "{refused}"
     );
+}
+
+/// What the medium has done is the truth for all four paths, on frames of three kinds.
+#[test]
+fn all_paths_tell_the_same_of_the_same_frames() {
+    let Some(bench) = bench() else { return };
+    let task = Task {
+        to: TO,
+        count: 180,
+        rate: Rate::OFDM_24,
+        tries: TRIES,
+        payload: 50,
+        period: Duration::from_us(500),
+    };
+    let config = AdapterConfig::new(&bench.radios.names[0], CHANNEL);
+    let stop = AtomicBool::new(false);
+    let compared = with_medium(|| compare(config, task, &|_| (), &stop).unwrap());
+    assert_eq!(
+        (compared.samples.len(), compared.refused, compared.no_device),
+        (180, 0, None)
+    );
+    for (n, s) in compared.samples.iter().enumerate() {
+        let monitor = s.told[Path::Monitor as usize].unwrap_or_else(|| panic!("{n}: {s:?}"));
+        for path in Path::ALL {
+            let told = s.told[path as usize];
+            assert_eq!(
+                told.is_some(),
+                s.kind.paths().contains(&path),
+                "{n} {path:?}: {s:?}"
+            );
+            let Some(told) = told else { continue };
+            assert_eq!(
+                (told.acked, told.again),
+                (monitor.acked, false),
+                "{n} {path:?}: {s:?}"
+            );
+            assert!(
+                told.attempts.is_none_or(|a| Some(a) == monitor.attempts),
+                "{n} {path:?}: {s:?}"
+            );
+        }
+        let device = s.told[Path::Device as usize].unwrap();
+        let sum: u8 = device.series.unwrap().iter().sum();
+        assert_eq!(
+            (Some(u16::from(sum)), device.rate),
+            (monitor.attempts, monitor.rate),
+            "{n}"
+        );
+        assert!(s.latency_ns.is_some());
+        if s.kind == Kind::Injected {
+            // Their sequence numbers are ours, so it is known what became of them.
+            let (tries, acked) = fate(n as u16);
+            assert_eq!(
+                (monitor.acked, monitor.attempts),
+                (acked, Some(tries.into())),
+                "{n}"
+            );
+        }
+    }
+    for kind in Kind::ALL {
+        let acked = |s: &&Sample| s.told[0].unwrap().acked;
+        let of: Vec<&Sample> = compared.samples.iter().filter(|s| s.kind == kind).collect();
+        let count = of.iter().copied().filter(|s| acked(s)).count();
+        assert!(
+            (1..of.len()).contains(&count),
+            "{kind:?}: some are lost and some are not, {count} of {}",
+            of.len()
+        );
+    }
 }
 
 #[test]

@@ -1,4 +1,5 @@
 //! From measurements to profiles and tables: what `sdmac measure` writes.
 
 pub mod adapter;
+pub mod confirm;
 pub mod host;
