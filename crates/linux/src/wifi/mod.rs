@@ -30,6 +30,7 @@ mod ordinary;
 mod packet;
 mod seat;
 mod simulated;
+mod socket;
 mod source;
 pub(crate) mod wait;
 mod watch;

@@ -10,11 +10,12 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use frame::MacAddr;
 use frame::mac::{Flags, FrameControl, Kind as FrameKind, SequenceControl};
-use frame::{MacAddr, Rate};
 use radio::{Duration, Instant};
 
 use super::management::Management;
+pub use super::sample::{Comparison, Kind, Sample, Task, Told};
 use super::{Device, Path};
 use crate::wifi::adapter::Adapter;
 use crate::wifi::certify::AccessPoint;
@@ -31,106 +32,15 @@ use crate::wifi::wait::{Wait, Waiter};
 const PATIENCE: Duration = Duration::from_ms(1_000);
 /// After the first outcome the others come within this time.
 const ECHO: Duration = Duration::from_ms(50);
-/// Least octets of payload: the mark and a number.
-pub const LEAST_PAYLOAD: usize = 16;
-/// Most of them.
-pub const MOST_PAYLOAD: usize = 1_400;
+/// Least octets of payload: the mark and a number; and most of them.
+const LEAST_PAYLOAD: usize = 16;
+const MOST_PAYLOAD: usize = 1_400;
 /// Starts the end of each frame; its number follows.
 const MARK: &[u8; 8] = b"confirm:";
 /// EtherType for experiments (IEEE 802-2014, 9.2.3).
 const ETHER_TYPE: [u8; 2] = [0x88, 0xb5];
 /// An action frame of a vendor (IEEE 802.11-2016, 9.6.6) with an address of nobody as the vendor.
 const ACTION: [u8; 4] = [127, 0x02, 0, 0];
-
-/// How a frame is sent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
-    /// Data, through a monitor interface, with rate and tries of its own: as a [`Host`](crate::wifi::Host) sends.
-    Injected,
-    /// Data, through an ordinary interface.
-    Ordinary,
-    /// An action frame, through nl80211.
-    Management,
-}
-
-impl Kind {
-    /// All of them.
-    pub const ALL: [Kind; 3] = [Kind::Injected, Kind::Ordinary, Kind::Management];
-
-    /// In a word.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Kind::Injected => "injected",
-            Kind::Ordinary => "ordinary",
-            Kind::Management => "management",
-        }
-    }
-
-    /// The paths that tell of such frames.
-    pub const fn paths(self) -> &'static [Path] {
-        match self {
-            Kind::Injected => &[Path::Monitor, Path::Device],
-            Kind::Ordinary => &[Path::Monitor, Path::Status, Path::Device],
-            Kind::Management => &[Path::Monitor, Path::Nl80211, Path::Device],
-        }
-    }
-}
-
-/// What to send.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Task {
-    /// The station that acknowledges, or does not.
-    pub to: MacAddr,
-    /// Frames, of all kinds together.
-    pub count: u32,
-    /// Rate of injected frames.
-    pub rate: Rate,
-    /// Tries of injected frames.
-    pub tries: u8,
-    /// Octets behind the headers, 16 to 1400.
-    pub payload: usize,
-    /// Time between two frames.
-    pub period: Duration,
-}
-
-/// What a path has told of a frame.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Told {
-    /// An ACK came.
-    pub acked: bool,
-    /// Frames on the air; `None` where the path does not tell.
-    pub attempts: Option<u16>,
-    /// Rate of the first series, where the path tells.
-    pub rate: Option<Rate>,
-    /// Tries of each series, where the path tells.
-    pub series: Option<[u8; 4]>,
-    /// It told more than once.
-    pub again: bool,
-}
-
-/// One frame.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Sample {
-    /// How it was sent.
-    pub kind: Kind,
-    /// Which path was waited for.
-    pub awaited: Path,
-    /// From before the send until that path was read, ns; `None` if it did not tell in time.
-    pub latency_ns: Option<u64>,
-    /// What each path told, in the order of [`Path::ALL`].
-    pub told: [Option<Told>; 4],
-}
-
-/// What came of it.
-#[derive(Debug)]
-pub struct Comparison {
-    /// The frames, in the order in which they were sent.
-    pub samples: Vec<Sample>,
-    /// Why the device is not among the paths, if it is not.
-    pub no_device: Option<String>,
-    /// Frames that the kernel did not take.
-    pub refused: u32,
-}
 
 /// Compares the paths with frames of a radio. `progress` is told how many frames have ended.
 ///
@@ -432,19 +342,5 @@ mod tests {
         for cut in 0..frame.len() {
             assert_eq!(number(&frame[..cut]), None);
         }
-    }
-
-    #[test]
-    fn the_monitor_is_there_for_all_and_nl80211_for_management_alone() {
-        assert!(Kind::ALL.iter().all(|k| k.paths()[0] == Path::Monitor));
-        let with = |path| {
-            Kind::ALL
-                .into_iter()
-                .filter(|k| k.paths().contains(&path))
-                .collect::<Vec<_>>()
-        };
-        assert_eq!(with(Path::Nl80211), [Kind::Management]);
-        assert_eq!(with(Path::Status), [Kind::Ordinary]);
-        assert_eq!(with(Path::Device), Kind::ALL);
     }
 }

@@ -14,6 +14,7 @@ pub mod compare;
 mod device;
 mod management;
 mod record;
+mod sample;
 
 pub use device::Device;
 pub use record::{OCTETS, Record, RecordError, Tried, VERSION};
