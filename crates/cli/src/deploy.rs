@@ -14,6 +14,7 @@ use lab::report::folder::{Folder, REPORT, Status};
 use lab::run::page::About;
 use lab::scenario::{Description, Scenario};
 use linux::wifi::Seat;
+use linux::wifi::confirm::Path;
 use serde::Serialize;
 
 use crate::certify;
@@ -55,6 +56,9 @@ pub struct Args {
     /// Stamp the planes t2 to t8 in the kernel
     #[arg(long, value_name = "WAY", num_args = 0..=1, default_missing_value = "auto", require_equals = true)]
     probes: Option<ProbeWay>,
+    /// The way by which outcomes come up: monitor, or device, which takes the kernel module and stamps the planes t2 to t8
+    #[arg(long, value_name = "PATH", default_value = "monitor", value_parser = confirm)]
+    confirm: Path,
     /// SCHED_FIFO with this priority, and locked memory
     #[arg(long, value_name = "PRIORITY", value_parser = value_parser!(u8).range(1..=99))]
     fifo: Option<u8>,
@@ -73,6 +77,13 @@ pub struct Args {
     /// Play a tape to the node's protocol in place of a radio, and compare each action
     #[arg(long, value_name = "FILE", conflicts_with_all = ["iface", "probes", "fifo", "cpu", "certificate"])]
     replay: Option<PathBuf>,
+}
+
+fn confirm(text: &str) -> Result<Path, String> {
+    let path = Path::parse(text).filter(|path| path.carries_requests());
+    path.ok_or_else(|| {
+        "monitor or device: no other way tells of what is sent through a monitor interface".to_owned()
+    })
 }
 
 /// Runs the command.
@@ -95,6 +106,7 @@ pub fn main(args: &Args, ui: &Ui) -> Result<ExitCode, Failure> {
         radios: args.iface.clone(),
         certificate: certificate.as_ref().map(|(c, _)| c.clone()),
         probes: args.probes.map(ProbeWay::way),
+        confirm: args.confirm,
         seat: Seat {
             cpu: args.cpu,
             fifo: args.fifo,

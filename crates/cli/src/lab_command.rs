@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Subcommand, value_parser};
-use kernels::{Qemu, machine, made, status};
+use kernels::{Qemu, built_module, machine, made, status};
 use lab::testbed::cache::{Cache, Kernel, Machine};
 use lab::testbed::job::How;
 use lab::testbed::qemu::get;
@@ -95,6 +95,7 @@ struct BuildArgs {
   sdmac lab run --param mac80211_hwsim.rctbl=1 --country DE -- ./measure
   sdmac lab run --qemu rt --radios 2 -- uname -v
   sdmac lab run --qemu standard --radios 0 --stick /tmp/stick0 -- iw dev    # after: sdmac ar9170 serve /tmp/stick0
+  sdmac lab run --qemu standard --module kernel -- ls -l /dev/sdmac    # in a clone of sdmac
   CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER='sdmac lab run --' cargo test    # all tests in a guest")]
 struct RunArgs {
     /// Radios of mac80211_hwsim: phy0 with wlan0, and so on; 0 to 100
@@ -128,6 +129,10 @@ struct RunArgs {
     /// Folder that the program may write to; may be repeated
     #[arg(long, value_name = "DIR")]
     write: Vec<PathBuf>,
+    /// With --qemu: build the kernel module whose sources and Makefile are in this folder, and load it before the program
+    /// starts; SDMAC_LAB_MODULE names its file
+    #[arg(long, value_name = "DIR", requires = "qemu")]
+    module: Option<PathBuf>,
     /// Kernel parameter, such as mac80211_hwsim.rctbl=1; may be repeated
     #[arg(long = "param", value_name = "NAME=VALUE", value_parser = parameter)]
     params: Vec<String>,
@@ -242,6 +247,13 @@ fn in_guest(args: &RunArgs, cache: &Cache, ui: &Ui) -> Result<ExitCode, Failure>
     let Some(kernel) = kernel(args.qemu, cache, ui)? else {
         return Ok(ui.exit_code());
     };
+    let module = match &args.module {
+        None => None,
+        Some(folder) => match built_module(folder, &kernel, cache, ui).map_err(lab_failed)? {
+            Some(module) => Some(module),
+            None => return Ok(ui.exit_code()),
+        },
+    };
     let (program, arguments) = args.program.split_first().expect("clap wants a program");
     let texts = std::env::vars_os().filter_map(|(n, v)| Some((n.into_string().ok()?, v.into_string().ok()?)));
     let options = run::Options {
@@ -261,6 +273,7 @@ fn in_guest(args: &RunArgs, cache: &Cache, ui: &Ui) -> Result<ExitCode, Failure>
         cpus: args.cpus.unwrap_or(1 + u32::from(args.kvm)),
         radios: args.radios,
         country: args.country.clone(),
+        module,
         parameters: args.params.clone(),
         writable: args.write.clone(),
         environment: texts.collect::<BTreeMap<_, _>>(),

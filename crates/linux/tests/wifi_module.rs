@@ -63,6 +63,23 @@ fn unload(module: &std::ffi::CStr) -> bool {
     done == 0
 }
 
+/// Our kernel module, which may have been loaded when the driver went, says that it is of no use without mac80211.
+fn a_module_without_mac80211() {
+    let Some(file) = std::env::var_os("SDMAC_LAB_MODULE") else {
+        return eprintln!("skipped: no module of ours was built here");
+    };
+    assert!(
+        unload(c"sdmac_confirm"),
+        "it was loaded, and stands the driver's end"
+    );
+    let load = || rustix::system::finit_module(std::fs::File::open(&file).unwrap(), c"", 0);
+    load().unwrap();
+    assert!(unload(c"sdmac_confirm"), "without the driver");
+    assert!(unload(c"mac80211"));
+    assert_eq!(load(), Err(rustix::io::Errno::NOENT));
+    assert!(!std::path::Path::new("/dev/sdmac").exists());
+}
+
 #[test]
 fn a_driver_that_is_unloaded_with_frames_pending() {
     let Some(radios) = simulated_radios(1) else { return };
@@ -118,4 +135,5 @@ fn a_driver_that_is_unloaded_with_frames_pending() {
     // And it can go on: nobody holds what is gone.
     let error = Adapter::open(AdapterConfig::new("phy0", 2412)).unwrap_err();
     assert!(error.to_string().contains("no radio"), "{error}");
+    a_module_without_mac80211();
 }

@@ -63,7 +63,7 @@ const RADIOS: [Tests; 2] = [
 const HOST: [Tests; 2] = [
     Tests {
         folder: LINUX,
-        names: &["wifi", "wifi_no_allocation", "wifi_module"],
+        names: &["wifi", "wifi_no_allocation"],
         args: &["--skip", "tdma::"],
     },
     Tests {
@@ -72,6 +72,12 @@ const HOST: [Tests; 2] = [
         args: &["--skip", "tdma::"],
     },
 ];
+/// What takes modules: the one of the folder `kernel/`, and a driver that goes.
+const MODULES: Tests = Tests {
+    folder: LINUX,
+    names: &["wifi_confirm", "wifi_module"],
+    args: &[],
+};
 /// What an adapter is certified to do, on media that make each try and that make one.
 const CERTIFY: Tests = Tests {
     folder: LINUX,
@@ -105,6 +111,9 @@ const INSIDE: &[(&[Tests], &str)] = &[
 const IN_QEMU: &[(&[Tests], &str)] = &[
     (&HOST, "--qemu standard --radios 4"),
     (&HOST, "--qemu rt --radios 4"),
+    // paths are as seen from the folder of the package
+    (&[MODULES], "--qemu standard --radios 4 --module ../../kernel"),
+    (&[MODULES], "--qemu rt --radios 4 --module ../../kernel"),
 ];
 
 pub(super) fn lab(workspace: &Workspace) -> Result<Outcome> {

@@ -1,9 +1,10 @@
 //! The kernels of the lab: which there are, and how one is made.
 
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use lab::testbed::cache::{Cache, Kernel, Machine};
-use lab::testbed::qemu::get;
+use lab::testbed::qemu::{get, module};
 use lab::testbed::site::BuildError;
 use lab::testbed::tools;
 use lab::testbed::uml::build;
@@ -78,9 +79,26 @@ fn got(machine: Machine, cache: &Cache, ui: &Ui) -> Result<Option<Kernel>, Failu
     kept(made)
 }
 
-fn kept(made: Result<Kernel, BuildError>) -> Result<Option<Kernel>, Failure> {
+/// The module that is made of the sources in a folder; `None` when the user has stopped it.
+pub(super) fn built_module(
+    folder: &Path,
+    kernel: &Kernel,
+    cache: &Cache,
+    ui: &Ui,
+) -> Result<Option<PathBuf>, Failure> {
+    let bar = ui.progress("building the module", 1_000);
+    let progress = |what, thousandths| {
+        bar.rename(what);
+        bar.set(thousandths);
+    };
+    let built = module::module(cache, kernel, folder, &this_program()?, &progress, ui.stop());
+    bar.finish();
+    kept(built)
+}
+
+fn kept<T>(made: Result<T, BuildError>) -> Result<Option<T>, Failure> {
     match made {
-        Ok(kernel) => Ok(Some(kernel)),
+        Ok(thing) => Ok(Some(thing)),
         Err(stopped @ BuildError::Stopped) => {
             ui::warn(&stopped.to_string());
             Ok(None)

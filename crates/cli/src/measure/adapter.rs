@@ -11,9 +11,10 @@ use lab::report::folder::{Folder, REPORT, Status, replace};
 use linux::host::Load;
 use linux::wifi::Seat;
 use linux::wifi::certify::Certificate;
+use linux::wifi::confirm::Path;
 use serde_json::{Value, json};
 
-use super::{Args, ProbeWay, base, writable};
+use super::{Args, Confirm, ProbeWay, base, writable};
 use crate::certify;
 use crate::ui::{self, Failure, Ui};
 
@@ -49,7 +50,10 @@ pub(super) fn main(radio: &str, args: &Args, ui: &Ui) -> Result<ExitCode, Failur
     let base = base(args)?;
     let certificate = args.certificate.as_deref().map(certify::read).transpose()?;
     let plan = plan(radio, args, certificate.as_ref().map(|(c, _)| c.clone()));
-    if plan.probes.is_some() {
+    if args.confirm == Confirm::All {
+        return super::confirm::main(&plan, ui);
+    }
+    if plan.probes.is_some() || plan.confirm == Path::Device {
         writable(&args.out)?;
     }
     let folder = args.report.as_ref().map(|path| Folder::create(path, false));
@@ -117,6 +121,10 @@ fn plan(radio: &str, args: &Args, certificate: Option<Certificate>) -> Plan {
         count: args.samples.unwrap_or(10_000),
         loads,
         probes: args.probes.map(ProbeWay::way),
+        confirm: match args.confirm {
+            Confirm::One(path) => path,
+            Confirm::All => Path::Monitor,
+        },
         seat: Seat {
             cpu: args.cpu,
             fifo: args.fifo,
@@ -208,8 +216,10 @@ fn notes(measured: &Measured, described: Option<&Described>) -> Vec<String> {
         notes.push(format!("{} hits of probes found no room", measured.lost_hits));
     }
     match described {
-        None => notes
-            .push("no profile was written: it takes --probes, and acked frames with all planes".to_owned()),
+        None => notes.push(
+            "no profile was written: it takes --probes or --confirm device, and acked frames with all planes"
+                .to_owned(),
+        ),
         Some(d) => notes.extend(d.note.clone()),
     }
     notes

@@ -2,9 +2,10 @@
 //! profile for the simulator.
 
 mod adapter;
+mod confirm;
 mod host;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::value_parser;
@@ -12,6 +13,7 @@ use frame::{MacAddr, Rate};
 use lab::report::folder::AtomicFile;
 use linux::host::{Load, Sched};
 use linux::probe::Way;
+use linux::wifi::confirm::Path;
 use sim::host::{HostModel, Profile};
 
 use crate::ui::{Failure, Ui};
@@ -53,6 +55,7 @@ impl ProbeWay {
   sdmac measure --host --quick --json
   sudo sdmac measure --host --samples 10000 --profile-of io --out io.toml
   sdmac qualify --nodes 8 --cycle 4ms --payload 50 --miss 1e-4 --host host.toml
+  sudo sdmac measure --iface wlan1 --channel 5180 --to 02:00:00:00:01:00 --confirm all
   sudo sdmac measure --iface wlan2 --channel 5180 --peer           # on the other computer: prints its address
   sudo sdmac measure --iface wlan1 --channel 5180 --to 02:00:00:00:01:00 --probes --report wlan1
   sudo sdmac measure --iface wlan1 --to 02:00:00:00:01:00 --probes --load idle,io --fifo 50 --cpu 3 --base host.toml --out adapter.toml")]
@@ -77,6 +80,11 @@ pub struct Args {
     /// With --iface: octets of payload, 13 to 1500
     #[arg(long, value_name = "OCTETS", default_value_t = 50)]
     payload: usize,
+    /// With --iface: the way by which outcomes come up: monitor, or device, which takes the kernel module and tells planes
+    /// without --probes. `all` compares these and the two of ordinary interfaces on the same frames, and measures nothing
+    /// else
+    #[arg(long, value_name = "PATH", default_value = "monitor", value_parser = confirm_way, conflicts_with_all = ["host", "peer"])]
+    confirm: Confirm,
     /// With --iface: SCHED_FIFO with this priority, and locked memory, for the thread that sends
     #[arg(long, value_name = "PRIORITY", conflicts_with = "host", value_parser = value_parser!(u8).range(1..=99))]
     fifo: Option<u8>,
@@ -154,6 +162,26 @@ fn rate(text: &str) -> Result<Rate, String> {
     Rate::parse(text).ok_or_else(|| "a rate such as 6M, 54M, 11M or mcs7/20".to_owned())
 }
 
+/// By which way outcomes come up, or all of them one against the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Confirm {
+    One(Path),
+    All,
+}
+
+fn confirm_way(text: &str) -> Result<Confirm, String> {
+    match (text, Path::parse(text)) {
+        ("all", _) => Ok(Confirm::All),
+        (_, Some(path)) if path.carries_requests() => Ok(Confirm::One(path)),
+        (_, Some(path)) => Err(format!(
+            "{} knows nothing of frames that are sent through a monitor interface: choose monitor or device, or compare it \
+             with all",
+            path.name()
+        )),
+        _ => Err("the ways are monitor and device, or all".to_owned()),
+    }
+}
+
 /// Runs the command.
 pub fn main(args: &Args, ui: &Ui) -> Result<ExitCode, Failure> {
     match &args.what.iface {
@@ -171,7 +199,7 @@ fn base(args: &Args) -> Result<Profile, Failure> {
 }
 
 /// Fails before half a minute of measuring, not after it: an old profile must be writable, and its folder too.
-fn writable(path: &Path) -> Result<(), Failure> {
+fn writable(path: &std::path::Path) -> Result<(), Failure> {
     let refused = |e: &dyn std::fmt::Display| {
         Failure::input(format!(
             "{}: cannot be written ({e}); name another file with --out",
@@ -232,5 +260,14 @@ mod tests {
             (Some(9), Some(50), Some(ProbeWay::Auto))
         );
         assert_eq!(args.loads, [Load::Network]);
+        let way = |name: &str| {
+            parsed(&format!("--iface w --to 02:00:00:00:01:00 --confirm {name}")).map(|args| args.confirm)
+        };
+        assert_eq!(
+            (way("all"), way("device")),
+            (Some(Confirm::All), Some(Confirm::One(Path::Device)))
+        );
+        assert_eq!((way("status"), way("nl80211"), way("x")), (None, None, None));
+        assert_eq!(args.confirm, Confirm::One(Path::Monitor));
     }
 }

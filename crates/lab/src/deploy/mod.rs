@@ -20,6 +20,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use frame::MacAddr;
 use linux::probe::Way;
 use linux::wifi::certify::Certificate;
+use linux::wifi::confirm::Path;
 use linux::wifi::{Adapter, AdapterConfig, Error, Host, HostConfig, HostCounters, Seat, TsfSource, Wait};
 use protocols::mac::tdma::TdmaCounters;
 use radio::tape::Tape;
@@ -49,6 +50,8 @@ pub struct Site {
     pub certificate: Option<Certificate>,
     /// Stamp the planes t2 to t8, in this way.
     pub probes: Option<Way>,
+    /// By which way outcomes come up.
+    pub confirm: Path,
     /// Of the calling thread.
     pub seat: Seat,
     /// Record a tape of so many octets at most; 0: none.
@@ -265,6 +268,7 @@ pub fn deploy(
     let opened: Result<Vec<Adapter>, Error> = adapters.iter().zip(&site.radios).map(open).collect();
     let config = HostConfig {
         probes: site.probes,
+        confirm: site.confirm,
         wait: match station.config.wait {
             sim::host::Wait::Spin => Wait::Spin,
             sim::host::Wait::Sleep => Wait::Sleep,

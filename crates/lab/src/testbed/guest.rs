@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use rustix::fs::OFlags;
 use rustix::mount::{MountFlags, mount, mount_bind};
-use rustix::system::{RebootCommand, reboot};
+use rustix::system::{RebootCommand, finit_module, reboot};
 use rustix::time::{ClockId, clock_gettime};
 
 use super::job::{self, End, FOLDER_VARIABLE, How, Job, SHARE_VARIABLE, STREAMS};
@@ -73,6 +73,9 @@ fn live(folder: &Path) -> Result<End, String> {
     if radios != wanted {
         return Err(format!("{wanted} radios were asked for and {radios} came"));
     }
+    if let Some(module) = &job.module {
+        load(module).map_err(|e| format!("the module {} does not load: {e}", module.display()))?;
+    }
     let [out, err] = STREAMS.map(|name| stream(&folder.join(name)));
     let (out, err) = (
         out.map_err(|e| format!("the output: {e}"))?,
@@ -90,6 +93,11 @@ fn live(folder: &Path) -> Result<End, String> {
         uptime_ns: ended,
         written: [&out, &err].map(|file| file.metadata().map_or(0, |m| m.len())),
     })
+}
+
+/// Loads a kernel module, without parameters.
+fn load(module: &Path) -> io::Result<()> {
+    Ok(finit_module(File::open(module)?, c"", 0)?)
 }
 
 type Trouble = (String, io::Error);

@@ -23,6 +23,9 @@ pub const SHARE_VARIABLE: &str = "SDMAC_LAB_SHARE";
 /// Environment variable of the program: `virtual` or `real`, the guest's kind of time.
 pub const TIME_VARIABLE: &str = "SDMAC_LAB";
 
+/// Environment variable of the program: file of the module that was loaded for it.
+pub const MODULE_VARIABLE: &str = "SDMAC_LAB_MODULE";
+
 /// What to run in the guest.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Job {
@@ -40,6 +43,9 @@ pub struct Job {
     pub radios: u32,
     /// Sticks on its USB, which are radios, too.
     pub sticks: u32,
+    /// A kernel module to load before the program starts; its path is in the program's environment, too.
+    #[serde(default)]
+    pub module: Option<PathBuf>,
 }
 
 /// How the job ended.

@@ -63,6 +63,8 @@ pub struct Options {
     pub sticks: Vec<PathBuf>,
     /// Two letters, or `00` for the whole world.
     pub country: String,
+    /// File of a kernel module to load before the program starts.
+    pub module: Option<PathBuf>,
     /// Further kernel parameters, `NAME=VALUE`.
     pub parameters: Vec<String>,
     /// Folders that the program may write to, absolute.
@@ -251,6 +253,9 @@ impl Options {
             *path += &format!(":{}", kernel.tools().display());
         }
         environment.insert(job::TIME_VARIABLE.to_owned(), self.time.name().to_owned());
+        if let Some(module) = &self.module {
+            environment.insert(job::MODULE_VARIABLE.to_owned(), module.display().to_string());
+        }
         Ok(Job {
             program: found.ok_or_else(|| RunError::NoProgram(self.program.clone()))?,
             arguments: self.arguments.clone(),
@@ -259,6 +264,7 @@ impl Options {
             writable,
             radios: self.radios,
             sticks: self.sticks.len() as u32,
+            module: self.module.clone(),
         })
     }
 }

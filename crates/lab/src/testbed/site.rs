@@ -143,6 +143,13 @@ impl<'a> Site<'a> {
 
     /// Downloads a package, unpacks it and gives the path of one of its files.
     pub fn fetch(&self, package: &str, file: &str) -> Result<PathBuf, BuildError> {
+        let into = self.folder.join(package);
+        self.fetch_into(package, &into)?;
+        Ok(into.join(file))
+    }
+
+    /// Downloads a package and unpacks it into a folder, beside what is in there.
+    pub fn fetch_into(&self, package: &str, into: &Path) -> Result<(), BuildError> {
         let failed = |why: String| BuildError::Package {
             package: package.to_owned(),
             why,
@@ -154,11 +161,9 @@ impl<'a> Site<'a> {
             other => other,
         })?;
         let deb = package_file(self.folder, package).ok_or_else(|| failed("it left no file".to_owned()))?;
-        let into = self.folder.join(package);
         let mut unpack = Command::new("dpkg-deb");
-        unpack.arg("-x").arg(&deb).arg(&into);
-        self.run("dpkg-deb", &mut unpack, &|_| {})?;
-        Ok(into.join(file))
+        unpack.arg("-x").arg(&deb).arg(into);
+        self.run("dpkg-deb", &mut unpack, &|_| {})
     }
 
     /// Runs a program: its output goes to the log, `on_line` gets the number of each line.

@@ -2,6 +2,7 @@
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// Program, and package.
 pub type Tool = (&'static str, &'static str);
@@ -33,6 +34,25 @@ pub fn find(program: &str) -> Option<PathBuf> {
     std::env::split_paths(&path)
         .map(|folder| folder.join(program))
         .find(|file| is_executable(file))
+}
+
+/// `make` in this folder, as if nothing had started it.
+pub fn make(folder: &Path) -> Command {
+    let mut command = Command::new("make");
+    command.current_dir(folder);
+    // a build started from a makefile, or by cargo, is none of its parts
+    for name in [
+        "MAKEFLAGS",
+        "MFLAGS",
+        "MAKELEVEL",
+        "CARGO_MAKEFLAGS",
+        "CC",
+        "CFLAGS",
+        "LDFLAGS",
+    ] {
+        command.env_remove(name);
+    }
+    command
 }
 
 /// Whether this is a file that somebody may execute.

@@ -8,8 +8,7 @@ use frame::mac::{FrameType, Kind};
 use frame::{AccessCategory, MacAddr};
 use radio::{AckPolicy, Attribute, Capabilities, Queue, Refusal, RtsPolicy, SetError, Settable, Tsf, TxHow};
 use rustix::io::Errno;
-use rustix::net::sockopt::{set_socket_recv_buffer_size, set_socket_recv_buffer_size_force};
-use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType};
+use rustix::net::SendFlags;
 
 use super::certify::Proven;
 use super::config::{AdapterConfig, TsfSource};
@@ -17,16 +16,11 @@ use super::error::Error;
 use super::filter::{self, Wanted};
 use super::monitor::Monitors;
 use super::nl80211::{Control, MONITOR, Monitor};
+use super::socket::{receiver, sender};
 use super::watch::Watch;
 use super::wiphy::{RadioBand, Wiphy};
 use crate::clock::monotonic_ns;
-use crate::sys::packet::{
-    Instruction, attach_filter, bind_packet, bypass_queue, enable_drop_count, enable_true_receive_stamps,
-    ignore_outgoing,
-};
-
-/// Every EtherType, ETH_P_ALL.
-const EVERYTHING: u16 = 3;
+use crate::sys::packet::{Instruction, attach_filter};
 
 /// A radio that is open. Its interfaces are removed when it is dropped.
 #[derive(Debug)]
@@ -347,6 +341,23 @@ impl Adapter {
         [self.received.as_fd(), self.sent.as_fd()]
     }
 
+    /// Lets nothing up that the radio has sent: its outcomes come another way.
+    pub(super) fn show_nothing_sent(&self) -> Result<(), Error> {
+        attach_filter(self.sent.as_fd(), &filter::nothing()).map_err(Error::packet("filter a packet socket"))
+    }
+
+    /// A socket that shows all that the radio sends and tells of, also for its other interfaces.
+    pub(super) fn show_all_sent(&self) -> Result<OwnedFd, Error> {
+        let index = self.monitors.main.index;
+        receiver(index, &filter::sent(), self.config.receive_octets)
+            .map_err(Error::packet("open a packet socket"))
+    }
+
+    /// Name of its radio.
+    pub(super) fn wiphy_name(&self) -> &str {
+        &self.wiphy.name
+    }
+
     /// What tells of changes.
     pub(super) fn watches(&self) -> &[Watch; 2] {
         &self.watch
@@ -362,29 +373,6 @@ fn is_queue_of(header: &Header<'_>, queue: Queue) -> bool {
         Queue::Beacon => header.kind() == Kind::BEACON || (voice && !data),
         queue => Queue::from(header.access_category()) == queue,
     }
-}
-
-fn sender(interface: u32) -> io::Result<OwnedFd> {
-    let socket =
-        rustix::net::socket_with(AddressFamily::PACKET, SocketType::RAW, SocketFlags::CLOEXEC, None)?;
-    bypass_queue(socket.as_fd())?;
-    bind_packet(socket.as_fd(), interface, 0)?;
-    Ok(socket)
-}
-
-fn receiver(interface: u32, program: &[Instruction], octets: usize) -> io::Result<OwnedFd> {
-    let socket =
-        rustix::net::socket_with(AddressFamily::PACKET, SocketType::RAW, SocketFlags::CLOEXEC, None)?;
-    // Before it is bound, so that nothing comes in unfiltered.
-    attach_filter(socket.as_fd(), program)?;
-    ignore_outgoing(socket.as_fd())?;
-    enable_true_receive_stamps(socket.as_fd())?;
-    enable_drop_count(socket.as_fd())?;
-    if set_socket_recv_buffer_size_force(&socket, octets).is_err() {
-        set_socket_recv_buffer_size(&socket, octets)?;
-    }
-    bind_packet(socket.as_fd(), interface, EVERYTHING)?;
-    Ok(socket)
 }
 
 fn set_error(error: &io::Error) -> SetError {

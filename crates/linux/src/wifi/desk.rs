@@ -10,7 +10,8 @@ use radio::{
 };
 
 use super::adapter::Adapter;
-use super::flight::{Flights, Match, State};
+use super::confirm::{Record, Tried};
+use super::flight::{Flights, Match, Seen, State};
 use super::host::{Application, HostCounters};
 use super::packet::{Status, radiotap, write};
 use crate::clock::monotonic_ns;
@@ -37,6 +38,8 @@ pub(super) struct Desk {
     pub counters: HostCounters,
     /// What stamps the planes t2 to t8.
     pub probes: Option<Probes>,
+    /// Outcomes come with the planes t2 to t8.
+    pub tells_planes: bool,
     /// Nothing more is sent.
     pub closing: bool,
     outstanding: u16,
@@ -58,6 +61,7 @@ impl Desk {
             changes: VecDeque::with_capacity(radio::checked::MAX_ACTIONS),
             counters: HostCounters::default(),
             probes: None,
+            tells_planes: false,
             closing: false,
             outstanding,
             timeout,
@@ -165,7 +169,7 @@ impl Desk {
 
     /// Takes in a frame that came back from an adapter. `t8` is when the kernel had it.
     pub fn status(&mut self, adapter: u8, status: &Status<'_>, t8: Option<Instant>, t9: Instant) {
-        let index = match self.flights.match_status(adapter, status.frame, t9) {
+        let index = match self.flights.match_seen(adapter, Seen::Frame(status.frame), t9) {
             Match::Flight(index) => index,
             Match::Late => return self.counters.late_statuses += 1,
             Match::None => return self.counters.foreign_statuses += 1,
@@ -203,6 +207,47 @@ impl Desk {
         self.owe(confirm);
     }
 
+    /// Takes in what the kernel module tells of a frame that some radio has sent.
+    pub fn record(&mut self, record: &Record, t9: Instant) {
+        let adapter = self.adapters.iter().position(|a| record.is_of(a.wiphy_name()));
+        let Some(adapter) = adapter else { return };
+        let seen = Seen::Head(&record.head, record.length.into());
+        let index = match self.flights.match_seen(adapter as u8, seen, t9) {
+            Match::Flight(index) => index,
+            Match::Late => return self.counters.late_statuses += 1,
+            Match::None => return self.counters.foreign_statuses += 1,
+        };
+        let flight = self.flights.get(index);
+        let outcome = match flight.expects_ack && record.acked {
+            true => Outcome::Acked,
+            false => Outcome::NotAcked,
+        };
+        let attempts = record.attempts();
+        self.counters.more_tries_than_asked += u64::from(attempts > flight.how.series.attempts());
+        let asked = flight.how.series.at(attempts.saturating_sub(1));
+        let mut stamps = flight.stamps;
+        let t1 = stamps.get_host(Plane::T1).unwrap_or(Instant::ZERO);
+        let told = record.stamps();
+        for plane in Plane::ALL {
+            if let Some(at) = told.get_host(plane).filter(|at| (t1..=t9).contains(at)) {
+                stamps.host(plane, at);
+            }
+        }
+        stamps.host(Plane::T9, t9);
+        self.probed(index, &mut stamps);
+        let flight = self.flights.get(index);
+        let ended = flight.ends(outcome);
+        let confirm = Confirm {
+            attempts,
+            series: asked.map_or(0, |(i, _)| i),
+            rate: record.last().and_then(Tried::rate).unwrap_or(ended.rate),
+            stamps,
+            ..ended
+        };
+        self.flights.release(index);
+        self.owe(confirm);
+    }
+
     /// Adds what the probes saw of a request that has ended.
     fn probed(&mut self, index: usize, stamps: &mut Stamps) {
         let Some(probes) = &mut self.probes else { return };
@@ -231,6 +276,13 @@ impl Desk {
             AttributeName::Capabilities => {
                 let mut all = adapter.capabilities(self.outstanding);
                 all.planes |= self.probes.as_ref().map_or(0, Probes::planes);
+                if self.tells_planes {
+                    // of other drivers the module knows what mac80211 does
+                    let known = adapter
+                        .driver()
+                        .is_some_and(|d| ["mac80211_hwsim", "ath9k"].contains(&&*d));
+                    all.planes |= if known { 0x1ff } else { 0b1_1100_0011 };
+                }
                 Some(Attribute::Capabilities(all))
             }
             AttributeName::QueueLength(queue) => {

@@ -113,6 +113,23 @@ impl Host {
             .iter_mut()
             .filter(|s| s.came().is_some())
             .min_by_key(|s| s.came());
+        if let Some(records) = &mut self.records {
+            let (lost, unreadable) = records.fetch();
+            self.desk.counters.lost_packets += u64::from(lost);
+            self.desk.counters.unreadable += u64::from(unreadable);
+            let first = |came| {
+                oldest
+                    .as_ref()
+                    .and_then(|s| s.came())
+                    .is_none_or(|other| came <= other)
+            };
+            if records.came().is_some_and(first)
+                && let Some((record, t9)) = records.take()
+            {
+                self.desk.record(&record, t9);
+                return true; // Its confirm is owed now, if it was ours.
+            }
+        }
         let Some(source) = oldest else {
             return false;
         };

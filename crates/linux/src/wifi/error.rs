@@ -75,6 +75,18 @@ pub enum Error {
         /// Here.
         now: String,
     },
+    /// The kernel module is not loaded.
+    #[error(
+        "there is no /dev/sdmac: load the module sdmac_confirm (folder kernel/ of the project: make, then insmod \
+         sdmac_confirm.ko), or let outcomes come up through the monitor"
+    )]
+    NoDevice,
+    /// Outcomes were to come up by a way that carries no requests.
+    #[error(
+        "outcomes of requests do not come up through {0}: it knows nothing of what is sent through a monitor interface; \
+         choose monitor or device"
+    )]
+    NoPath(&'static str),
     /// Planes were to be probed, and cannot be.
     #[error(transparent)]
     Probe(#[from] crate::probe::Error),

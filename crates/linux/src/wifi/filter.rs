@@ -35,6 +35,11 @@ pub(super) fn sent() -> Vec<Instruction> {
     ]
 }
 
+/// Lets nothing through.
+pub(super) fn nothing() -> Vec<Instruction> {
+    vec![end(DROP)]
+}
+
 /// Lets through what the radio has received, as far as it is wanted.
 pub(super) fn received(wanted: &Wanted) -> Vec<Instruction> {
     let [hi, lo] = halves(wanted.me);

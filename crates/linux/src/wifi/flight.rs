@@ -5,6 +5,7 @@
 //! stay known for as long again: a status that fits one of them is *late*, and belongs to nobody. It could be that
 //! of an equal frame sent since, whose status then counts as lost; better unknown than wrong.
 
+use super::confirm::HEAD;
 use radio::{Confirm, Instant, MAX_FRAME_OCTETS, Outcome, Plane, Stamps, Token, TxHow};
 
 /// Octets of the longest radiotap header that is put before a frame.
@@ -72,7 +73,18 @@ struct Overdue {
     adapter: u8,
     length: usize,
     hash: u64,
+    /// The same of its head alone.
+    head: u64,
     until: Instant,
+}
+
+/// What came back of a frame.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Seen<'a> {
+    /// All of it.
+    Frame(&'a [u8]),
+    /// Its first octets, zeroes behind a shorter one, and its length.
+    Head(&'a [u8; HEAD], usize),
 }
 
 /// All of them.
@@ -169,6 +181,7 @@ impl Flights {
             adapter: f.how.adapter.0,
             length: f.frame().len(),
             hash: hash(f.frame()),
+            head: hash(&head(f.frame())),
             until,
         });
         self.release(index);
@@ -219,23 +232,34 @@ impl Flights {
     }
 
     /// What a frame that came back from `adapter` at `now` belongs to.
-    pub fn match_status(&mut self, adapter: u8, frame: &[u8], now: Instant) -> Match {
+    pub fn match_seen(&mut self, adapter: u8, seen: Seen<'_>, now: Instant) -> Match {
         self.overdue.retain(|o| o.until > now);
         if !self.overdue.is_empty() {
-            let of = (adapter, frame.len(), hash(frame));
-            if let Some(i) = self
-                .overdue
-                .iter()
-                .position(|o| (o.adapter, o.length, o.hash) == of)
-            {
+            let is_late = |o: &Overdue| match seen {
+                Seen::Frame(frame) => (o.length, o.hash) == (frame.len(), hash(frame)),
+                Seen::Head(head, length) => (o.length, o.head) == (length, hash(head)),
+            };
+            let late = |o: &Overdue| o.adapter == adapter && is_late(o);
+            if let Some(i) = self.overdue.iter().position(late) {
                 self.overdue.remove(i);
                 return Match::Late;
             }
         }
-        let ours =
-            |f: &Flight| f.state == State::Sent && f.how.adapter.0 == adapter && is_same(f.frame(), frame);
+        let is_it = |f: &Flight| match seen {
+            Seen::Frame(frame) => is_same(f.frame(), frame),
+            Seen::Head(octets, length) => f.frame().len() == length && is_same(&head(f.frame()), octets),
+        };
+        let ours = |f: &Flight| f.state == State::Sent && f.how.adapter.0 == adapter && is_it(f);
         self.position(ours).map_or(Match::None, Match::Flight)
     }
+}
+
+/// The first octets of a frame, and zeroes behind a shorter one.
+fn head(frame: &[u8]) -> [u8; HEAD] {
+    let mut head = [0; HEAD];
+    let length = frame.len().min(HEAD);
+    head[..length].copy_from_slice(&frame[..length]);
+    head
 }
 
 /// Whether two frames differ in nothing but their duration.
@@ -284,6 +308,29 @@ mod tests {
         flights.get_mut(index).state = State::Sent;
         flights.get_mut(index).due = US(1_000);
         index
+    }
+
+    impl Flights {
+        fn match_status(&mut self, adapter: u8, frame: &[u8], now: Instant) -> Match {
+            self.match_seen(adapter, Seen::Frame(frame), now)
+        }
+    }
+
+    #[test]
+    fn a_head_is_that_of_its_frame_if_the_length_is() {
+        let mut flights = Flights::new(4);
+        let a = sent(&mut flights, 1, &frame(1, 0));
+        let b = sent(&mut flights, 2, &frame(2, 0));
+        let short = sent(&mut flights, 3, &[9; 10]);
+        let of = |frame: &[u8]| head(frame);
+        let mut find = |head: [u8; HEAD], length| flights.match_seen(0, Seen::Head(&head, length), US(2));
+        assert_eq!(find(of(&frame(2, 44)), 28), Match::Flight(b));
+        assert_eq!(find(of(&frame(1, 44)), 28), Match::Flight(a));
+        assert_eq!(find(of(&frame(1, 44)), 27), Match::None);
+        assert_eq!(find(of(&[9; 10]), 10), Match::Flight(short));
+        flights.overdue(a, US(2_000));
+        let late = flights.match_seen(0, Seen::Head(&of(&frame(1, 9)), 28), US(1_500));
+        assert_eq!(late, Match::Late);
     }
 
     #[test]

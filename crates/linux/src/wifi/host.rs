@@ -11,6 +11,7 @@ use frame::{AccessCategory, MacAddr};
 use radio::{Duration, Event, Instant, MAX_FRAME_OCTETS, Msdu, Outcome, Protocol};
 
 use super::adapter::Adapter;
+use super::confirm::{Device, Path, Records};
 use super::desk::{Desk, now};
 use super::error::Error;
 use super::flight::State;
@@ -74,16 +75,20 @@ pub struct HostConfig {
     /// Stamp the planes t2 to t8 of each frame by probes ([`crate::probe`]) of this way, which takes CAP_PERFMON and slows
     /// each frame down a little.
     pub probes: Option<Way>,
+    /// By which way outcomes come up: [`Path::Monitor`], or [`Path::Device`], which tells tries by series and the planes t2
+    /// to t8, and takes the kernel module.
+    pub confirm: Path,
 }
 
 impl Default for HostConfig {
-    /// 64 requests, one second, a timerfd, no probes.
+    /// 64 requests, one second, a timerfd, no probes, outcomes by the monitor.
     fn default() -> Self {
         HostConfig {
             outstanding: 64,
             confirm_timeout: Duration::from_ms(1_000),
             wait: Wait::Timerfd,
             probes: None,
+            confirm: Path::Monitor,
         }
     }
 }
@@ -141,6 +146,8 @@ impl HostCounters {
 pub struct Host {
     pub(super) desk: Desk,
     pub(super) sources: Vec<Source>,
+    /// Where outcomes come up, if not through the monitors.
+    pub(super) records: Option<Records>,
     pub(super) duplicates: Vec<Duplicates>,
     pub(super) waiter: Waiter,
     /// The time of the last event.
@@ -165,13 +172,26 @@ impl Host {
                 "outstanding: 1 to 1024 requests may be open at once",
             ));
         }
+        let records = match config.confirm {
+            Path::Monitor => None,
+            Path::Device => Some(Records::new(Device::open()?)),
+            other => return Err(Error::NoPath(other.name())),
+        };
         let wait = Error::control("wait for packets");
         let waiter = Waiter::new(config.wait).map_err(&wait)?;
         for adapter in &adapters {
+            let [received, sent] = adapter.sockets();
             let watches = adapter.watches().iter().map(AsFd::as_fd);
-            for descriptor in adapter.sockets().into_iter().chain(watches) {
+            for descriptor in watches.chain([received]) {
                 waiter.add(descriptor).map_err(&wait)?;
             }
+            match &records {
+                None => waiter.add(sent).map_err(&wait)?,
+                Some(_) => adapter.show_nothing_sent()?,
+            }
+        }
+        if let Some(records) = &records {
+            waiter.add(records.as_fd()).map_err(&wait)?;
         }
         let drivers: Vec<String> = adapters.iter().filter_map(Adapter::driver).collect();
         let room = usize::from(config.outstanding);
@@ -181,11 +201,14 @@ impl Host {
         let probes = probes.transpose()?;
         let all = 0..adapters.len() as u8;
         let sources = all.flat_map(|a| [Source::new(a, false), Source::new(a, true)]);
+        let sources = sources.filter(|s| records.is_none() || !s.is_sent);
         let duplicates = adapters.iter().map(|_| Duplicates::default()).collect();
         let mut desk = Desk::new(adapters, config.outstanding, config.confirm_timeout);
         desk.probes = probes;
+        desk.tells_planes = records.is_some();
         Ok(Host {
             sources: sources.collect(),
+            records,
             duplicates,
             waiter,
             last: Instant::ZERO,

@@ -17,6 +17,7 @@
 mod adapter;
 pub mod certify;
 mod config;
+pub mod confirm;
 mod desk;
 mod drive;
 mod error;
@@ -30,6 +31,7 @@ mod packet;
 mod reports;
 mod seat;
 mod simulated;
+mod socket;
 mod source;
 pub(crate) mod wait;
 mod watch;

@@ -50,7 +50,8 @@ impl OrdinarySocket {
         Self::on(index.index, ethertype).map_err(Error::packet("open a packet socket"))
     }
 
-    fn on(index: u32, ethertype: u16) -> io::Result<OrdinarySocket> {
+    /// On the interface with this number.
+    pub(super) fn on(index: u32, ethertype: u16) -> io::Result<OrdinarySocket> {
         let socket =
             rustix::net::socket_with(AddressFamily::PACKET, SocketType::RAW, SocketFlags::CLOEXEC, None)?;
         enable_wifi_status(socket.as_fd())?;

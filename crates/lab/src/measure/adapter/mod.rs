@@ -16,6 +16,7 @@ pub use page::{figures, page, samples};
 pub use peer::{Ear, Run};
 pub use profile::{Described, describe};
 pub use session::{Condition, MeasureError, Measured, Plan, listen, measure};
+pub(super) use session::{channel, is_emulated};
 pub use shots::{Shot, Shots, Task};
 pub use table::{Air, Counts, Row, Set, Sorting};
 pub use talk::{Heard, LEAST_OCTETS, MOST_OCTETS, MOST_SHOTS, Said, Talk};

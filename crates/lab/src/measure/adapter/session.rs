@@ -8,6 +8,7 @@ use frame::{MacAddr, Rate};
 use linux::host::{Environment, Load, LoadReport, environment, under_load};
 use linux::probe::Way;
 use linux::wifi::certify::Certificate;
+use linux::wifi::confirm::Path;
 use linux::wifi::{Adapter, AdapterConfig, Control, Host, HostConfig, Seat};
 use radio::{Duration, Plane};
 
@@ -35,10 +36,25 @@ pub struct Plan {
     pub loads: Vec<Load>,
     /// Stamp the planes t2 to t8.
     pub probes: Option<Way>,
+    /// By which way outcomes come up.
+    pub confirm: Path,
     /// Of the thread that sends.
     pub seat: Seat,
     /// What the radio was seen to do.
     pub certificate: Option<Certificate>,
+}
+
+impl Plan {
+    /// Whether count and period are in their ranges.
+    pub(in crate::measure) fn check_numbers(&self) -> Result<(), MeasureError> {
+        if !(1..=MOST_SHOTS).contains(&self.count) {
+            return Err(MeasureError::Plan("the number of shots is 1 to 16777216"));
+        }
+        if !(100..=10_000_000).contains(&self.period_us) {
+            return Err(MeasureError::Plan("the period is 100 us to 10 s"));
+        }
+        Ok(())
+    }
 }
 
 /// Under one load.
@@ -96,7 +112,7 @@ pub enum MeasureError {
 }
 
 /// Where the radio is, or else the first channel where one may send.
-fn channel(radio: &str) -> Result<u16, MeasureError> {
+pub(in crate::measure) fn channel(radio: &str) -> Result<u16, MeasureError> {
     let mut control = Control::open()?;
     let wiphy = control.wiphy(radio)?;
     let here = control
@@ -118,6 +134,7 @@ fn open(
     channel_mhz: Option<u16>,
     certificate: Option<Certificate>,
     probes: Option<Way>,
+    confirm: Path,
 ) -> Result<(Host, u16), MeasureError> {
     let mhz = channel_mhz.map_or_else(|| channel(radio), Ok)?;
     let adapter = Adapter::open(AdapterConfig {
@@ -126,6 +143,7 @@ fn open(
     })?;
     let config = HostConfig {
         probes,
+        confirm,
         ..HostConfig::default()
     };
     Ok((Host::new(vec![adapter], config)?, mhz))
@@ -141,12 +159,7 @@ pub fn measure(
     progress: &(dyn Fn(u64, u64, Load) + Sync),
     stop: &AtomicBool,
 ) -> Result<Measured, MeasureError> {
-    if !(1..=MOST_SHOTS).contains(&plan.count) {
-        return Err(MeasureError::Plan("the number of shots is 1 to 16777216"));
-    }
-    if !(100..=10_000_000).contains(&plan.period_us) {
-        return Err(MeasureError::Plan("the period is 100 us to 10 s"));
-    }
+    plan.check_numbers()?;
     if !(super::LEAST_OCTETS..=super::MOST_OCTETS).contains(&plan.payload) {
         return Err(MeasureError::Plan("the payload is 13 to 1500 octets"));
     }
@@ -157,6 +170,7 @@ pub fn measure(
         plan.channel_mhz,
         plan.certificate.clone(),
         plan.probes,
+        plan.confirm,
     )?;
     let driver = host.adapters()[0].driver().unwrap_or_default();
     let air = Air::of(plan.payload, plan.rate, channel_mhz, &driver);
@@ -184,6 +198,7 @@ pub fn measure(
                     Some(channel_mhz),
                     plan.certificate.clone(),
                     plan.probes,
+                    plan.confirm,
                 )?
                 .0
             }
@@ -235,7 +250,7 @@ pub fn listen(
     ready: impl FnOnce(MacAddr, u16),
     stop: &AtomicBool,
 ) -> Result<Ear, MeasureError> {
-    let (mut host, mhz) = open(radio, channel_mhz, None, None)?;
+    let (mut host, mhz) = open(radio, channel_mhz, None, None, Path::Monitor)?;
     ready(host.adapters()[0].address(), mhz);
     Ok(hear(&mut host, stop)?)
 }
@@ -247,7 +262,7 @@ fn run_number() -> u32 {
 }
 
 /// Whether the processor is emulated, as far as it says so itself.
-fn is_emulated(environment: &Environment) -> bool {
+pub(in crate::measure) fn is_emulated(environment: &Environment) -> bool {
     let model = environment.cpu_model.as_deref().unwrap_or_default();
     ["TCG", "QEMU", "User Mode Linux", "UML"]
         .iter()
@@ -284,6 +299,7 @@ mod tests {
             count: 1,
             loads: vec![Load::Idle],
             probes: None,
+            confirm: Path::Monitor,
             seat: Seat::default(),
             certificate: None,
         };

@@ -2,12 +2,13 @@
 //! modules.
 //!
 //! The packages are downloaded and unpacked, not installed. [`get`] makes a kernel with its first file system of them:
-//! [`modules`] says which modules go into it and in which order they are loaded, [`cpio`] writes it. [`boot`] starts it.
+//! [`module`] builds a module that is none of the kernel's own. [`modules`] says which modules go into it and in which order they are loaded, [`cpio`] writes it. [`boot`] starts it.
 //! The files of this computer are shared by 9p.
 
 pub mod boot;
 pub mod cpio;
 pub mod get;
+pub mod module;
 pub mod modules;
 
 use super::cache::fingerprint;

@@ -144,19 +144,7 @@ fn compile(site: &Site<'_>, tree: &Path, jobs: usize) -> Result<(), BuildError> 
 }
 
 fn make(tree: &Path) -> Command {
-    let mut command = Command::new("make");
-    command.current_dir(tree).arg("ARCH=um");
-    // a build started from a makefile, or by cargo, is none of its parts
-    for name in [
-        "MAKEFLAGS",
-        "MFLAGS",
-        "MAKELEVEL",
-        "CARGO_MAKEFLAGS",
-        "CC",
-        "CFLAGS",
-        "LDFLAGS",
-    ] {
-        command.env_remove(name);
-    }
+    let mut command = tools::make(tree);
+    command.arg("ARCH=um");
     command
 }

@@ -29,6 +29,8 @@ use std::sync::atomic::AtomicBool;
 
 use frame::MacAddr;
 
+pub(super) use station::AccessPoint;
+
 pub use certificate::{Certificate, Proven, Row, Verdict};
 
 use super::error::Error;

@@ -42,7 +42,7 @@ const DSSS: &[u8] = &[0x80 | 2, 0x80 | 4, 12, 24, 48, 108];
 pub(super) const INTERVAL_TU: u16 = 50;
 
 /// An access point that is up until this is dropped.
-pub(super) struct AccessPoint {
+pub(in crate::wifi) struct AccessPoint {
     control: Control,
     index: u32,
     /// Its address.
@@ -76,6 +76,11 @@ impl AccessPoint {
             number(m, attr::CHANNEL_WIDTH, 0); // 20 MHz, no HT
         })?;
         Ok(point)
+    }
+
+    /// Number of its interface.
+    pub fn index(&self) -> u32 {
+        self.index
     }
 
     /// Makes Linux know a station, as if it had associated.
