@@ -58,9 +58,11 @@ pub struct Args {
     /// Everything random follows from it
     #[arg(long, default_value_t = 1, allow_negative_numbers = true)]
     seed: u64,
-    /// What to compare
-    #[arg(long, value_enum, value_delimiter = ',', default_value = "edca,edf,tdma")]
-    scheme: Vec<Name>,
+    /// What to compare: edca (voice queue, retries by the adapter), edf (the controller polls), tdma (a slot for every message),
+    /// tdma+edf (and EDF within a node), tbmac (slots that nodes agree on), slotted (a slot of its own for each node), minstrel
+    /// and rsin (EDCA with rate control); redundancy+ before one of edca, edf, tdma, tdma+edf, minstrel, rsin: two adapters as one
+    #[arg(long, value_parser = Scheme::parse, value_delimiter = ',', value_name = "SCHEME", default_value = "edca,edf,tdma")]
+    scheme: Vec<Scheme>,
     /// Worker threads [default: all cores]; the result does not depend on it
     #[arg(long, value_name = "N")]
     jobs: Option<usize>,
@@ -76,26 +78,6 @@ pub struct Args {
     /// A tenth of the cycles; no search for the margin of what passes
     #[arg(long)]
     quick: bool,
-}
-
-#[derive(clap::ValueEnum, Clone, Copy, Debug)]
-enum Name {
-    /// Voice queue, retries by the adapter
-    Edca,
-    /// The controller polls, earliest deadline first
-    Edf,
-    /// A slot for every message
-    Tdma,
-}
-
-impl From<Name> for Scheme {
-    fn from(name: Name) -> Scheme {
-        match name {
-            Name::Edca => Scheme::Edca,
-            Name::Edf => Scheme::Edf,
-            Name::Tdma => Scheme::Tdma,
-        }
-    }
 }
 
 /// Runs the command.
@@ -186,7 +168,7 @@ impl Args {
             rate: self.rate.unwrap_or_else(|| default_rate(&self.phy)),
             host: lab::qualify::host(&self.host).map_err(Failure::input)?,
             seed: self.seed,
-            schemes: self.scheme.iter().map(|s| (*s).into()).collect(),
+            schemes: self.scheme.clone(),
             max_cycles: self.max_cycles,
             quick: self.quick,
         })

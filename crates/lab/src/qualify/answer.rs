@@ -3,7 +3,7 @@
 
 use super::bench::Bench;
 use super::engine::{Run, Setting, decide};
-use super::question::{Interference, Link, Offsets, Question, Scheme};
+use super::question::{Interference, Link, Offsets, Question, Scheme, Turn};
 use super::reason;
 use super::shortest::{Shortest, shortest};
 use super::tally::{PLANE_NAMES, Spread, Tally, Tries};
@@ -20,7 +20,7 @@ pub struct Answer {
     pub recommendation: String,
     /// Stopped before the end: what is there is true, but there may be no verdict.
     pub interrupted: bool,
-    /// Each scheme that was asked for, in the order EDCA, EDF, TDMA.
+    /// Each scheme that was asked for, in the order EDCA, EDF, TDMA, TBMAC, slotted, those with more layers after those with fewer.
     pub schemes: Vec<Result>,
     /// What the numbers rest on, one sentence each.
     pub assumptions: Vec<String>,
@@ -240,7 +240,7 @@ pub fn qualify(question: &Question, setting: &Setting<'_>) -> std::result::Resul
 
 fn one(bench: &Bench, pool: &rayon::ThreadPool, setting: &Setting<'_>, scheme: Scheme) -> Result {
     let q = &bench.question;
-    let slots = (scheme == Scheme::Tdma).then(|| bench.slots(q.cycle_ns));
+    let slots = (scheme.turn == Turn::Tdma).then(|| bench.slots(scheme, q.cycle_ns));
     let run = if slots.is_some_and(|s| s.rounds == 0) {
         None
     } else {

@@ -2,7 +2,7 @@
 
 use super::clocks::ClockError;
 use super::facts::Facts;
-use super::question::{Link, Question, Scheme};
+use super::question::{Link, Question, Scheme, Turn};
 use super::tdma;
 use frame::{AccessCategory, edca_default_ap};
 use protocols::mac::data::Identity;
@@ -97,7 +97,7 @@ impl Bench {
             facts,
             clock_error: None,
         };
-        if question.schemes.contains(&Scheme::Tdma) {
+        if question.schemes.iter().any(|s| s.turn == Turn::Tdma) {
             bench.clock_error = Some(bench.measure_clocks());
         }
         Ok(bench)
@@ -106,8 +106,10 @@ impl Bench {
     /// A world with `scheme`, in which `cycles` cycles of `cycle_ns` count.
     pub(super) fn world(&self, scheme: Scheme, seed: u64, cycle_ns: u64, cycles: u32) -> Ready {
         let q = &self.question;
-        let warm_up = match scheme {
-            Scheme::Tdma => tdma::settling_ns(cycle_ns).div_ceil(cycle_ns) as u32 + 1,
+        let warm_up = match scheme.turn {
+            // a host of a cell has its slot after a few tens of rounds
+            Turn::Tbmac => (100 * self.rounds().length().as_ns()).div_ceil(cycle_ns) as u32 + 4,
+            Turn::Tdma => tdma::settling_ns(cycle_ns).div_ceil(cycle_ns) as u32 + 1,
             _ => 4,
         };
         // the controller's adapter shows true time, and schedules start at multiples of the cycle
@@ -117,7 +119,9 @@ impl Bench {
             warm_up,
             cycles,
         };
-        let (mut world, clocks) = self.nodes(seed, q.nodes, &|node| self.seat(scheme, node, cycle_ns));
+        let (mut world, clocks) = self.nodes(seed, scheme, q.nodes, &|node| {
+            self.layered(scheme, node, self.seat(scheme, node, cycle_ns))
+        });
         let offsets_ns: Vec<_> = (0..=q.nodes).map(|n| q.offset_ns(n, cycle_ns)).collect();
         self.add_messages(&mut world, span, &offsets_ns);
         self.disturb(&mut world);
@@ -133,6 +137,7 @@ impl Bench {
     pub(super) fn nodes(
         &self,
         seed: u64,
+        scheme: Scheme,
         nodes: u32,
         seat: &dyn Fn(u32) -> Seat,
     ) -> (World<Seat>, Vec<Clock>) {
@@ -140,13 +145,23 @@ impl Bench {
         let host = Rc::new(self.host.clone());
         let mut clocks = Vec::new();
         for node in 0..=nodes {
-            let clock = clock(seed, node);
-            let config = NodeConfig {
+            let clock = match scheme.turn {
+                // its hosts know the time
+                Turn::Tbmac => Clock::default(),
+                _ => clock(seed, node),
+            };
+            let mut config = NodeConfig {
                 host: Some(host.clone()),
                 wait: Wait::Sleep,
                 clock,
                 ..NodeConfig::ideal(place(node, nodes), self.adapter(seed, node))
             };
+            for second in 1..scheme.adapters() {
+                let mut adapter = self.adapter(seed, node);
+                adapter.mhz = self.second_mhz();
+                adapter.tsf = self::clock(seed, node | 1 << 30 | second << 29);
+                config.adapters.push(adapter);
+            }
             clocks.push(clock);
             world.add_node(config, seat(node));
         }
@@ -157,8 +172,10 @@ impl Bench {
                     response: (ack > 0.0).then_some(Process::Fixed(ack)),
                     heard: HEARD,
                 };
-                world.set_link_loss(0, node, loss());
-                world.set_link_loss(node, 0, loss());
+                for adapter in 0..scheme.adapters() as u8 {
+                    world.set_adapter_loss(0, node, adapter, loss());
+                    world.set_adapter_loss(node, 0, adapter, loss());
+                }
             }
         }
         (world, clocks)
@@ -180,6 +197,14 @@ impl Bench {
         match self.question.phy.band {
             frame::Band::Ghz5 => 5_180,
             frame::Band::Ghz2_4 => 2_412,
+        }
+    }
+
+    /// The channel of second adapters.
+    fn second_mhz(&self) -> u16 {
+        match self.question.phy.band {
+            frame::Band::Ghz5 => 5_745,
+            frame::Band::Ghz2_4 => 2_462,
         }
     }
 
@@ -205,11 +230,13 @@ impl Bench {
     }
 
     fn seat(&self, scheme: Scheme, node: u32, cycle_ns: u64) -> Seat {
-        match scheme {
-            Scheme::Edca => self.edca(node),
-            Scheme::Edf if node == 0 => self.coordinator(cycle_ns),
-            Scheme::Edf => self.responder(node),
-            Scheme::Tdma => self.tdma(node, cycle_ns),
+        match scheme.turn {
+            Turn::Edca => self.edca(node),
+            Turn::Edf if node == 0 => self.coordinator(cycle_ns),
+            Turn::Edf => self.responder(node),
+            Turn::Tdma => self.tdma(scheme, node, cycle_ns),
+            Turn::Tbmac => self.celled(node),
+            Turn::Slotted => self.slotted(node, cycle_ns),
         }
     }
 
@@ -272,7 +299,7 @@ impl Bench {
         // two frames that end within the propagation time of 10 m
         const SLACK_NS: u64 = 200;
         let difs_ns = u64::from(self.question.phy.difs_us()) * 1_000;
-        (scheme != Scheme::Edca).then_some(difs_ns + SLACK_NS)
+        (scheme.turn != Turn::Edca).then_some(difs_ns + SLACK_NS)
     }
 
     /// Flow i: controller to node i + 1. Flow N + i: the other way.

@@ -6,7 +6,7 @@
 
 use super::bench::{Bench, Seat};
 use super::facts::COST_QUANTILE;
-use super::question::Question;
+use super::question::{Question, Scheme};
 use super::tdma::{SETTLING_BEACONS, beacon_interval_ns, holdover};
 use protocols::mac::sink::Sink;
 use protocols::mac::sync::{Sync, SyncConfig};
@@ -96,7 +96,7 @@ impl Bench {
             .map(|n| Rc::new(RefCell::new(self.follower(n, interval_ns))))
             .collect();
         let seat = |n: u32| Seat(Box::new(Open(followers[n as usize].clone())));
-        let (mut world, clocks) = self.nodes(seed, nodes, &seat);
+        let (mut world, clocks) = self.nodes(seed, Scheme::TDMA, nodes, &seat);
         self.disturb(&mut world);
         let mut random = Stream::new(seed, 0, Cause::Protocol);
         for beacon in SETTLING_BEACONS..SETTLING_BEACONS + beacons {
@@ -142,12 +142,11 @@ impl Bench {
 
 #[cfg(test)]
 mod tests {
-    use super::super::question::Scheme;
     use super::*;
 
     fn measured(change: impl Fn(&mut Question)) -> ClockError {
         let mut q = Question {
-            schemes: vec![Scheme::Tdma],
+            schemes: vec![Scheme::TDMA],
             ..Question::example()
         };
         change(&mut q);

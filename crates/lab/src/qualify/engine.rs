@@ -5,7 +5,7 @@
 //! neither the number of workers nor their speed shows in the result.
 
 use super::bench::Bench;
-use super::question::{Offsets, Question, Scheme};
+use super::question::{Offsets, Question, Scheme, Turn};
 use super::tally::Tally;
 use super::watch::{About, Shared, Watch};
 use crate::stats::{CONFIDENCE, Interval, More, Sequential, Verdict};
@@ -100,10 +100,11 @@ pub(super) fn replicate(
     let last_offset_ns = ready.offsets_ns.iter().max().copied().unwrap_or(0);
     let watch = Rc::new(RefCell::new(Watch::new(About {
         nodes: bench.question.nodes,
+        adapters: scheme.adapters(),
         span: ready.span,
         clocks: ready.clocks,
         offsets_ns: ready.offsets_ns,
-        polled: scheme == Scheme::Edf,
+        polled: scheme.turn == Turn::Edf,
         ack_ns: bench.facts.ack_ns,
         wait_ns: bench.wait_ns(scheme),
     })));
@@ -266,7 +267,7 @@ mod tests {
             ..Question::example()
         };
         let bench = Bench::new(&q).unwrap();
-        let run = decide(&bench, &pool(2), &quiet(&stop, 2), Scheme::Edf);
+        let run = decide(&bench, &pool(2), &quiet(&stop, 2), Scheme::EDF);
         assert_eq!(
             (run.verdict, run.interrupted),
             (Verdict::Pass, false),
@@ -278,7 +279,7 @@ mod tests {
         q.nodes = 60;
         q.cycle_ns = 2_000_000;
         let bench = Bench::new(&q).unwrap();
-        for scheme in [Scheme::Edca, Scheme::Edf] {
+        for scheme in [Scheme::EDCA, Scheme::EDF] {
             let run = decide(&bench, &pool(2), &quiet(&stop, 2), scheme);
             assert_eq!(run.verdict, Verdict::Fail, "{scheme:?}");
             assert!(run.interval.low > q.miss && run.tally.batches.misses() > 0);
@@ -289,7 +290,7 @@ mod tests {
     fn a_stopped_run_has_no_verdict() {
         let bench = Bench::new(&Question::example()).unwrap();
         let stop = AtomicBool::new(true);
-        let run = decide(&bench, &pool(1), &quiet(&stop, 1), Scheme::Edca);
+        let run = decide(&bench, &pool(1), &quiet(&stop, 1), Scheme::EDCA);
         assert!(run.interrupted);
         assert_eq!((run.verdict, run.tally.cycles), (Verdict::Undecided, 0));
         assert_eq!((run.interval.low, run.interval.high), (0.0, 1.0));

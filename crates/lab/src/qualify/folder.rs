@@ -54,7 +54,7 @@ pub fn write(folder: &Folder, answer: &Answer, question: &Question, command: &st
     for result in &answer.schemes {
         let ran = result.messages > 0 || result.verdict != Verdict::Fail;
         if ran {
-            let name = result.scheme.word().to_lowercase();
+            let name = result.scheme.to_string();
             let inner = Folder::create(folder.path().join(name), true)?;
             record(&inner, &bench, result.scheme)?;
             inner.publish(status, result)?;
@@ -86,7 +86,7 @@ fn record(folder: &Folder, bench: &Bench, scheme: super::Scheme) -> Result<(), W
     let recorder = Recorder::new(
         folder,
         &nodes,
-        &[("seed", &seed), ("scheme", scheme.word())],
+        &[("seed", &seed), ("scheme", &scheme.word())],
         Limits::default(),
     )?;
     world.set_observer(recorder.observer());

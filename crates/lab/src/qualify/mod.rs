@@ -11,6 +11,7 @@
 //! | `others` | who else is on the channel |
 //! | `ground` | what the host profile rests on |
 //! | `clocks` | how well the clocks of TDMA agree, measured |
+//! | `layers` | TBMAC, slots of one node, redundancy and rate control |
 //! | [`tdma`] | the schedule, its guard and its clock |
 //! | `watch` | watches a run: which messages missed, and why |
 //! | `tally` | sums over runs |
@@ -29,6 +30,7 @@ pub mod engine;
 mod facts;
 pub mod folder;
 mod ground;
+mod layers;
 mod others;
 pub mod page;
 pub mod question;
@@ -44,7 +46,7 @@ pub use answer::{Answer, Result, qualify};
 pub use bench::DRIFT_PPB;
 pub use engine::{Progress, Setting, Stage};
 pub use ground::warning;
-pub use question::{Interference, Link, Offsets, Question, QuestionError, Scheme};
+pub use question::{Interference, Link, Offsets, Question, QuestionError, Rule, Scheme, Turn};
 pub use tally::Cause;
 
 /// The built-in host profile of that name; failing that, the one in the file of that name.

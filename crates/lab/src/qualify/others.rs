@@ -147,7 +147,7 @@ mod tests {
             ..Question::example()
         };
         let bench = Bench::new(&q).unwrap();
-        let mut ready = bench.world(Scheme::Edca, 3, q.cycle_ns, 20);
+        let mut ready = bench.world(Scheme::EDCA, 3, q.cycle_ns, 20);
         ready.world.run_until(20_000_000_000);
         let air_us = |node| ready.world.counters(node, 0).tx_time_us as f64;
         let load = (air_us(2) + air_us(3)) / 20e6;

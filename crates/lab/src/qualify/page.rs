@@ -239,7 +239,7 @@ fn air(a: &Answer) -> Section {
         let frames = format!("{:.2}", u.frames_per_message);
         let (collided, disturbed) = (percent(u.collided_frames), percent(u.disturbed_frames));
         table = table.row([
-            r.scheme.word().into(),
+            r.scheme.word(),
             data,
             ack,
             overhead,
@@ -275,7 +275,7 @@ fn tries(a: &Answer) -> Table {
             )
         };
         table = table.row([
-            r.scheme.word().into(),
+            r.scheme.word(),
             count(t.count()),
             cell(t.acked),
             cell(t.data_lost),

@@ -2,6 +2,7 @@
 
 mod parse;
 mod rates;
+mod scheme;
 
 use frame::{MacAddr, ppdu_us};
 pub use frame::{Phy, Rate};
@@ -9,6 +10,7 @@ pub use parse::{parse_interference, parse_offsets, parse_per, parse_phy, parse_r
 use protocols::mac::data::QOS_OVERHEAD_OCTETS;
 pub use rates::default_rate;
 use rates::{phy_letter, rates_of};
+pub use scheme::{Rule, Scheme, Turn};
 use sim::host::Profile;
 use sim::rng::{Cause, Stream};
 
@@ -23,34 +25,6 @@ pub const MAX_CYCLE_NS: u64 = 10_000_000_000;
 pub const DATA_SHARE_OF_LOSSES: f64 = 529.0 / 2_467.0;
 /// Probability that an exchange is lost, if nothing else is said: 2,467 of 12,093,656 (the same table).
 pub const PAPER_PER: f64 = 2.04e-4;
-
-/// A way to share the channel.
-#[derive(
-    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, serde::Serialize, schemars::JsonSchema,
-)]
-#[serde(rename_all = "lowercase")]
-pub enum Scheme {
-    /// Voice queue, random backoff, retries by the adapter.
-    Edca,
-    /// The controller polls, earliest deadline first, one-shots.
-    Edf,
-    /// Static slots over one-shots.
-    Tdma,
-}
-
-impl Scheme {
-    /// All, in the order of reports.
-    pub const ALL: [Scheme; 3] = [Scheme::Edca, Scheme::Edf, Scheme::Tdma];
-
-    /// "EDCA", "EDF", "TDMA".
-    pub fn word(self) -> &'static str {
-        match self {
-            Scheme::Edca => "EDCA",
-            Scheme::Edf => "EDF",
-            Scheme::Tdma => "TDMA",
-        }
-    }
-}
 
 /// When in the cycle the messages of a node are released: both its own and the controller's to it. The deadline of a
 /// message is one cycle after its release.
@@ -184,8 +158,11 @@ pub enum QuestionError {
         /// What it has.
         known: &'static str,
     },
+    /// Too many for a cell.
+    #[error("--scheme tbmac: the controller and {0} nodes share 16 slots: give --nodes 15 or fewer")]
+    Cell(u32),
     /// Nothing to compare.
-    #[error("--scheme: give one or more of edca, edf, tdma")]
+    #[error("--scheme: give one or more, edca for example")]
     NoScheme,
     /// Nothing to run.
     #[error("--max-cycles 0: give at least 1")]
@@ -210,7 +187,7 @@ impl Question {
             rate: default_rate(&Phy::A),
             host: Profile::built_in("table5").expect("it is built in"),
             seed: 1,
-            schemes: Scheme::ALL.to_vec(),
+            schemes: Scheme::USUAL.to_vec(),
             max_cycles: None,
             quick: false,
         }
@@ -235,6 +212,9 @@ impl Question {
         }
         if self.schemes.is_empty() {
             return Err(QuestionError::NoScheme);
+        }
+        if self.nodes > 15 && self.schemes.iter().any(|s| s.turn == Turn::Tbmac) {
+            return Err(QuestionError::Cell(self.nodes));
         }
         if self.max_cycles == Some(0) {
             return Err(QuestionError::NoCycles);

@@ -2,7 +2,7 @@
 
 use super::answer::Result;
 use super::bench::Bench;
-use super::question::{Link, Offsets, Question, Scheme};
+use super::question::{Link, Offsets, Question, Rule, Turn};
 use super::shortest::FoundBy;
 use super::tally::Cause;
 use super::text::{count, percent, probability, time};
@@ -94,7 +94,7 @@ const DEAD_LINK: f64 = 0.5;
 /// The cause to name, and how many of the misses it explains.
 fn main_cause(q: &Question, r: &Result) -> (Cause, f64) {
     let c = &r.causes;
-    if r.scheme == Scheme::Edca && needed_ns(q) > q.cycle_ns {
+    if r.scheme.turn == Turn::Edca && needed_ns(q) > q.cycle_ns {
         // who waits for a full channel collides sooner or later, but would be late without that as well
         let n = c.no_time + c.collisions;
         return (Cause::NoTime, n as f64 / r.misses.max(1) as f64);
@@ -123,14 +123,14 @@ fn what_helps(bench: &Bench, r: &Result, cause: Cause) -> Vec<String> {
     let q = &bench.question;
     let longer = r.shortest.filter(|s| s.cycle_ns > q.cycle_ns);
     let say = |text: &str| vec![text.to_owned()];
-    match (cause, r.scheme) {
-        (Cause::Host | Cause::NoTime, Scheme::Tdma) if q.offsets != Offsets::None => say(
+    match (cause, r.scheme.turn) {
+        (Cause::Host | Cause::NoTime, Turn::Tdma) if q.offsets != Offsets::None => say(
             "The slots do not follow the offsets: release all messages at the start of the cycle (--offsets none).",
         ),
         (Cause::NoTime | Cause::NotPolled, _) => {
             longer.map_or(Vec::new(), |s| vec![fewer_nodes(q, s.cycle_ns)])
         }
-        (Cause::Collisions, Scheme::Edca) => {
+        (Cause::Collisions, Turn::Edca) => {
             let mut all = say("Let one node decide who sends: EDF and TDMA do not collide.");
             if q.offsets == Offsets::None {
                 all.push("If the nodes need not release at once, ask again with --offsets even.".into());
@@ -151,20 +151,26 @@ fn what_helps(bench: &Bench, r: &Result, cause: Cause) -> Vec<String> {
 fn because(bench: &Bench, r: &Result, cause: Cause) -> String {
     let q = &bench.question;
     match cause {
-        Cause::NoTime => match r.scheme {
-            Scheme::Edf => "their node was polled, but did not answer before the deadline".into(),
-            Scheme::Edca if needed_ns(q) > q.cycle_ns => format!(
+        Cause::NoTime => match r.scheme.turn {
+            Turn::Edf => "their node was polled, but did not answer before the deadline".into(),
+            Turn::Edca if needed_ns(q) > q.cycle_ns => format!(
                 "the cycle is too short for their frames alone: {} exchanges of {} take {}, without backoff and collisions",
                 2 * q.nodes,
                 time(q.exchange_ns() as f64),
                 time(needed_ns(q) as f64)
             ),
-            Scheme::Edca => format!(
+            Turn::Edca => format!(
                 "the cycle was full: the channel was taken for {} of the time, backoff not counted, and {} frames waited in one queue",
                 percent(r.air.data + r.air.ack + r.air.overhead + r.air.foreign),
                 q.nodes
             ),
-            Scheme::Tdma => {
+            Turn::Tbmac => format!(
+                "each host has one slot in a round of {}, and the controller {} messages",
+                time(bench.rounds().length().as_ns() as f64),
+                q.nodes
+            ),
+            Turn::Slotted => "their slots had passed".into(),
+            Turn::Tdma => {
                 "their slots had passed: the release came too late, or the retries found no slot".into()
             }
         },
@@ -175,8 +181,8 @@ fn because(bench: &Bench, r: &Result, cause: Cause) -> String {
             time(f64::from(q.nodes) * bench.facts.exchange.mean_ns)
         ),
         Cause::Collisions => {
-            let release = match r.scheme {
-                Scheme::Edca => format!(" ({})", q.offsets.words()),
+            let release = match r.scheme.turn {
+                Turn::Edca => format!(" ({})", q.offsets.words()),
                 _ => String::new(),
             };
             format!(
@@ -189,8 +195,8 @@ fn because(bench: &Bench, r: &Result, cause: Cause) -> String {
             percent(r.air.lost_alone)
         ),
         Cause::Losses => {
-            let repeats = match (r.air.repeats_collided > 0.0, r.scheme) {
-                (true, Scheme::Tdma) => format!(
+            let repeats = match (r.air.repeats_collided > 0.0, r.scheme.turn) {
+                (true, Turn::Tdma) => format!(
                     "; {} of their second chances, in slots that are shared, met another one",
                     percent(r.air.repeats_collided)
                 ),
@@ -203,10 +209,11 @@ fn because(bench: &Bench, r: &Result, cause: Cause) -> String {
             format!("their first frame was lost on the link{repeats}")
         }
         Cause::Interference => {
-            let what = match r.scheme {
-                Scheme::Edca => "",
-                Scheme::Edf => "; polls and answers waited for them or were hit by them",
-                Scheme::Tdma => {
+            let what = match r.scheme.turn {
+                Turn::Edca | Turn::Slotted => "",
+                Turn::Tbmac => "; frames waited for them or were hit by them",
+                Turn::Edf => "; polls and answers waited for them or were hit by them",
+                Turn::Tdma => {
                     "; frames waited for them until their slot was over, or into the slot of another, or were hit by them"
                 }
             };
@@ -249,10 +256,17 @@ pub(super) fn recommend(q: &Question, all: &[Result]) -> String {
             .iter()
             .copied()
             .max_by(|a, b| margin(a).total_cmp(&margin(b)));
-        let plain = match first.scheme {
-            Scheme::Edca => "plain Wi-Fi with the voice queue is enough",
-            Scheme::Edf => "let the controller poll (EDF)",
-            Scheme::Tdma => "give every message a slot (TDMA)",
+        let plain = match first.scheme.turn {
+            Turn::Edca => "plain Wi-Fi with the voice queue is enough",
+            Turn::Edf => "let the controller poll (EDF)",
+            Turn::Tdma => "give every message a slot (TDMA)",
+            Turn::Tbmac => "let the nodes agree on slots (TBMAC)",
+            Turn::Slotted => "a slot of its own for each node is enough",
+        };
+        let over = match (first.scheme.redundant, first.scheme.rule) {
+            (true, _) => " over two adapters",
+            (_, Rule::Fixed) => "",
+            _ => " with rates that follow the link",
         };
         let wider = match widest {
             Some(w) if w.scheme != first.scheme && margin(w) > margin(first) * 1.05 => {
@@ -260,7 +274,7 @@ pub(super) fn recommend(q: &Question, all: &[Result]) -> String {
             }
             _ => String::new(),
         };
-        return format!("For {target}, {plain}{wider}.");
+        return format!("For {target}, {plain}{over}{wider}.");
     }
     let best = all
         .iter()
@@ -311,6 +325,16 @@ pub(super) fn assumptions(bench: &Bench) -> Vec<String> {
         "EDCA: default parameters of the voice category, those of access points at the controller; 7 tries.".into(),
         "EDF and TDMA: one-shots in the voice queue without backoff, carrier sense on.".into(),
     ];
+    let any = |check: &dyn Fn(Turn) -> bool| q.schemes.iter().any(|s| check(s.turn));
+    if q.schemes.iter().any(|s| s.redundant) {
+        all.push("REDUNDANCY: both copies at once on two channels with equal and independent losses; others are on the first channel only, and beacons are followed there.".into());
+    }
+    if any(&|t| t == Turn::Tbmac) {
+        all.push("TBMAC: one cell, all hosts know the time exactly, frames are not acknowledged, messages count from the 100th round on.".into());
+    }
+    if any(&|t| t == Turn::Slotted) {
+        all.push("SLOTTED: the slots of a node begin by its own clock, the controller has one for each node in a cycle; all but backoff is left on.".into());
+    }
     all.extend(super::ground::sentences(&q.host));
     if let Some(e) = bench.clock_error {
         all.push(match e.comparisons {

@@ -2,7 +2,7 @@
 
 use super::bench::Bench;
 use super::engine::{Progress, Setting, Stage, cycles_per_replication, replications};
-use super::question::{MAX_CYCLE_NS, Scheme};
+use super::question::{MAX_CYCLE_NS, Scheme, Turn};
 use super::text::round_up;
 use crate::stats::Batches;
 
@@ -36,10 +36,13 @@ pub(super) fn shortest(
 ) -> Option<Shortest> {
     let q = &bench.question;
     let fits = |cycle_ns| fits(bench, pool, setting, scheme, cycle_ns);
-    let computed = match scheme {
-        Scheme::Edca => return bisect(round_up(bench.facts.least_cycle_ns(q.nodes)), setting, &fits),
-        Scheme::Edf => bench.facts.edf_cycle_ns(q.nodes, q.miss),
-        Scheme::Tdma => bench.tdma_cycle_ns(),
+    let computed = match scheme.turn {
+        Turn::Edca | Turn::Slotted => {
+            return bisect(round_up(bench.facts.least_cycle_ns(q.nodes)), setting, &fits);
+        }
+        Turn::Edf => bench.facts.edf_cycle_ns(q.nodes, q.miss),
+        Turn::Tdma => bench.tdma_cycle_ns(scheme),
+        Turn::Tbmac => u64::from(q.nodes + 1) * bench.rounds().length().as_ns(),
     };
     grow(round_up(computed), setting, &fits)
 }
@@ -93,7 +96,7 @@ fn fits(
     cycle_ns: u64,
 ) -> bool {
     let q = &bench.question;
-    if scheme == Scheme::Tdma && bench.slots(cycle_ns).rounds == 0 {
+    if scheme.turn == Turn::Tdma && bench.slots(scheme, cycle_ns).rounds == 0 {
         return false;
     }
     let most = if q.quick { 40_000.0 } else { 200_000.0 };

@@ -84,7 +84,7 @@ fn rows(a: &Answer) -> String {
             _ => "lost".into(),
         };
         rows.push([
-            r.scheme.word().into(),
+            r.scheme.word(),
             r.verdict.word().into(),
             r.miss_probability.map_or("-".into(), probability),
             interval,
@@ -111,7 +111,7 @@ fn tries(a: &Answer) -> String {
             all => probability(n as f64 / all as f64),
         };
         rows.push([
-            r.scheme.word().into(),
+            r.scheme.word(),
             count(r.tries.count()),
             share(r.tries.acked),
             share(r.tries.data_lost),

@@ -2,8 +2,11 @@
 
 use super::bench::{Bench, Seat};
 use super::facts::COST_QUANTILE;
-use super::question::Question;
+use super::question::{Question, Scheme};
 use protocols::mac::beacon::{BeaconFrame, MAX_BEACON_OCTETS};
+use protocols::mac::edf::cost::CostEstimate;
+use protocols::mac::edf::{Edf, EdfConfig};
+use protocols::mac::redundancy::trailer;
 use protocols::mac::sender::{Sender, SenderConfig};
 use protocols::mac::sync::{Sync, SyncConfig};
 use protocols::mac::tdma::schedule::{BeaconSlot, Flow, PlanError, Release, SlotCosts, TdmaPlan};
@@ -72,8 +75,13 @@ impl Bench {
     }
 
     /// With the error of the clocks that was measured.
-    fn measured_costs(&self) -> SlotCosts {
-        self.costs(self.clock_error.map_or(0, |e| e.spread_ns))
+    fn measured_costs(&self, scheme: Scheme) -> SlotCosts {
+        let costs = self.costs(self.clock_error.map_or(0, |e| e.spread_ns));
+        let trailer = if scheme.redundant { trailer::OCTETS } else { 0 };
+        SlotCosts {
+            overhead_octets: costs.overhead_octets + trailer as u16,
+            ..costs
+        }
     }
 
     /// Down and up of a node follow each other.
@@ -107,27 +115,33 @@ impl Bench {
         }
     }
 
-    fn plan<const S: usize>(&self, cycle_ns: u64) -> Result<TdmaPlan<S>, PlanError> {
+    fn plan<const S: usize>(&self, scheme: Scheme, cycle_ns: u64) -> Result<TdmaPlan<S>, PlanError> {
         let cycle = Duration::from_ns(cycle_ns);
         TdmaPlan::new(
             &self.flows(),
             cycle,
             Some(self.beacon(cycle_ns)),
-            &self.measured_costs(),
+            &self.measured_costs(scheme),
         )
     }
 
     /// What the schedule for a cycle looks like.
-    pub(super) fn slots(&self, cycle_ns: u64) -> Slots {
-        let costs = self.measured_costs();
+    pub(super) fn slots(&self, scheme: Scheme, cycle_ns: u64) -> Slots {
+        let costs = self.measured_costs(scheme);
         let plan = match self.question.nodes {
-            ..=30 => self.plan::<128>(cycle_ns).map(|p| (p.rounds(), p.shared())),
-            31..=120 => self.plan::<512>(cycle_ns).map(|p| (p.rounds(), p.shared())),
-            _ => self.plan::<1024>(cycle_ns).map(|p| (p.rounds(), p.shared())),
+            ..=30 => self
+                .plan::<128>(scheme, cycle_ns)
+                .map(|p| (p.rounds(), p.shared())),
+            31..=120 => self
+                .plan::<512>(scheme, cycle_ns)
+                .map(|p| (p.rounds(), p.shared())),
+            _ => self
+                .plan::<1024>(scheme, cycle_ns)
+                .map(|p| (p.rounds(), p.shared())),
         };
         let (rounds, shared) = plan.unwrap_or((0, 0));
         Slots {
-            slot_ns: self.slot_ns(),
+            slot_ns: self.slot_ns(scheme),
             guard_ns: costs.guard().as_ns(),
             release_min_ns: costs.release.min.as_ns(),
             release_high_ns: costs.release.high.as_ns(),
@@ -139,51 +153,56 @@ impl Bench {
                 .map_or(0, |e| e.beacons),
             rounds,
             shared: shared as u32,
-            one_round_ns: self.one_round_ns(cycle_ns),
+            one_round_ns: self.one_round_ns(scheme, cycle_ns),
         }
     }
 
-    fn slot_ns(&self) -> u64 {
+    fn slot_ns(&self, scheme: Scheme) -> u64 {
         let flows = self.flows();
-        TdmaPlan::<1>::shortest_cycle(&flows[..1], None, &self.measured_costs(), 0).as_ns()
+        TdmaPlan::<1>::shortest_cycle(&flows[..1], None, &self.measured_costs(scheme), 0).as_ns()
     }
 
-    fn one_round_ns(&self, cycle_ns: u64) -> u64 {
+    fn one_round_ns(&self, scheme: Scheme, cycle_ns: u64) -> u64 {
         let beacon = Some(self.beacon(cycle_ns));
-        TdmaPlan::<1>::shortest_cycle(&self.flows(), beacon, &self.measured_costs(), 0).as_ns()
+        TdmaPlan::<1>::shortest_cycle(&self.flows(), beacon, &self.measured_costs(scheme), 0).as_ns()
     }
 
     /// Shortest cycle that TDMA needs, ns: one slot for all, shared slots for what fails, and time for the last
     /// message to reach its application.
-    pub(super) fn tdma_cycle_ns(&self) -> u64 {
+    pub(super) fn tdma_cycle_ns(&self, scheme: Scheme) -> u64 {
         let q = &self.question;
         let late = 1.0 - COST_QUANTILE;
         // a shared slot is used by one of several at random: two for each failure
         let shared = 2 * u64::from(self.facts.retries(2 * q.nodes, q.miss, late));
-        self.one_round_ns(q.cycle_ns) + shared * self.slot_ns() + self.facts.indication.p99_99_ns
+        self.one_round_ns(scheme, q.cycle_ns)
+            + shared * self.slot_ns(scheme)
+            + self.facts.indication.p99_99_ns
     }
 
-    pub(super) fn tdma(&self, node: u32, cycle_ns: u64) -> Seat {
+    pub(super) fn tdma(&self, scheme: Scheme, node: u32, cycle_ns: u64) -> Seat {
         let short = self.question.simulated_octets() <= 300;
         match (node, self.question.nodes, short) {
-            (0, ..=30, true) => self.tdma_of::<32, 32, 400, 128>(node, cycle_ns),
-            (0, ..=30, false) => self.tdma_of::<32, 32, 1600, 128>(node, cycle_ns),
-            (0, 31..=120, true) => self.tdma_of::<128, 128, 400, 512>(node, cycle_ns),
-            (0, 31..=120, false) => self.tdma_of::<128, 128, 1600, 512>(node, cycle_ns),
-            (0, _, true) => self.tdma_of::<256, 256, 400, 1024>(node, cycle_ns),
-            (0, _, false) => self.tdma_of::<256, 256, 1600, 1024>(node, cycle_ns),
-            (_, ..=30, _) => self.tdma_of::<1, 4, 1600, 128>(node, cycle_ns),
-            (_, 31..=120, _) => self.tdma_of::<1, 4, 1600, 512>(node, cycle_ns),
-            _ => self.tdma_of::<1, 4, 1600, 1024>(node, cycle_ns),
+            (0, ..=30, true) => self.tdma_of::<32, 32, 400, 128>(scheme, node, cycle_ns),
+            (0, ..=30, false) => self.tdma_of::<32, 32, 1600, 128>(scheme, node, cycle_ns),
+            (0, 31..=120, true) => self.tdma_of::<128, 128, 400, 512>(scheme, node, cycle_ns),
+            (0, 31..=120, false) => self.tdma_of::<128, 128, 1600, 512>(scheme, node, cycle_ns),
+            (0, _, true) => self.tdma_of::<256, 256, 400, 1024>(scheme, node, cycle_ns),
+            (0, _, false) => self.tdma_of::<256, 256, 1600, 1024>(scheme, node, cycle_ns),
+            (_, ..=30, _) => self.tdma_of::<1, 4, 1600, 128>(scheme, node, cycle_ns),
+            (_, 31..=120, _) => self.tdma_of::<1, 4, 1600, 512>(scheme, node, cycle_ns),
+            _ => self.tdma_of::<1, 4, 1600, 1024>(scheme, node, cycle_ns),
         }
     }
 
     fn tdma_of<const D: usize, const N: usize, const L: usize, const S: usize>(
         &self,
+        scheme: Scheme,
         node: u32,
         cycle_ns: u64,
     ) -> Seat {
-        let plan = self.plan::<S>(cycle_ns).expect("only schedules that fit are run");
+        let plan = self
+            .plan::<S>(scheme, cycle_ns)
+            .expect("only schedules that fit are run");
         let band = self.question.phy.band;
         let holdover = holdover(cycle_ns);
         let sync = match node {
@@ -193,6 +212,12 @@ impl Bench {
         let (me, controller) = (Question::address(node), Question::address(0));
         let config = TdmaConfig::new(me, plan, Sync::tracking(sync), controller, Queue::Voice);
         let sender = Sender::<D>::new(SenderConfig::new(self.identity(node), self.question.rate));
+        if scheme.ordered {
+            // a slot without a frame in time is of no use: an attempt costs a slot
+            let cost = CostEstimate::fixed(Duration::from_ns(self.slot_ns(scheme)));
+            let ordered = Edf::<_, N, L>::new(EdfConfig::new(cost, Duration::from_ns(cycle_ns)), sender);
+            return Seat(Box::new(Tdma::<_, N, L, S>::new(config, ordered)));
+        }
         Seat(Box::new(Tdma::<_, N, L, S>::new(config, sender)))
     }
 }
@@ -200,7 +225,7 @@ impl Bench {
 #[cfg(test)]
 mod tests {
     use super::super::engine::replicate;
-    use super::super::question::{Link, Scheme};
+    use super::super::question::Link;
     use super::*;
 
     fn bench(host: &str, nodes: u32) -> Bench {
@@ -216,7 +241,7 @@ mod tests {
     /// 36 us data, 16 SIFS, 28 ACK, 34 DIFS, and the clocks.
     #[test]
     fn slots_of_an_ideal_host() {
-        let s = bench("ideal", 8).slots(4_000_000);
+        let s = bench("ideal", 8).slots(Scheme::TDMA, 4_000_000);
         assert_eq!(
             (s.guard_ns, s.slot_ns),
             (s.sync_error_ns, 114_000 + s.sync_error_ns)
@@ -230,7 +255,7 @@ mod tests {
 
     #[test]
     fn the_paper_s_host_needs_a_guard() {
-        let s = bench("table5", 8).slots(4_000_000);
+        let s = bench("table5", 8).slots(Scheme::TDMA, 4_000_000);
         assert_eq!(s.guard_ns, s.release_high_ns - s.release_min_ns + s.sync_error_ns);
         assert!((8_000..60_000).contains(&s.guard_ns), "{s:?}");
     }
@@ -239,7 +264,7 @@ mod tests {
     #[test]
     fn clocks_that_follow_beacons_keep_their_slots() {
         let b = bench("ideal", 8);
-        let t = replicate(&b, Scheme::Tdma, 5, 4_000_000, 500, 1);
+        let t = replicate(&b, Scheme::TDMA, 5, 4_000_000, 500, 1);
         assert_eq!(
             (t.batches.trials(), t.batches.misses(), t.collided),
             (8_000, 0, 0)

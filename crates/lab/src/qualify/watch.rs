@@ -4,19 +4,20 @@
 //! one cycle later, in true time: never delivered, or delivered one nanosecond late, is a miss. Its cause is what became
 //! of its first frame that did not arrive: with that it all began, whatever the repetitions met.
 
+mod about;
 mod flight;
 mod tries;
 
-use super::bench::Span;
 use super::tally::{Cause, PLANES, Tally};
+pub(super) use about::About;
 use flight::{Flight, Load, Message};
 use frame::MacAddr;
 use frame::mac::Header;
 use protocols::mac::data::{ETHERTYPE_PROTOCOL, Received};
 use protocols::mac::edf::poll::PollHeader;
+use protocols::mac::tbmac::message::Message as Told;
 use radio::{Confirm, Msdu, Outcome, Plane, Token};
 use sim::Observer;
-use sim::clock::Clock;
 use sim::trace::{OnAir, ReceptionEnd, Transmission};
 use sim::traffic::parse_header;
 use std::cell::RefCell;
@@ -38,25 +39,6 @@ struct Open {
     since_ns: u64,
 }
 
-/// What a watch must know of its world.
-pub(super) struct About {
-    /// Nodes besides the controller.
-    pub nodes: u32,
-    /// Which part counts.
-    pub span: Span,
-    /// Host clocks, of the controller first.
-    pub clocks: Vec<Clock>,
-    /// Release of each node's messages after the start of the cycle, ns; the first is the controller's.
-    pub offsets_ns: Vec<u64>,
-    /// Nodes send only when the controller has polled them.
-    pub polled: bool,
-    /// SIFS and ACK, ns.
-    pub ack_ns: u64,
-    /// Who sends without backoff and waits for the channel begins this long after it is free, at most, ns. `None` with
-    /// backoff: there, waiting for others and waiting at random cannot be told apart.
-    pub wait_ns: Option<u64>,
-}
-
 /// See the [module](self). Flows 0..nodes go down, the next `nodes` go up.
 pub(super) struct Watch {
     about: About,
@@ -76,7 +58,7 @@ impl Watch {
             flying: Vec::new(),
             open: Vec::new(),
             foreign_end_ns: None,
-            tries: Tries::new(about.nodes, about.ack_ns),
+            tries: Tries::new((about.nodes + 1) * about.adapters - 1, about.ack_ns),
             tally: Tally::default(),
             about,
         }
@@ -112,7 +94,11 @@ impl Watch {
     fn message_in(&self, frame: &[u8]) -> Option<usize> {
         let r = Received::parse(frame)?;
         let payload = if r.ethertype == ETHERTYPE_PROTOCOL {
-            PollHeader::parse(r.payload).filter(|(h, _)| h.data)?.1
+            match Told::parse(r.payload) {
+                // a frame behind the report of its host
+                Some((_, inner)) => Received::parse(inner)?.payload,
+                None => PollHeader::parse(r.payload).filter(|(h, _)| h.data)?.1,
+            }
         } else {
             r.payload
         };
@@ -241,7 +227,14 @@ impl Observer for Watch {
             disturbed: false,
             pushed: false,
         };
-        for f in self.flying.iter_mut().filter(|f| f.end_ns > t.start_ns) {
+        let channel = self.about.channel(t.adapter);
+        let about = &self.about;
+        let same = |f: &Flight| about.channel(f.adapter) == channel;
+        for f in self
+            .flying
+            .iter_mut()
+            .filter(|f| f.end_ns > t.start_ns && same(f))
+        {
             f.meets(&mut new);
         }
         if foreign {
@@ -266,13 +259,15 @@ impl Observer for Watch {
             }
         }
         if let Some(to) = to {
-            self.tries.sent(t.node, to, self.counts(t.start_ns));
+            let to = to * self.about.adapters + channel;
+            self.tries.sent(t.adapter, to, self.counts(t.start_ns));
         }
         self.flying.push(new);
     }
 
     fn reception(&mut self, r: &ReceptionEnd) {
-        if !r.ok || r.adapter > self.about.nodes || r.from > self.about.nodes {
+        let per = self.about.adapters;
+        if !r.ok || r.adapter.max(r.from) >= self.about.adapters_end() {
             return;
         }
         match r.what {
@@ -283,9 +278,9 @@ impl Observer for Watch {
         let Some(from) = self.flying.iter_mut().rev().find(|f| f.adapter == r.from) else {
             return;
         };
-        from.arrived |= from.to == Some(r.adapter);
+        from.arrived |= from.to == Some(r.adapter / per);
         let message = from.load.map(|l| l.message);
-        if let Some(m) = message.filter(|m| self.destination(*m) == r.adapter) {
+        if let Some(m) = message.filter(|m| self.destination(*m) == r.adapter / per) {
             let seen = &mut self.messages[m].received_ns;
             *seen = (*seen).min(r.at_ns);
         }

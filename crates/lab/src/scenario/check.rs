@@ -202,6 +202,7 @@ impl Check<'_> {
     fn group(&self, group: &file::Group) -> Result<(), ScenarioError> {
         let phy = phy(group.phy);
         self.adapters(group)?;
+        self.layers(group)?;
         if let Placement::Positions(list) = &group.placement
             && list.get_ref().len() != group.count.0 as usize
         {
@@ -337,6 +338,12 @@ impl Check<'_> {
                 let what = format!("{to:?} would send to itself");
                 return Err(self.source.at(t.to.span(), what));
             }
+            let target = groups.iter().position(|g| g.contains(&nodes.start));
+            self.joined_alike(
+                group,
+                &self.file.group[target.expect("every node is in a group")],
+                t.to.span(),
+            )?;
             match nodes.len() {
                 1 => To::Node(nodes.start),
                 _ => To::Each(nodes),

@@ -7,6 +7,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::adapter::Adapter;
+use super::overlay::{Pair as Redundant, RateRule};
 use super::protocol::Protocol;
 use super::schedule::Schedule;
 use super::units::*;
@@ -245,6 +246,10 @@ pub struct Group {
     /// When the protocol starts.
     #[serde(default)]
     pub start: Time,
+    /// Two adapters as one.
+    pub redundancy: Option<Redundant>,
+    /// Who chooses the rates.
+    pub rate_control: Option<RateRule>,
     /// What runs on the nodes.
     pub protocol: Protocol,
     /// What goes wrong at the hosts.

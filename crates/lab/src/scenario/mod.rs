@@ -12,6 +12,7 @@ pub mod file;
 mod files;
 mod names;
 mod node;
+pub(crate) mod overlay;
 pub mod program;
 pub mod protocol;
 mod schedule;
@@ -255,9 +256,9 @@ impl Scenario {
         let node = (0..self.nodes()).find(|node| self.node_name(*node) == name)?;
         let (config, program) = build::all_nodes(self, seed).nth(node as usize)?;
         let group = &self.file.group[self.group_of(node)?];
-        let keeps_time = match program {
-            Program::Beaconer(_) => true,
-            Program::Tdma(_) => group.ap.is_none(),
+        let keeps_time = match group.protocol {
+            protocol::Protocol::Beaconer(_) => true,
+            protocol::Protocol::Tdma(_) => group.ap.is_none(),
             _ => false,
         };
         let all = (0..).zip(build::traffic(self, seed));

@@ -19,6 +19,7 @@ use sim::rng::{Cause, Stream};
 use super::Scenario;
 use super::cells;
 use super::file::{Group, PhyName, QueueName};
+use super::overlay::layered;
 use super::program::Program;
 use super::protocol::{self, Sending};
 use super::schedule::scheduled;
@@ -116,7 +117,7 @@ pub(super) fn program(s: &Scenario, g: usize, node: u32) -> Program {
             ..Access::without_backoff(how.queue, n.0)
         })
     };
-    match &group.protocol {
+    let bare = match &group.protocol {
         protocol::Protocol::Sender(send) => Program::Sender(sender(identity, send, &phy)),
         protocol::Protocol::Sink => Program::Sink(Box::new(Sink::new(identity))),
         protocol::Protocol::Oneshot(p) => {
@@ -186,6 +187,10 @@ pub(super) fn program(s: &Scenario, g: usize, node: u32) -> Program {
             let inner = sender(identity, &p.send, &phy);
             Program::Slotted(Box::new(Slotted::new(cells::slotted(p, node), inner)))
         }
-        protocol::Protocol::Tdma(_) => Program::Tdma(Box::new(scheduled(s, group, node, identity))),
-    }
+        protocol::Protocol::Tdma(_) => scheduled(s, group, node, identity),
+    };
+    let aifsn = group
+        .schedule()
+        .and_then(|name| s.file.schedule.iter().find(|n| n.name.get_ref() == name));
+    layered(group, node, sending, &phy, aifsn.map(|n| n.aifsn.0), bare)
 }

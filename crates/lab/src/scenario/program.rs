@@ -8,6 +8,10 @@ use protocols::mac::edf::coordinator::Coordinator;
 use protocols::mac::edf::responder::Responder;
 use protocols::mac::oneshot::Oneshot;
 use protocols::mac::overlay::DEFAULT_HELD_OCTETS;
+use protocols::mac::rate::RateControl;
+use protocols::mac::rate::minstrel::Minstrel;
+use protocols::mac::rate::rsin::Rsin;
+use protocols::mac::redundancy::Redundancy;
 use protocols::mac::sender::Sender;
 use protocols::mac::sink::Sink;
 use protocols::mac::slotted::Slotted;
@@ -19,7 +23,7 @@ use super::schedule::{MAX_HELD, MAX_SLOTS};
 
 /// A node of a schedule: tells the duplicates of 64 transmitters, because between a frame and its repetition come
 /// those of all others.
-pub type Scheduled = Tdma<Sender<64>, MAX_HELD, DEFAULT_HELD_OCTETS, MAX_SLOTS>;
+pub type Scheduled<P = Sender<64>> = Tdma<P, MAX_HELD, DEFAULT_HELD_OCTETS, MAX_SLOTS>;
 
 /// A host in a cell.
 pub type Celled = Tbmac<Sender<64>, DEFAULT_SLOTS, MAX_HELD, DEFAULT_HELD_OCTETS>;
@@ -40,9 +44,13 @@ pub enum Program {
     Coordinator(Box<Coordinator>),
     Responder(Box<Responder>),
     Tdma(Box<Scheduled>),
+    TdmaEdf(Box<Scheduled<Edf<Sender<64>, MAX_HELD>>>),
     Tbmac(Box<Celled>),
     Slotted(Box<Slotted<Sender<8>, MAX_HELD, DEFAULT_HELD_OCTETS>>),
     Prober(Prober),
+    Redundant(Box<Redundancy<Program, MAX_HELD>>),
+    Minstrel(Box<RateControl<Program, Minstrel, 64, MAX_HELD>>),
+    Rsin(Box<RateControl<Program, Rsin, 64, MAX_HELD>>),
 }
 
 impl Program {
@@ -59,6 +67,10 @@ impl Program {
             Program::Tbmac(p) => &mut **p,
             Program::Slotted(p) => &mut **p,
             Program::Prober(p) => p,
+            Program::TdmaEdf(p) => &mut **p,
+            Program::Redundant(p) => &mut **p,
+            Program::Minstrel(p) => &mut **p,
+            Program::Rsin(p) => &mut **p,
         }
     }
 }
@@ -86,6 +98,10 @@ impl Protocol for Program {
             Program::Tbmac(p) => p.deadline(),
             Program::Slotted(p) => p.deadline(),
             Program::Prober(p) => p.deadline(),
+            Program::TdmaEdf(p) => p.deadline(),
+            Program::Redundant(p) => p.deadline(),
+            Program::Minstrel(p) => p.deadline(),
+            Program::Rsin(p) => p.deadline(),
         }
     }
 }

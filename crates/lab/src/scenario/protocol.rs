@@ -6,6 +6,7 @@ use toml::Spanned;
 
 use super::cells::{Slotted, Tbmac};
 use super::file::QueueName;
+use super::overlay::Order;
 use super::units::*;
 
 /// What runs on a node.
@@ -204,6 +205,8 @@ pub struct Tdma {
     /// Hand frames down early: the adapter holds them back until their slot.
     #[serde(default)]
     pub hold_back: bool,
+    /// One frame at a time, that with the earliest deadline; otherwise each slot takes the oldest that fits it.
+    pub edf: Option<Order>,
 }
 
 impl Protocol {

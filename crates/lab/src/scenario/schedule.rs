@@ -6,6 +6,7 @@ use frame::{MacAddr, response_rate};
 use protocols::mac::beacon::{BeaconFrame, MAX_BEACON_OCTETS};
 use protocols::mac::data::{Identity, QOS_OVERHEAD_OCTETS};
 use protocols::mac::overlay::{Access, DEFAULT_HELD_OCTETS};
+use protocols::mac::redundancy::trailer;
 use protocols::mac::sync::{Sync, SyncConfig};
 use protocols::mac::tdma::schedule as slots;
 use protocols::mac::tdma::{Tdma, TdmaConfig};
@@ -18,8 +19,9 @@ use super::check::Check;
 use super::file::{File, Group, QueueName};
 use super::names::Names;
 use super::node::{category, duration, phy, sender};
-use super::program::Scheduled;
-use super::protocol::{Protocol, Sending};
+use super::overlay::ordered;
+use super::program::Program;
+use super::protocol::{Protocol, Sending, Tdma as Parameters};
 use super::source::{ScenarioError, nearest};
 use super::units::*;
 use super::{FlowPlan, Scenario, To};
@@ -250,10 +252,12 @@ impl Check<'_> {
             min: duration(min),
             high: duration(schedule.release.high.as_ref().map_or(min, |h| *h.get_ref())),
         };
+        let twice = members.iter().any(|g| self.file.group[*g].redundancy.is_some());
+        let trailers = if twice { trailer::OCTETS } else { 0 };
         let costs = slots::SlotCosts {
             basic: slowest,
             acked: send.ack,
-            overhead_octets: (QOS_OVERHEAD_OCTETS - if send.qos { 0 } else { QOS_OCTETS }) as u16,
+            overhead_octets: (QOS_OVERHEAD_OCTETS - if send.qos { 0 } else { QOS_OCTETS } + trailers) as u16,
             aifsn: schedule.aifsn.0,
             ..slots::SlotCosts::new(timing, rate, release, duration(schedule.sync_error))
         };
@@ -313,7 +317,7 @@ impl Group {
 }
 
 /// A node of a schedule.
-pub(super) fn scheduled(s: &Scenario, group: &Group, node: u32, identity: Identity) -> Scheduled {
+pub(super) fn scheduled(s: &Scenario, group: &Group, node: u32, identity: Identity) -> Program {
     let named = |n: &Schedule| Some(n.name.get_ref()) == group.schedule();
     let n = s
         .file
@@ -338,7 +342,14 @@ pub(super) fn scheduled(s: &Scenario, group: &Group, node: u32, identity: Identi
     let mut send = schedule.send.clone();
     let queue = *send.queue.get_or_insert(QueueName::Voice);
     let queue: Queue = category(queue).into();
-    let hold_back = matches!(&group.protocol, Protocol::Tdma(p) if p.hold_back);
+    let Protocol::Tdma(Parameters {
+        hold_back,
+        edf: order,
+        ..
+    }) = group.protocol
+    else {
+        unreachable!("a node of a schedule runs tdma");
+    };
     let config = TdmaConfig {
         hold_back,
         adapter,
@@ -355,5 +366,9 @@ pub(super) fn scheduled(s: &Scenario, group: &Group, node: u32, identity: Identi
         )
     };
     let phy = phy(group.sending_adapter(&schedule.send).phy);
-    Tdma::new(config, sender(identity, &send, &phy))
+    let inner = sender(identity, &send, &phy);
+    match order {
+        None => Program::Tdma(Box::new(Tdma::new(config, inner))),
+        Some(order) => Program::TdmaEdf(Box::new(Tdma::new(config, ordered(order, inner)))),
+    }
 }

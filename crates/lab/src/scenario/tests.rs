@@ -2,6 +2,7 @@
 
 mod adapters;
 mod cells;
+mod layers;
 mod parameters;
 mod paths;
 mod slots;

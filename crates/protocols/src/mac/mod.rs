@@ -9,6 +9,7 @@
 //! | [`edf`] | overlay and polling pair: earliest deadline first over one-shots |
 //! | [`tdma`] | overlay: a static schedule of slots over one-shots |
 //! | [`redundancy`] | overlay: two adapters as one, first copy wins |
+//! | [`roam`] | overlay: from one access point to the next, with two adapters or one |
 //! | [`rate`] | overlay: retry chains by Minstrel or RSIN |
 //! | [`ibss`] | innermost: ad hoc networks, with beacons, merging clocks, and power save |
 //! | [`tbmac`] | overlay: slots that the hosts of a cell agree on among themselves |
@@ -18,7 +19,7 @@
 //! | [`data`] | MSDUs in data frames: addresses, LLC/SNAP, sequence numbers, duplicates |
 //!
 //! A new overlay is a file (or folder) beside these: it owns an [`overlay::Above`], tells the protocol above what
-//! it hears, launches what is held, and pays the confirms. Roaming is an overlay like these. Transports and forwarding are
+//! it hears, launches what is held, and pays the confirms. Transports and forwarding are
 //! not medium access: they have folders of their own beside `mac`.
 
 pub mod data;
@@ -31,6 +32,7 @@ pub mod ibss;
 pub mod oneshot;
 pub mod rate;
 pub mod redundancy;
+pub mod roam;
 pub mod sender;
 pub mod sink;
 pub mod slotted;

@@ -1,8 +1,10 @@
 //! Hand-made events and what the watch makes of them.
 
+use super::super::bench::Span;
 use super::*;
 use frame::{MacAddr, Rate};
 use protocols::mac::data::{ETHERTYPE_PAYLOAD, Framer, Identity};
+use sim::clock::Clock;
 
 /// Two nodes, cycles of 1 ms, one cycle of warm-up, two that count: those that start at 2 ms and 3 ms.
 fn watch() -> Watch {
@@ -18,6 +20,7 @@ fn about() -> About {
     };
     About {
         nodes: 2,
+        adapters: 1,
         span,
         clocks: vec![Clock::default(); 3],
         offsets_ns: vec![0; 3],

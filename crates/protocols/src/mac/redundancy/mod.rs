@@ -17,6 +17,7 @@
 //!
 //! Both adapters must own the transmitter address of the frames: on Linux, give them the same.
 
+mod config;
 pub mod discard;
 pub mod trailer;
 
@@ -25,70 +26,18 @@ mod pair;
 mod tests;
 
 use super::data::MAX_DATA_OCTETS;
-use super::overlay::{Above, DEFAULT_HELD, DEFAULT_HELD_OCTETS};
+use super::overlay::{Above, Access, AccessSetting, DEFAULT_HELD, DEFAULT_HELD_OCTETS};
+pub use config::{Primary, RedundancyConfig};
 use discard::Discard;
 use frame::mac::{FrameType, Header};
 use pair::{Copies, Pair, Side};
 use radio::checked::MAX_ACTIONS;
-use radio::{
-    AckPolicy, AdapterId, Confirm, Duration, Event, Indication, Instant, Outcome, Protocol, Radio, Refusal,
-};
+use radio::{AckPolicy, Confirm, Event, Indication, Instant, Outcome, Protocol, Radio, Refusal};
 use trailer::Trailer;
 
 /// Calls of this overlay for one event; what is left is done at a timer, at once. Together with those that the protocol
 /// above makes itself they keep law 6.
 const CALLS: usize = MAX_ACTIONS / 4;
-
-/// How copies are sent.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct RedundancyConfig {
-    /// The two adapters.
-    pub adapters: [AdapterId; 2],
-    /// Take the other copy back when one is acknowledged.
-    pub cancel: bool,
-    /// The second copy begins this long after the first, or as soon as the first has failed; `None`: at once. A frame
-    /// that expects no ACK is always sent twice at once.
-    pub defer: Option<Duration>,
-    /// Which adapter goes first, if one does.
-    pub primary: Primary,
-}
-
-impl RedundancyConfig {
-    /// Both copies at once, none taken back: PRP over Wi-Fi.
-    pub const fn parallel(first: AdapterId, second: AdapterId) -> RedundancyConfig {
-        RedundancyConfig {
-            adapters: [first, second],
-            cancel: false,
-            defer: None,
-            primary: Primary::Better,
-        }
-    }
-
-    /// As [`parallel`](RedundancyConfig::parallel), and a copy that is not needed any more is taken back.
-    pub const fn reactive(first: AdapterId, second: AdapterId) -> RedundancyConfig {
-        RedundancyConfig {
-            cancel: true,
-            ..RedundancyConfig::parallel(first, second)
-        }
-    }
-
-    /// As [`reactive`](RedundancyConfig::reactive), and the second copy waits for up to `defer`.
-    pub const fn proactive(first: AdapterId, second: AdapterId, defer: Duration) -> RedundancyConfig {
-        RedundancyConfig {
-            defer: Some(defer),
-            ..RedundancyConfig::reactive(first, second)
-        }
-    }
-}
-
-/// Which adapter sends the first copy.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Primary {
-    /// Always this one of the two: 0 or 1.
-    Fixed(u8),
-    /// The one with more acknowledgements in time among its latest copies, each new one counting 1/64.
-    Better,
-}
 
 /// What a [`Redundancy`] has counted since its start.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -120,6 +69,7 @@ pub struct Redundancy<
 > {
     config: RedundancyConfig,
     above: Above<P, N, L>,
+    access: [AccessSetting; 2],
     pairs: [Pair; N],
     copies: [Copies<N>; 2],
     discard: Discard<S>,
@@ -135,6 +85,9 @@ impl<P: Protocol, const N: usize, const L: usize, const S: usize> Redundancy<P, 
     /// Nothing sent and heard yet.
     pub fn new(config: RedundancyConfig, protocol: P) -> Self {
         Redundancy {
+            access: config
+                .adapters
+                .map(|adapter| AccessSetting::new(config.access.map(|access| Access { adapter, ..access }))),
             config,
             above: Above::new(protocol),
             pairs: [Pair::NEW; N],
@@ -362,6 +315,13 @@ impl<P: Protocol, const N: usize, const L: usize, const S: usize> Protocol for R
         self.left = CALLS;
         match event {
             Event::Confirm(c) if self.landed(&c, radio) => {}
+            Event::Set(answer) if self.access.iter_mut().any(|a| a.is_answered_by(&answer)) => {}
+            Event::Start => {
+                for access in &mut self.access {
+                    access.start(radio);
+                }
+                self.above.tell(now, event, radio);
+            }
             Event::Indication(i) => {
                 if let Some(i) = self.sift(now, &i) {
                     self.above.tell(now, Event::Indication(i), radio);

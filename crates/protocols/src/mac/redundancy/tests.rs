@@ -8,7 +8,7 @@ use crate::mac::sender::{Sender, SenderConfig};
 use crate::testing::{Dice, Fate, Room};
 use frame::{MacAddr, Rate};
 use proptest::prelude::*;
-use radio::Duration;
+use radio::{AdapterId, Duration};
 use std::vec::Vec;
 
 const A: MacAddr = MacAddr::local(1);

@@ -1,0 +1,195 @@
+//! The schemes that were not there first: cells of TBMAC, slots of one node, and the layers below a protocol.
+
+use super::bench::{Bench, Seat};
+use super::question::{Question, Rule, Scheme, Turn};
+use protocols::mac::data::{Identity, QOS_OVERHEAD_OCTETS, Role};
+use protocols::mac::overlay::Access;
+use protocols::mac::rate::minstrel::Minstrel;
+use protocols::mac::rate::rsin::Rsin;
+use protocols::mac::rate::{Algorithm, RateControl};
+use protocols::mac::redundancy::{Redundancy, RedundancyConfig};
+use protocols::mac::sender::{Sender, SenderConfig};
+use protocols::mac::slotted::{LeftOn, Slotted, SlottedConfig};
+use protocols::mac::tbmac::cell::Cell;
+use protocols::mac::tbmac::rounds::{RoundCosts, Rounds, mpdu_octets};
+use protocols::mac::tbmac::{DEFAULT_SLOTS, Tbmac, TbmacConfig};
+use protocols::mac::tdma::schedule::Release;
+use radio::{AdapterId, Duration, Queue};
+
+/// Slots in which hosts of a cell ask.
+const ASKS: u8 = 4;
+/// Noise that RSIN reckons with: that of the medium, dBm.
+const NOISE_DBM: i8 = -94;
+/// Margin of RSIN, dB.
+const MARGIN_DB: u8 = 3;
+
+impl Bench {
+    /// The times of a round; every frame of a cell has room for a payload.
+    pub(super) fn rounds(&self) -> Rounds {
+        let q = &self.question;
+        let inner = q.simulated_octets() + QOS_OVERHEAD_OCTETS - 4;
+        let wake = &self.facts.wake;
+        let costs = RoundCosts {
+            phy: q.phy,
+            rate: q.rate,
+            octets: mpdu_octets(inner, ASKS) as u16,
+            asks: ASKS,
+            release: Release {
+                min: Duration::from_ns(wake.min_ns),
+                high: Duration::from_ns(wake.p99_99_ns),
+            },
+            sync_error: Duration::ZERO,
+            heard: Duration::from_ns(self.facts.indication.p99_99_ns),
+        };
+        Rounds::new(&costs, DEFAULT_SLOTS as u8).expect("a payload and a report fit a frame")
+    }
+
+    /// A host of the cell; the controller sends to each node by itself.
+    pub(super) fn celled(&self, node: u32) -> Seat {
+        let me = Question::address(node);
+        let identity = Identity {
+            me,
+            role: Role::Direct {
+                bssid: frame::MacAddr::ZERO,
+            },
+        };
+        let sender = Sender::<16>::new(SenderConfig::new(identity, self.question.rate));
+        let config = TbmacConfig::new(me, Cell::default(), self.rounds());
+        Seat(Box::new(Tbmac::<_, DEFAULT_SLOTS, 16, 1600>::new(config, sender)))
+    }
+
+    /// A node with slots of its own: the controller has as many in a cycle as there are nodes. All but backoff is left on,
+    /// since every node has to hear.
+    pub(super) fn slotted(&self, node: u32, cycle_ns: u64) -> Seat {
+        let slots = if node == 0 { self.question.nodes } else { 1 };
+        let slot = Duration::from_ns((cycle_ns / u64::from(slots)).max(1));
+        let config = SlottedConfig {
+            queue: Queue::Voice,
+            left_on: LeftOn {
+                acks: true,
+                rts: true,
+                virtual_carrier_sense: true,
+                carrier_sense: true,
+                backoff: false,
+                reception: true,
+            },
+            ..SlottedConfig::new(Question::address(node), slot)
+        };
+        let sender = Sender::<16>::new(SenderConfig::new(self.identity(node), self.question.rate));
+        Seat(match node {
+            0 => Box::new(Slotted::<_, 256, 1600>::new(config, sender)),
+            _ => Box::new(Slotted::<_, 4, 1600>::new(config, sender)),
+        })
+    }
+
+    /// What a scheme has below the protocol of a node.
+    pub(super) fn layered(&self, scheme: Scheme, node: u32, seat: Seat) -> Seat {
+        let phy = &self.question.phy;
+        let seat = match scheme.rule {
+            Rule::Fixed => seat,
+            Rule::Minstrel => rated(node, Minstrel::new(phy, node.into()), seat),
+            Rule::Rsin => {
+                let fresh = Rsin::new(phy, NOISE_DBM, MARGIN_DB, crate::scenario::overlay::loss);
+                rated(node, fresh, seat)
+            }
+        };
+        if !scheme.redundant {
+            return seat;
+        }
+        let aifsn = match (scheme.turn, node) {
+            (Turn::Edca, _) => None,
+            (Turn::Edf, 0) => Some(1),
+            _ => Some(2),
+        };
+        let config = RedundancyConfig {
+            access: aifsn.map(|n| Access::without_backoff(Queue::Voice, n)),
+            ..RedundancyConfig::parallel(AdapterId(0), AdapterId(1))
+        };
+        Seat(match (node, self.question.nodes) {
+            (0, 17..) => Box::new(Redundancy::<_, 256, 1600, 256>::new(config, seat)),
+            (0, _) => Box::new(Redundancy::<_, 32, 1600, 32>::new(config, seat)),
+            _ => Box::new(Redundancy::<_, 4, 1600, 1>::new(config, seat)),
+        })
+    }
+}
+
+fn rated<A: Algorithm + Clone + 'static>(node: u32, fresh: A, seat: Seat) -> Seat {
+    Seat(match node {
+        0 => Box::new(RateControl::<_, A, 256, 256>::new(fresh, seat)),
+        _ => Box::new(RateControl::<_, A, 1, 4>::new(fresh, seat)),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::engine::replicate;
+    use super::super::question::Link;
+    use super::*;
+
+    fn run(scheme: &str, link: Link, nodes: u32, cycle_ns: u64, cycles: u32) -> super::super::tally::Tally {
+        let scheme = Scheme::parse(scheme).unwrap();
+        let q = Question {
+            nodes,
+            cycle_ns,
+            link,
+            schemes: vec![scheme],
+            ..Question::example()
+        };
+        replicate(&Bench::new(&q).unwrap(), scheme, 5, cycle_ns, cycles, 1)
+    }
+
+    /// A quarter of the frames is lost on each channel, a sixteenth of the messages on both, and there is hardly a
+    /// second chance in the cycle.
+    #[test]
+    fn two_adapters_miss_less_with_every_scheme() {
+        let link = Link::Per { data: 0.25, ack: 0.0 };
+        for (one, two) in [("tdma", "redundancy+tdma"), ("edf", "redundancy+edf")] {
+            let misses = |scheme| run(scheme, link, 2, 2_000_000, 400).batches.misses();
+            let (one, two) = (misses(one), misses(two));
+            assert!(two * 4 < one.max(1) || one == 0, "{two} against {one}");
+        }
+        let t = run("redundancy+tdma+edf", link, 2, 4_000_000, 400);
+        assert_eq!(t.batches.trials(), 4 * 400);
+        assert!(t.batches.misses() < 160, "{:?} {:?}", t.batches, t.causes);
+    }
+
+    /// At 12 dB 54 Mb/s hardly arrives; who chooses finds a rate that does.
+    #[test]
+    fn rates_are_chosen_where_the_link_is_weak() {
+        let missed = |scheme| {
+            run(scheme, Link::SnrDb(14.0), 2, 20_000_000, 300)
+                .batches
+                .estimate()
+                .unwrap()
+        };
+        let (fixed, minstrel, rsin) = (missed("edca"), missed("minstrel"), missed("rsin"));
+        assert!(
+            fixed > 0.2 && minstrel < fixed / 2.0 && rsin < fixed / 2.0,
+            "{fixed} {minstrel} {rsin}"
+        );
+    }
+
+    /// A cell has 16 slots and the controller one of them, so two nodes take three rounds at most.
+    #[test]
+    fn a_cell_holds_when_its_rounds_fit() {
+        let link = Link::Per { data: 0.0, ack: 0.0 };
+        let t = run("tbmac", link, 2, 20_000_000, 300);
+        assert_eq!(
+            (t.batches.trials(), t.batches.misses(), t.collided),
+            (1_200, 0, 0),
+            "{:?}",
+            t.causes
+        );
+        let short = run("tbmac", link, 2, 2_000_000, 300);
+        assert!(short.batches.misses() > 300);
+    }
+
+    /// Slots that know nothing of each other drift through each other: most hold, and some collide.
+    #[test]
+    fn slots_without_agreement_are_slots() {
+        let link = Link::Per { data: 0.0, ack: 0.0 };
+        let t = run("slotted", link, 4, 4_000_000, 400);
+        assert!(t.batches.misses() * 2 < t.batches.trials(), "{:?}", t.causes);
+        assert!(t.up.quantile_ns(0.5).unwrap() > 100_000);
+    }
+}

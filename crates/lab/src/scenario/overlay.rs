@@ -1,0 +1,213 @@
+//! What goes between the protocol of a group and its adapters: `redundancy` and `rate_control`; and `edf` of a `tdma`.
+//!
+//! From the adapters upwards: redundancy, then rate control, then the protocol.
+
+use frame::{Phy, Rate};
+use protocols::mac::edf::cost::CostEstimate;
+use protocols::mac::edf::{Edf, EdfConfig};
+use protocols::mac::overlay::Access;
+use protocols::mac::rate::RateControl;
+use protocols::mac::rate::minstrel::Minstrel;
+use protocols::mac::rate::rsin::Rsin;
+use protocols::mac::redundancy::{Redundancy, RedundancyConfig};
+use protocols::mac::sender::Sender;
+use radio::{AdapterId, Queue};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use toml::Spanned;
+
+use super::check::Check;
+use super::file::{Group, QueueName};
+use super::node::{category, duration};
+use super::program::Program;
+use super::protocol::{Protocol, Sending};
+use super::schedule::MAX_HELD;
+use super::source::ScenarioError;
+use super::units::*;
+
+/// `redundancy` of a group: two of its adapters as one. Who sends to such a node, or hears from it, has it as well.
+#[derive(Clone, PartialEq, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Pair {
+    /// Numbers of the two adapters.
+    #[serde(default = "both")]
+    #[schemars(with = "[AdapterNumber; 2]")]
+    pub adapters: Spanned<[AdapterNumber; 2]>,
+    /// When the copies are sent.
+    #[serde(default)]
+    pub copies: Copies,
+    /// AIFSN with a contention window of 0, on both adapters; a `tdma` takes that of its schedule.
+    pub no_backoff_aifsn: Option<Aifsn>,
+}
+
+fn both() -> Spanned<[AdapterNumber; 2]> {
+    Spanned::new(0..0, [AdapterNumber(0), AdapterNumber(1)])
+}
+
+/// When the two copies of a frame are sent.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Copies {
+    /// Both at once, and none is taken back.
+    #[default]
+    Parallel,
+    /// Both at once; the ACK of one takes the other back.
+    Reactive,
+    /// The second when the first has failed, or after this time.
+    Proactive(Time),
+}
+
+/// `rate_control` of a group: who chooses the rates of frames to one receiver.
+#[derive(Clone, Copy, PartialEq, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum RateRule {
+    /// As Linux has it for 802.11a/b/g.
+    Minstrel,
+    /// The chain with the least loss before the deadline, from the strength of ACKs.
+    Rsin {
+        /// Noise of the receivers.
+        #[serde(default = "noise")]
+        noise_dbm: Decibel,
+        /// Taken off the ratio of signal to noise.
+        #[serde(default = "margin")]
+        margin_db: Decibel,
+    },
+}
+
+fn noise() -> Decibel {
+    Decibel(-94.0)
+}
+fn margin() -> Decibel {
+    Decibel(3.0)
+}
+
+/// `edf` of a `tdma`: which of the held frames goes into the next slot.
+#[derive(Clone, Copy, PartialEq, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Order {
+    /// What an attempt costs at least, from the start of the slot to the confirm: frames with less time left are dropped.
+    pub cost: Time,
+    /// Deadline of MSDUs without `lifetime`.
+    pub deadline: Time,
+}
+
+impl Group {
+    /// The first of the two adapters that its redundancy joins and the other one.
+    fn pair(&self) -> Option<(&Pair, [AdapterId; 2])> {
+        let pair = self.redundancy.as_ref()?;
+        Some((pair, pair.adapters.get_ref().map(|n| AdapterId(n.0))))
+    }
+}
+
+impl Check<'_> {
+    /// The layers of a group fit each other, its protocol and its adapters.
+    pub(super) fn layers(&self, group: &Group) -> Result<(), ScenarioError> {
+        let wrong = |span, what: String| Err(self.source.at(span, what));
+        if let Some((pair, [a, b])) = group.pair() {
+            let have = group.adapter_count();
+            if a == b || usize::from(a.0.max(b.0)) >= have {
+                let what = format!(
+                    "redundancy joins two adapters of a node, these are {} and {} of {have}: add one with [[group.adapter]]",
+                    a.0, b.0
+                );
+                let span = match pair.adapters.span() {
+                    s if s.is_empty() => group.name.span(),
+                    s => s,
+                };
+                return wrong(span, what);
+            }
+            if matches!(
+                group.protocol,
+                Protocol::Oneshot(_) | Protocol::Tbmac(_) | Protocol::Slotted(_)
+            ) {
+                let what = format!(
+                    "{:?} has redundancy, which goes with sender, sink, beaconer, edf, coordinator, responder and tdma",
+                    group.name.get_ref()
+                );
+                return wrong(group.name.span(), what);
+            }
+        }
+        let free = matches!(
+            group.protocol,
+            Protocol::Sender(_) | Protocol::Beaconer(_) | Protocol::Edf(_) | Protocol::Sink
+        );
+        if group.rate_control.is_some() && !free {
+            let what = format!(
+                "{:?} has rate_control, which goes with sender, beaconer and edf: slots and polls are as long as frames at one rate",
+                group.name.get_ref()
+            );
+            return wrong(group.name.span(), what);
+        }
+        Ok(())
+    }
+
+    /// Two groups between which frames go have redundancy both or neither.
+    pub(super) fn joined_alike(
+        &self,
+        from: &Group,
+        to: &Group,
+        at: std::ops::Range<usize>,
+    ) -> Result<(), ScenarioError> {
+        if from.redundancy.is_some() == to.redundancy.is_some() {
+            return Ok(());
+        }
+        let (with, without) = match from.redundancy.is_some() {
+            true => (from, to),
+            false => (to, from),
+        };
+        let what = format!(
+            "{:?} has redundancy and {:?} has not: give it to both, who receives twice must know",
+            with.name.get_ref(),
+            without.name.get_ref()
+        );
+        Err(self.source.at(at, what))
+    }
+}
+
+/// EDF above the slots.
+pub(super) fn ordered(order: Order, inner: Sender<64>) -> Edf<Sender<64>, MAX_HELD> {
+    let cost = CostEstimate::fixed(duration(order.cost));
+    Edf::new(EdfConfig::new(cost, duration(order.deadline)), inner)
+}
+
+/// The loss of a frame over white noise.
+pub(crate) fn loss(rate: Rate, ratio_db: f64, octets: u32) -> f64 {
+    let errors = sim::medium::error::bit_error_rate(rate, 10_f64.powf(ratio_db / 10.0));
+    1.0 - (1.0 - errors).powf(8.0 * f64::from(octets))
+}
+
+/// The protocol of a group with the layers below it.
+pub(super) fn layered(
+    group: &Group,
+    node: u32,
+    send: Option<&Sending>,
+    phy: &Phy,
+    aifsn: Option<u8>,
+    program: Program,
+) -> Program {
+    let program = match group.rate_control {
+        None => program,
+        Some(RateRule::Minstrel) => {
+            let fresh = Minstrel::new(phy, node.into());
+            Program::Minstrel(Box::new(RateControl::new(fresh, program)))
+        }
+        Some(RateRule::Rsin { noise_dbm, margin_db }) => {
+            let fresh = Rsin::new(phy, noise_dbm.0 as i8, margin_db.0 as u8, loss);
+            Program::Rsin(Box::new(RateControl::new(fresh, program)))
+        }
+    };
+    let Some((pair, [first, second])) = group.pair() else {
+        return program;
+    };
+    let queue: Queue = category(send.and_then(|s| s.queue).unwrap_or(QueueName::Voice)).into();
+    let aifsn = aifsn.or(pair.no_backoff_aifsn.map(|n| n.0));
+    let config = RedundancyConfig {
+        access: aifsn.map(|n| Access::without_backoff(queue, n)),
+        ..match pair.copies {
+            Copies::Parallel => RedundancyConfig::parallel(first, second),
+            Copies::Reactive => RedundancyConfig::reactive(first, second),
+            Copies::Proactive(defer) => RedundancyConfig::proactive(first, second, duration(defer)),
+        }
+    };
+    Program::Redundant(Box::new(Redundancy::new(config, program)))
+}

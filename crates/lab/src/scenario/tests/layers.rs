@@ -1,0 +1,137 @@
+//! `redundancy`, `rate_control`, and `edf` of a `tdma`.
+
+use std::sync::atomic::AtomicBool;
+
+use super::*;
+use crate::run::{RunResult, run};
+
+const TWO: &str = r#"
+[run]
+duration = "2s"
+
+[medium]
+loss.fixed_power_dbm = -50
+
+[[group]]
+name = "controller"
+redundancy = {}
+protocol.sender = { rate = "24M", tries = 1 }
+
+[[group.adapter]]
+channel = 149
+
+[[group]]
+name = "device"
+redundancy = { copies = "parallel" }
+protocol.sender = { rate = "24M", tries = 1 }
+
+[[group.adapter]]
+channel = 149
+
+[[traffic]]
+from = "device"
+to = "controller"
+octets = 58
+pattern.periodic = { period = "1ms" }
+count = 1900
+
+[[link]]
+from = "device"
+to = "controller"
+data.fixed = 1
+"#;
+
+fn go(text: &str) -> RunResult {
+    let scenario = parse(text, &[]).unwrap_or_else(|e| panic!("{e}"));
+    run(&scenario, 1, None, &AtomicBool::new(false), |_| {})
+        .unwrap()
+        .result
+}
+
+fn wrong(from: &str, to: &str) -> String {
+    assert!(TWO.contains(from), "{from}");
+    parse(&TWO.replacen(from, to, 1), &[]).unwrap_err().to_string()
+}
+
+/// The first channel loses everything, and nothing is lost.
+#[test]
+fn one_of_two_channels_is_enough() {
+    for copies in [
+        r#"copies = "parallel""#,
+        r#"copies = "reactive""#,
+        r#"copies.proactive = "300us""#,
+    ] {
+        let text = TWO.replace(r#"copies = "parallel""#, copies);
+        let r = go(&text);
+        assert_eq!(
+            (r.traffic[0].submitted, r.traffic[0].delivered),
+            (1_900, 1_900),
+            "{copies}"
+        );
+    }
+    let alone = TWO.replace("redundancy = {}\n", "");
+    let alone = alone.replace("redundancy = { copies = \"parallel\" }\n", "");
+    assert_eq!(go(&alone).traffic[0].delivered, 0);
+}
+
+#[test]
+fn layers_that_do_not_fit() {
+    let one = wrong("redundancy = {}\n", "");
+    assert!(
+        one.contains("\"device\" has redundancy and \"controller\" has not: give it to both"),
+        "{one}"
+    );
+    let adapters = wrong("[[group.adapter]]\nchannel = 149\n", "");
+    assert!(
+        adapters.contains("these are 0 and 1 of 1: add one with [[group.adapter]]"),
+        "{adapters}"
+    );
+    let same = wrong("redundancy = {}", "redundancy = { adapters = [1, 1] }");
+    assert!(same.contains("these are 1 and 1 of 2"), "{same}");
+    let what = wrong("copies = \"parallel\"", "copies = \"serial\"");
+    assert!(what.contains("parallel") && what.contains("proactive"), "{what}");
+    let slots = wrong(
+        "redundancy = { copies = \"parallel\" }\nprotocol.sender = { rate = \"24M\", tries = 1 }",
+        "rate_control = \"minstrel\"\nprotocol.slotted = { slot = \"1ms\", send = { rate = \"24M\" } }",
+    );
+    assert!(
+        slots.contains("rate_control, which goes with sender, beaconer and edf"),
+        "{slots}"
+    );
+}
+
+/// 40 m with exponent 3 leave 21 dB: 54 Mb/s is lost, what is chosen is not.
+#[test]
+fn rates_follow_the_link() {
+    let text = |rule: &str| {
+        format!(
+            r#"
+[run]
+duration = "2s"
+warm_up = "500ms"
+
+[[group]]
+name = "ap"
+protocol.sender = {{ rate = "24M" }}
+
+[[group]]
+name = "station"
+placement.at = [40, 0]
+{rule}
+protocol.sender = {{ rate = "54M", tries = 7 }}
+
+[[traffic]]
+from = "station"
+to = "ap"
+octets = 1200
+pattern.saturated = {{ backlog = 2 }}
+"#
+        )
+    };
+    let delivered = |rule: &str| go(&text(rule)).traffic[0].delivered;
+    let fixed = delivered("");
+    for rule in ["rate_control = \"minstrel\"", "rate_control.rsin = {}"] {
+        let chosen = delivered(rule);
+        assert!(chosen > 10 * fixed.max(50), "{rule}: {chosen} against {fixed}");
+    }
+}

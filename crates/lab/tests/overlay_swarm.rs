@@ -1,0 +1,211 @@
+//! Every overlay of scenario files in random worlds in which everything goes wrong at once: confirms that are lost,
+//! timers that are late, adapters that reset, clocks that jump, frames that get lost. All laws hold.
+//!
+//! A failure names its seed; `SWARM_SEED=7 cargo test -p sdmac-lab --test overlay_swarm` runs that one alone. An hour of
+//! virtual time: `cargo test --release -p sdmac-lab --test overlay_swarm -- --ignored`.
+
+use std::path::Path;
+
+use frame::{AccessCategory, MacAddr};
+use lab::scenario::{Program, Scenario};
+use radio::Checked;
+use sim::rng::{Cause, Stream};
+use sim::{Pattern, Traffic};
+
+const MS: u64 = 1_000_000;
+const SECOND: u64 = 1_000 * MS;
+
+/// Name, what stands in front of the groups, the key of the hub and that of the leaves.
+const SCHEMES: [(&str, &str, &str, &str); 8] = [
+    (
+        "edca",
+        "",
+        "protocol.sender = { rate = \"24M\" }",
+        "protocol.sender = { rate = \"24M\" }",
+    ),
+    (
+        "edf",
+        "",
+        "protocol.edf = { cost = \"200us\", deadline = \"4ms\", send = { rate = \"24M\" } }",
+        "protocol.edf = { cost = \"200us\", deadline = \"4ms\", send = { rate = \"24M\" } }",
+    ),
+    (
+        "polled",
+        "",
+        "protocol.coordinator = { attempt = \"220us\", answer = \"250us\", deadline = \"4ms\", send = { rate = \"24M\", tries = 1 } }",
+        "protocol.responder = { coordinator = \"hub\", within = \"150us\", send = { rate = \"24M\", tries = 1 } }",
+    ),
+    (
+        "tdma",
+        SLOTS,
+        "protocol.tdma.schedule = \"loop\"",
+        "protocol.tdma.schedule = \"loop\"",
+    ),
+    (
+        "redundancy+tdma+edf",
+        SLOTS,
+        "redundancy = {}\nprotocol.tdma = { schedule = \"loop\", edf = { cost = \"100us\", deadline = \"4ms\" } }",
+        "redundancy = {}\nprotocol.tdma = { schedule = \"loop\", edf = { cost = \"100us\", deadline = \"4ms\" } }",
+    ),
+    (
+        "tbmac",
+        "",
+        "protocol.tbmac = { payload_octets = 80, release = { high = \"80us\" }, send = { rate = \"24M\" } }",
+        "protocol.tbmac = { payload_octets = 80, release = { high = \"80us\" }, send = { rate = \"24M\" } }",
+    ),
+    (
+        "slotted",
+        "",
+        "protocol.slotted = { slot = \"500us\", left_on.reception = true, send = { rate = \"24M\", ack = false, tries = 1 } }",
+        "protocol.sender = { rate = \"24M\" }",
+    ),
+    (
+        "redundancy+rates",
+        "",
+        "redundancy = { copies.proactive = \"500us\" }\nrate_control = \"minstrel\"\nprotocol.sender = { rate = \"24M\" }",
+        "redundancy = { copies = \"reactive\" }\nrate_control.rsin = {}\nprotocol.sender = { rate = \"24M\" }",
+    ),
+];
+
+const SLOTS: &str = r#"
+[[schedule]]
+name = "loop"
+cycle = "4ms"
+beacon = { from = "hub", rate = "6M", every = 12 }
+release = { min = "8.9us", high = "28.4us" }
+send = { rate = "24M", qos = true }
+"#;
+
+/// One random world for so long.
+fn run(scheme: usize, seed: u64, run_ns: u64) -> u64 {
+    let (name, before, hub, leaf) = SCHEMES[scheme];
+    let dice = &mut Stream::new(seed, scheme as u64, Cause::Fault);
+    let mut below = |n: u64| dice.below(n);
+    let second = if hub.contains("redundancy") {
+        "[[group.adapter]]\nchannel = 149"
+    } else {
+        ""
+    };
+    let (loss, ack) = (below(60) as f64 / 100.0, below(40) as f64 / 100.0);
+    let (lost, late, late_us) = (
+        below(30) as f64 / 100.0,
+        below(30) as f64 / 100.0,
+        1 + below(6_000),
+    );
+    let faults =
+        format!("faults = {{ lost_confirm = {lost}, late_timer = {late}, late_by = \"{late_us}us\" }}");
+    let host = ["", "host = \"table5\""][below(2) as usize];
+    let mut incidents = String::new();
+    for _ in 0..below(12) {
+        let at = below(run_ns / MS);
+        let node = ["hub", "leaf.0", "leaf.1", "leaf.2"][below(4) as usize];
+        let what = match below(4) {
+            0 => "\"adapter_reset\"".to_owned(),
+            1 => format!("{{ clock_jump = \"{}us\" }}", below(9_000)),
+            2 => format!("{{ tsf_jump = \"{}ms\" }}", below(90_000)),
+            _ => format!("{{ move_to = [{}, 0] }}", below(90)),
+        };
+        incidents += &format!("[[incident]]\nat = \"{at}ms\"\nnode = \"{node}\"\nwhat = {what}\n");
+    }
+    let traffic = r#"
+[[traffic]]
+from = "hub"
+to = "leaf"
+octets = 58
+lifetime = "4ms"
+pattern.periodic = { period = "4ms" }
+[[traffic]]
+from = "leaf"
+to = "hub"
+octets = 58
+lifetime = "4ms"
+pattern.periodic = { period = "4ms" }
+"#;
+    let text = format!(
+        r#"
+[run]
+duration = "{}ms"
+{before}
+[[group]]
+name = "hub"
+{host}
+{faults}
+{hub}
+{second}
+[[group]]
+name = "leaf"
+count = 3
+placement.circle = {{ radius_m = 10 }}
+{host}
+{faults}
+{leaf}
+{second}
+{traffic}
+[[link]]
+from = "leaf"
+to = "hub"
+both_ways = true
+data.fixed = {loss}
+ack.fixed = {ack}
+{incidents}"#,
+        run_ns / MS
+    );
+    let scenario =
+        Scenario::parse(Path::new("swarm.toml"), &text, &[]).unwrap_or_else(|e| panic!("{name}: {e}"));
+    let mut world = scenario
+        .build_with::<Checked<Program>>(seed, |_, config, program| (config, Checked::strict(program)));
+    for from in 0..4u32 {
+        for to in 0..4u32 {
+            if (from == 0) == (to == 0) {
+                continue;
+            }
+            world.add_traffic(
+                from,
+                Traffic {
+                    to: MacAddr::local(to),
+                    category: AccessCategory::Voice,
+                    octets: 16 + below(34) as usize,
+                    pattern: Pattern::Poisson {
+                        mean_ns: MS * (1 + below(8)),
+                    },
+                    lifetime_ns: (below(2) == 0).then(|| MS * (1 + below(20))),
+                    count: None,
+                },
+            );
+        }
+    }
+    world.run_until(run_ns);
+    let broken: u64 = (0..4).map(|node| world.protocol(node).violations()).sum();
+    assert_eq!(broken, 0, "{name}");
+    (0..4).map(|node| world.counters(node, 0).tx_frames).sum()
+}
+
+/// Seeds one after the other until so much virtual time has passed for each scheme.
+fn swarm(seeds: u64, run_ns: u64) {
+    let one: Option<u64> = std::env::var("SWARM_SEED").ok().and_then(|s| s.parse().ok());
+    let range = one.map_or(0..seeds, |s| s..s + 1);
+    for seed in range {
+        for (scheme, (name, ..)) in SCHEMES.iter().enumerate() {
+            let told = std::panic::catch_unwind(|| run(scheme, seed, run_ns));
+            match told {
+                Ok(frames) => assert!(frames > 0, "{name}: nobody sent anything with SWARM_SEED={seed}"),
+                Err(why) => {
+                    eprintln!("{name} failed; again with SWARM_SEED={seed}");
+                    std::panic::resume_unwind(why);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn all_laws_hold_in_random_worlds() {
+    swarm(4, SECOND);
+}
+
+/// An hour of virtual time: 8 schemes, 45 seeds, 10 s each.
+#[test]
+#[ignore = "takes minutes; an hour of virtual time"]
+fn an_hour() {
+    swarm(45, 10 * SECOND);
+}

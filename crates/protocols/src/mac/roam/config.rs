@@ -1,0 +1,90 @@
+//! How a station roams, and what it counts.
+
+use frame::{MacAddr, Rate};
+use radio::{AdapterId, Duration};
+
+/// Channels at most.
+pub const MAX_CHANNELS: usize = 8;
+/// How a [`Roam`](super::Roam) works.
+#[derive(Clone, Copy, Debug)]
+pub struct RoamConfig {
+    /// Its own address.
+    pub me: MacAddr,
+    /// The access point that the protocol above knows.
+    pub home: MacAddr,
+    /// Channels of the network, MHz: what a neighbour report would list (IEEE 802.11-2016, 11.11). The first `count`
+    /// count.
+    pub channels: [u16; MAX_CHANNELS],
+    /// How many of them there are, 1 to [`MAX_CHANNELS`].
+    pub count: usize,
+    /// Its adapters; the second one makes it roam without a break.
+    pub adapters: (AdapterId, Option<AdapterId>),
+    /// Rate of authentication and association.
+    pub rate: Rate,
+    /// Another one is better from so many dB on...
+    pub better_db: u8,
+    /// ...for so long.
+    pub hold: Duration,
+    /// The present one is lost after so long without a beacon.
+    pub lost: Duration,
+    /// How long it listens on a channel: longer than the interval of beacons.
+    pub dwell: Duration,
+    /// How long it waits for an answer.
+    pub answer: Duration,
+    /// The old link ends this long after the new one began, or after `acks` acknowledged frames in a row.
+    pub overlap: Duration,
+    /// See `overlap`.
+    pub acks: u16,
+}
+
+impl RoamConfig {
+    /// 5 dB for 500 ms, lost after 350 ms, 110 ms on each channel, 20 ms for an answer, overlap of 100 ms or 10 ACKs.
+    pub fn new(
+        me: MacAddr,
+        home: MacAddr,
+        channels: &[u16],
+        adapters: (AdapterId, Option<AdapterId>),
+        rate: Rate,
+    ) -> RoamConfig {
+        let count = channels.len().min(MAX_CHANNELS);
+        let mut all = [0; MAX_CHANNELS];
+        all[..count].copy_from_slice(&channels[..count]);
+        RoamConfig {
+            me,
+            home,
+            channels: all,
+            count,
+            adapters,
+            rate,
+            better_db: 5,
+            hold: Duration::from_ms(500),
+            lost: Duration::from_ms(350),
+            dwell: Duration::from_ms(110),
+            answer: Duration::from_ms(20),
+            overlap: Duration::from_ms(100),
+            acks: 10,
+        }
+    }
+}
+
+/// What a [`Roam`](super::Roam) has counted since its start.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct RoamCounters {
+    /// Access points that it went to, the first one included.
+    pub joined: u64,
+    /// Of these, hand-overs from another one.
+    pub handovers: u64,
+    /// Questions that nobody answered.
+    pub unanswered: u64,
+    /// Frames that went again on the other link.
+    pub second_chances: u64,
+    /// Requests that ended without an ACK while a hand-over was under way: it begins with the last frame acknowledged before
+    /// it, and ends with the first one after it.
+    pub missed_in_handover: u64,
+    /// Other requests that ended without an ACK.
+    pub missed_else: u64,
+    /// Time between these two ACKs, all hand-overs together, ns.
+    pub gap_ns: u64,
+    /// The longest of these times, ns.
+    pub longest_gap_ns: u64,
+}

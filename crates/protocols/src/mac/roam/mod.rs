@@ -1,0 +1,271 @@
+//! Roaming in real time: a station goes from one access point to the next, and counts what the hand-over costs.
+//!
+//! With **two adapters** it makes before it breaks: one carries the traffic, the other one listens on all channels in
+//! turn. When an access point has been stronger by [`RoamConfig::better_db`] for [`RoamConfig::hold`], or the present one
+//! is lost, the second adapter is let in there, the traffic goes over it, and the first one stays until the new link
+//! has proved itself. A frame that fails in between gets a second chance on the other link.
+//!
+//! With **one adapter** it breaks before it makes: when the beacons of the present one are lost, it listens on all channels,
+//! and is let in by the strongest. Nothing is sent meanwhile; what is too late by then is dropped.
+//!
+//! The protocol above talks to one access point, [`RoamConfig::home`], for good: frames to that address go to
+//! whichever it is at present, and those from there come back under that name. Beacons of others are not told. There
+//! is no wire behind the access points here: what they do with a frame is theirs. [`gate::Gate`] lets stations in.
+
+mod config;
+pub mod gate;
+mod link;
+mod search;
+#[cfg(test)]
+mod tests;
+
+use super::data::MAX_DATA_OCTETS;
+use super::overlay::{Above, DEFAULT_HELD, DEFAULT_HELD_OCTETS};
+pub use config::{MAX_CHANNELS, RoamConfig, RoamCounters};
+use frame::MacAddr;
+use frame::mac::header::set_retry;
+use frame::mac::{FrameType, Header};
+use link::{Candidates, Link, State};
+use radio::{Confirm, Duration, Event, Indication, Instant, Outcome, Protocol, Radio};
+
+/// Tag of a held frame: it has had its second chance.
+const SECOND: u64 = 1;
+
+/// See the [module](self). Holds up to `N` requests with frames of up to `L` octets.
+#[derive(Clone, Debug)]
+pub struct Roam<P, const N: usize = DEFAULT_HELD, const L: usize = DEFAULT_HELD_OCTETS> {
+    config: RoamConfig,
+    above: Above<P, N, L>,
+    links: [Link; 2],
+    /// Which of the links carries the traffic.
+    primary: usize,
+    candidates: Candidates,
+    last: Option<MacAddr>,
+    last_ack: Option<Instant>,
+    /// Requests that missed since the last ACK.
+    missed: u64,
+    /// There was a hand-over since the last ACK.
+    changed: bool,
+    /// Side of each launched request.
+    side: [usize; N],
+    counters: RoamCounters,
+}
+
+impl<P: Protocol, const N: usize, const L: usize> Roam<P, N, L> {
+    /// Knows nobody yet.
+    pub fn new(config: RoamConfig, protocol: P) -> Self {
+        let second = config.adapters.1.unwrap_or(config.adapters.0);
+        Roam {
+            above: Above::new(protocol),
+            links: [Link::new(config.adapters.0), Link::new(second)],
+            primary: 0,
+            candidates: Candidates::NONE,
+            last: None,
+            last_ack: None,
+            missed: 0,
+            changed: false,
+            side: [0; N],
+            counters: RoamCounters::default(),
+            config,
+        }
+    }
+
+    /// The protocol above.
+    pub fn protocol(&self) -> &P {
+        self.above.protocol()
+    }
+
+    /// What it has counted.
+    pub fn counters(&self) -> &RoamCounters {
+        &self.counters
+    }
+
+    /// The access point that carries the traffic.
+    pub fn access_point(&self) -> Option<MacAddr> {
+        self.links[self.primary].joined()
+    }
+
+    fn sides(&self) -> usize {
+        1 + usize::from(self.config.adapters.1.is_some())
+    }
+
+    /// Launches what waits.
+    fn serve(&mut self, now: Instant, radio: &mut dyn Radio) {
+        let expired = self.above.held.expire(now) as u64;
+        self.miss(expired);
+        // while the channel is being changed nothing can go
+        let Some(ap) = self
+            .access_point()
+            .filter(|_| self.links[self.primary].tuning.is_empty())
+        else {
+            return;
+        };
+        while let Some(index) = self.above.held.first_by(|h| h.order()) {
+            let second = (1 - self.primary).min(self.sides() - 1);
+            let held = self.above.held.get(index).expect("it waits");
+            let other = (held.tag & SECOND != 0)
+                .then(|| self.links[second].joined())
+                .flatten();
+            // what failed on the link that carries the traffic goes on the other one, and the other way round
+            let (k, ap) = match other {
+                Some(other) if self.side[index] == self.primary => (second, other),
+                _ => (self.primary, ap),
+            };
+            let mut how = held.how;
+            how.adapter = self.links[k].adapter;
+            let mut octets = [0; L];
+            let n = held.frame().len();
+            octets[..n].copy_from_slice(held.frame());
+            rename(&mut octets[..n], self.config.home, ap);
+            self.above.held.launch_as(index, &octets[..n], &how, radio);
+            self.side[index] = k;
+        }
+    }
+
+    fn miss(&mut self, n: u64) {
+        self.missed += n;
+    }
+
+    fn land(&mut self, index: usize, confirm: &Confirm, now: Instant) {
+        let k = self.side[index];
+        let acked = confirm.outcome.is_acked();
+        let asks = self
+            .above
+            .held
+            .get(index)
+            .and_then(|h| Header::parse(h.frame()).ok())
+            .is_some_and(|h| h.wants_ack());
+        if acked {
+            self.links[k].acks = self.links[k].acks.saturating_add(1);
+            self.alive(now);
+        } else {
+            self.links[k].acks = 0;
+        }
+        let other = (0..self.sides()).any(|o| o != k && self.links[o].joined().is_some());
+        let held = self.above.held.get_mut(index).expect("it was in flight");
+        let in_time = held.how.expires.is_none_or(|t| now < t);
+        let again = matches!(
+            confirm.outcome,
+            Outcome::NotAcked | Outcome::Aborted | Outcome::Unknown
+        ) && asks
+            && other
+            && in_time
+            && held.tag & SECOND == 0
+            && !held.is_unwanted();
+        if again {
+            held.tag |= SECOND;
+            // a frame without a header is not in the table
+            let _ = set_retry(held.frame_mut(), true);
+            self.counters.second_chances += 1;
+            self.above.held.wait_again(index);
+            return;
+        }
+        if !acked && asks {
+            self.miss(1);
+        }
+        self.above.held.finish(index, confirm);
+    }
+
+    /// A frame was acknowledged: a hand-over that was under way is over.
+    fn alive(&mut self, now: Instant) {
+        if core::mem::take(&mut self.changed) {
+            let gap = self.last_ack.map_or(0, |t| now.since(t).as_ns());
+            self.counters.gap_ns += gap;
+            self.counters.longest_gap_ns = self.counters.longest_gap_ns.max(gap);
+            self.counters.missed_in_handover += self.missed;
+        } else {
+            self.counters.missed_else += self.missed;
+        }
+        self.missed = 0;
+        self.last_ack = Some(now);
+    }
+
+    /// A frame for the protocol above: from the present access point under the name that it knows.
+    fn up(&mut self, i: &Indication<'_>, now: Instant, radio: &mut dyn Radio) {
+        let sides = self.sides();
+        let from = Header::parse(i.frame)
+            .ok()
+            .filter(|h| h.frame_type() == FrameType::Data);
+        let from = from.and_then(|h| h.transmitter());
+        let ap = (0..sides)
+            .filter_map(|k| self.links[k].joined())
+            .find(|ap| Some(*ap) == from);
+        let mut octets = [0; MAX_DATA_OCTETS];
+        match ap.filter(|_| i.frame.len() <= octets.len()) {
+            None => self.above.tell(now, Event::Indication(*i), radio),
+            Some(ap) => {
+                let frame = &mut octets[..i.frame.len()];
+                frame.copy_from_slice(i.frame);
+                rename(frame, ap, self.config.home);
+                self.above
+                    .tell(now, Event::Indication(Indication { frame, ..*i }), radio);
+            }
+        }
+    }
+}
+
+/// In the three addresses of a data frame puts one name in the place of another.
+fn rename(mpdu: &mut [u8], from: MacAddr, to: MacAddr) {
+    if Header::parse(mpdu).is_ok_and(|h| h.frame_type() == FrameType::Data) {
+        for at in [4, 10, 16] {
+            if let Some(place) = mpdu.get_mut(at..at + 6).filter(|a| **a == from.0) {
+                place.copy_from_slice(&to.0);
+            }
+        }
+    }
+}
+
+impl<P: Protocol, const N: usize, const L: usize> Protocol for Roam<P, N, L> {
+    fn handle(&mut self, now: Instant, event: Event<'_>, radio: &mut dyn Radio) {
+        match event {
+            Event::Confirm(c) if self.asked(&c) => {}
+            Event::Confirm(c) => match self.above.held.landed(&c) {
+                Some(index) => self.land(index, &c, now),
+                None => self.above.tell(now, event, radio),
+            },
+            Event::Set(answer) if self.tuned(&answer) => {}
+            Event::Indication(i) => {
+                if !self.answered(&i, now, radio) {
+                    self.up(&i, now, radio);
+                }
+            }
+            Event::Beacon(b) => {
+                self.heard(&b, now);
+                if self.access_point() == Some(b.bssid) {
+                    self.above.tell(now, event, radio);
+                }
+            }
+            Event::Timer => self.above.timer(now, radio),
+            _ => self.above.tell(now, event, radio),
+        }
+        for k in 0..self.sides() {
+            self.step(k, now, radio);
+        }
+        loop {
+            self.serve(now, radio);
+            if !self.above.pay(now, radio) {
+                break;
+            }
+        }
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        let links = &self.links[..self.sides()];
+        let lost = self
+            .access_point()
+            .and_then(|ap| self.candidates.get(ap))
+            .filter(|_| self.sides() == 1)
+            .map(|c| c.heard + self.config.lost);
+        let over = links
+            .iter()
+            .enumerate()
+            .filter(|(k, l)| *k != self.primary && l.joined().is_some());
+        let overlap = over.filter_map(|_| match self.links[self.primary].state {
+            State::Joined { since, .. } => Some(since + self.config.overlap),
+            _ => None,
+        });
+        let own = links.iter().filter_map(Link::until).chain(overlap).chain(lost);
+        let expiry = self.above.held.next_expiry().map(|t| t + Duration::from_ns(1));
+        own.chain(expiry).chain(self.above.deadline()).min()
+    }
+}

@@ -1,0 +1,233 @@
+//! Listening for access points, asking them, and changing from one to the next.
+
+use super::Roam;
+use super::link::{Candidate, Link, State};
+use frame::element::Elements;
+use frame::mac::{Header, Kind};
+use frame::mgmt::{
+    AssociationRequest, AssociationResponse, Authentication, Capability, MgmtHeader, StatusCode,
+};
+use frame::{MacAddr, Wire};
+use radio::{Attribute, Beacon, Confirm, Indication, Instant, Protocol, Queue, Radio, SetAnswer, TxHow};
+
+/// Questions to one access point before it counts as deaf.
+const TRIES: u8 = 3;
+/// Strength of a beacon where the adapter does not tell.
+const UNKNOWN_DBM: i8 = -100;
+impl<P: Protocol, const N: usize, const L: usize> Roam<P, N, L> {
+    /// Tunes link `k` to a channel of the list.
+    fn tune(&mut self, k: usize, channel: usize, radio: &mut dyn Radio) {
+        if !self.links[k].tuning.has_room() {
+            return;
+        }
+        let token = radio.token();
+        self.links[k].tuning.add(token);
+        let mhz = self.config.channels[channel];
+        radio.set(token, self.links[k].adapter, Attribute::Channel(mhz));
+    }
+
+    fn listen(&mut self, k: usize, channel: usize, now: Instant, radio: &mut dyn Radio) {
+        self.tune(k, channel, radio);
+        self.links[k].state = State::Listening {
+            channel,
+            until: now + self.config.dwell,
+        };
+    }
+
+    fn ask(&mut self, k: usize, ap: MacAddr, (step, tries): (u8, u8), now: Instant, radio: &mut dyn Radio) {
+        self.links[k].state = State::Asking {
+            ap,
+            step,
+            tries,
+            until: now + self.config.answer,
+        };
+        let header = MgmtHeader::new(ap, self.config.me, ap);
+        let mut out = [0; 64];
+        let n = match step {
+            0 => Authentication {
+                header,
+                algorithm: 0,
+                transaction: 1,
+                status: StatusCode::SUCCESS,
+                elements: Elements::new(&[]),
+            }
+            .emit(&mut out),
+            _ => AssociationRequest {
+                header,
+                capability: Capability::ESS,
+                listen_interval: 1,
+                elements: Elements::new(&[]),
+            }
+            .emit(&mut out),
+        };
+        if let (Ok(n), true) = (n, self.links[k].asked.has_room()) {
+            let how = TxHow::multi_shot(self.config.rate, 4)
+                .queue(Queue::Voice)
+                .adapter(self.links[k].adapter)
+                .expires(now + self.config.answer);
+            let token = radio.token();
+            self.links[k].asked.add(token);
+            radio.request(token, &out[..n], &how);
+        }
+    }
+
+    /// Begins to be let in by the access point that was heard on this channel.
+    fn go(&mut self, k: usize, ap: MacAddr, channel: usize, now: Instant, radio: &mut dyn Radio) {
+        self.tune(k, channel, radio);
+        self.ask(k, ap, (0, 1), now, radio);
+    }
+
+    /// What a link does next when its time is up, or when it has nothing to do.
+    pub(super) fn step(&mut self, k: usize, now: Instant, radio: &mut dyn Radio) {
+        let fresh = self.config.dwell.times(self.config.count as u64 + 2);
+        let present = self.access_point();
+        match self.links[k].state {
+            // the second one waits until the first has found somebody
+            State::Idle if k == 0 || present.is_some() => self.listen(k, 0, now, radio),
+            State::Listening { channel, until } if until <= now => {
+                let again = (channel + 1) % self.config.count.max(1);
+                self.candidates
+                    .compare(present, self.config.better_db, fresh, now);
+                let round_over = again == 0;
+                let best = self.candidates.strongest(present, fresh, now);
+                let due = |since: Instant| now.since(since) >= self.config.hold;
+                match best {
+                    Some(c) if present.is_none() && round_over => self.go(k, c.ap, c.channel, now, radio),
+                    Some(c)
+                        if present.is_some() && (c.better_since.is_some_and(due) || self.is_lost(now)) =>
+                    {
+                        self.go(k, c.ap, c.channel, now, radio);
+                    }
+                    _ => self.listen(k, again, now, radio),
+                }
+            }
+            State::Asking {
+                ap,
+                step,
+                tries,
+                until,
+            } if until <= now => {
+                self.counters.unanswered += 1;
+                if tries < TRIES {
+                    self.ask(k, ap, (step, tries + 1), now, radio);
+                } else {
+                    self.candidates.forget(ap);
+                    self.listen(k, 0, now, radio);
+                }
+            }
+            State::Joined { .. } if k != self.primary => {
+                // the old link: until the new one has proved itself
+                let new = &self.links[self.primary];
+                if new.acks >= self.config.acks || self.overlap_over(now) {
+                    self.listen(k, 0, now, radio);
+                }
+            }
+            State::Joined { .. } if self.is_lost(now) && self.sides() == 1 => self.listen(k, 0, now, radio),
+            _ => {}
+        }
+    }
+
+    fn overlap_over(&self, now: Instant) -> bool {
+        match self.links[self.primary].state {
+            State::Joined { since, .. } => now.since(since) >= self.config.overlap,
+            _ => true,
+        }
+    }
+
+    /// No beacon of the present access point for too long.
+    pub(super) fn is_lost(&self, now: Instant) -> bool {
+        let heard = self
+            .access_point()
+            .and_then(|ap| self.candidates.get(ap))
+            .map(|c| c.heard);
+        heard.is_none_or(|heard| now.since(heard) >= self.config.lost)
+    }
+
+    fn let_in(&mut self, k: usize, ap: MacAddr, now: Instant) {
+        self.links[k].state = State::Joined { ap, since: now };
+        self.links[k].acks = 0;
+        self.primary = k;
+        self.counters.joined += 1;
+        if self.last.replace(ap).is_some_and(|old| old != ap) {
+            self.counters.handovers += 1;
+            self.changed = true;
+        }
+        // its beacons will come; until then it is not lost
+        if let Some(c) = self.candidates.get(ap).copied() {
+            self.candidates.heard(ap, c.channel, self.level_of(ap), now);
+        }
+    }
+
+    fn level_of(&self, ap: MacAddr) -> i8 {
+        self.candidates.get(ap).map_or(UNKNOWN_DBM, Candidate::dbm)
+    }
+
+    /// Takes a management frame that answers a question; false if it is something else.
+    pub(super) fn answered(&mut self, i: &Indication<'_>, now: Instant, radio: &mut dyn Radio) -> bool {
+        let Ok(header) = Header::parse(i.frame) else {
+            return false;
+        };
+        let asks = |l: &Link| match l.state {
+            State::Asking { ap, step, .. } => Some((ap, step)),
+            _ => None,
+        };
+        let sides = self.sides();
+        let found =
+            (0..sides).find(|k| self.links[*k].adapter == i.adapter && asks(&self.links[*k]).is_some());
+        let Some((k, (ap, step))) = found.and_then(|k| Some((k, asks(&self.links[k])?))) else {
+            return false;
+        };
+        if header.transmitter() != Some(ap) || header.receiver() != self.config.me {
+            return false;
+        }
+        match (step, header.kind()) {
+            (0, Kind::AUTHENTICATION) => {
+                let good = Authentication::parse(i.frame)
+                    .is_ok_and(|a| a.transaction == 2 && a.status == StatusCode::SUCCESS);
+                if good {
+                    self.ask(k, ap, (1, 1), now, radio);
+                }
+                true
+            }
+            (1, Kind::ASSOCIATION_RESPONSE) => {
+                if AssociationResponse::parse(i.frame).is_ok_and(|a| a.status == StatusCode::SUCCESS) {
+                    self.let_in(k, ap, now);
+                }
+                true
+            }
+            _ => false,
+        }
+    }
+
+    pub(super) fn heard(&mut self, b: &Beacon<'_>, now: Instant) {
+        let sides = self.sides();
+        let on = |l: &Link| l.adapter == b.received.adapter;
+        let Some(k) = (0..sides).find(|k| on(&self.links[*k])) else {
+            return;
+        };
+        let known = self.candidates.get(b.bssid).map(|c| c.channel);
+        let channel = match self.links[k].state {
+            State::Listening { channel, .. } => Some(channel),
+            _ => known,
+        };
+        if let Some(channel) = channel {
+            // where nobody tells, all are alike
+            let dbm = b.received.signal_dbm.unwrap_or(UNKNOWN_DBM);
+            self.candidates.heard(b.bssid, channel, dbm, now);
+        }
+    }
+
+    pub(super) fn tuned(&mut self, answer: &SetAnswer) -> bool {
+        let sides = self.sides();
+        self.links[..sides]
+            .iter_mut()
+            .any(|l| l.tuning.take(answer.token))
+    }
+
+    pub(super) fn asked(&mut self, confirm: &Confirm) -> bool {
+        let sides = self.sides();
+        self.links[..sides]
+            .iter_mut()
+            .any(|l| l.asked.take(confirm.token))
+    }
+}

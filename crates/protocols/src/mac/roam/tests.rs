@@ -1,0 +1,199 @@
+//! A station and two access points in the room, on one channel; what is lost follows from who sends to whom.
+
+use super::gate::Gate;
+use super::*;
+use crate::mac::beacon::{Beaconer, BeaconerConfig};
+use crate::mac::data::Identity;
+use crate::mac::sender::{Sender, SenderConfig};
+use crate::testing::{Attempt, Dice, Fate, Room};
+use frame::Rate;
+use proptest::prelude::*;
+use radio::{AdapterId, Attribute, AttributeName, Msdu, Token, TxHow};
+use std::cell::Cell;
+use std::rc::Rc;
+use std::vec::Vec;
+
+const ME: MacAddr = MacAddr::local(1);
+const APS: [MacAddr; 2] = [MacAddr::local(2), MacAddr::local(3)];
+const MS: u64 = 1_000_000;
+type Station = Roam<Sender>;
+type Ap = Beaconer<Gate<Sender>>;
+
+fn ap(me: MacAddr, first_ms: u64) -> Ap {
+    let mut config = BeaconerConfig::new(me, Duration::from_ms(100), Rate::OFDM_6);
+    config.first = Duration::from_ms(first_ms);
+    let sender = Sender::new(SenderConfig::new(Identity::access_point(me), Rate::OFDM_24));
+    Beaconer::new(config, Gate::new(me, Rate::OFDM_6, sender))
+}
+
+fn station(two: bool) -> Station {
+    let second = two.then_some(AdapterId(1));
+    let config = RoamConfig::new(ME, APS[0], &[5180], (AdapterId(0), second), Rate::OFDM_6);
+    let mut sender = SenderConfig::new(Identity::station(ME, APS[0]), Rate::OFDM_24);
+    sender.how = TxHow::multi_shot(Rate::OFDM_24, 3);
+    Roam::new(config, Sender::new(sender))
+}
+
+/// A node whose frames go on the second adapter: the adapters of the room are its channels.
+#[derive(Clone, Debug)]
+struct Second(Ap);
+
+struct Desk<'a>(&'a mut dyn Radio);
+
+impl Radio for Desk<'_> {
+    fn token(&mut self) -> Token {
+        self.0.token()
+    }
+    fn request(&mut self, token: Token, frame: &[u8], how: &TxHow) {
+        self.0.request(token, frame, &how.adapter(AdapterId(1)));
+    }
+    fn set(&mut self, token: Token, adapter: AdapterId, attribute: Attribute) {
+        self.0.set(token, adapter, attribute);
+    }
+    fn get(&self, adapter: AdapterId, name: AttributeName) -> Option<Attribute> {
+        self.0.get(adapter, name)
+    }
+    fn abort(&mut self, token: Token) {
+        self.0.abort(token);
+    }
+    fn deliver(&mut self, msdu: Msdu<'_>) {
+        self.0.deliver(msdu);
+    }
+}
+
+impl Protocol for Second {
+    fn handle(&mut self, now: Instant, event: Event<'_>, radio: &mut dyn Radio) {
+        self.0.handle(now, event, &mut Desk(radio));
+    }
+    fn deadline(&self) -> Option<Instant> {
+        self.0.deadline()
+    }
+}
+
+/// Room with the access points as nodes 0 and 1 and the station as node 2.
+fn room(two: bool) -> Room {
+    let mut room = Room::new(1);
+    room.add(APS[0], || ap(APS[0], 3));
+    match two {
+        true => room.add(APS[1], || Second(ap(APS[1], 53))),
+        false => room.add(APS[1], || ap(APS[1], 53)),
+    };
+    room.add(ME, move || station(two));
+    room
+}
+
+fn touches(x: &Attempt<'_>, ap: MacAddr) -> bool {
+    let h = Header::parse(x.frame).unwrap();
+    h.receiver() == ap || h.transmitter() == Some(ap)
+}
+
+fn payloads(room: &Room) -> Vec<u8> {
+    room.delivered
+        .iter()
+        .filter(|d| d.node < 2)
+        .map(|d| d.payload[0])
+        .collect()
+}
+
+#[test]
+fn it_is_let_in_and_data_go_both_ways_under_one_name() {
+    let mut room = room(false);
+    room.submit(400 * MS, 2, APS[0], &[7], None);
+    room.run_until(500 * MS);
+    assert_eq!(payloads(&room), [7]);
+    let present = room.protocol::<Station>(2).access_point().unwrap();
+    let other = APS.iter().position(|ap| *ap == present).unwrap();
+    room.submit(500 * MS, other, ME, &[9], None);
+    room.run_until(600 * MS);
+    let up = room.delivered.last().unwrap();
+    assert_eq!((up.node, &up.payload[..1]), (2, &[9][..]));
+    let counters = *room.protocol::<Station>(2).counters();
+    assert_eq!(
+        (counters.joined, counters.handovers, counters.missed_else),
+        (1, 0, 0)
+    );
+    room.close();
+}
+
+/// The access point falls silent: what is sent in the meantime is missed with one adapter, and counted. With two, the
+/// station finds out as late, but listens already.
+#[test]
+fn what_a_hand_over_costs_is_counted() {
+    let mut gaps = Vec::new();
+    for two in [false, true] {
+        let mut room = room(two);
+        room.run_until(600 * MS);
+        let old = room.protocol::<Station>(2).access_point().unwrap();
+        room.script(move |x| {
+            if touches(x, old) {
+                Fate::DataLost
+            } else {
+                Fate::Arrives
+            }
+        });
+        for i in 0..100u64 {
+            let at = (600 + 20 * i) * MS;
+            room.submit(at, 2, APS[0], &[i as u8], Some(at + 20 * MS));
+        }
+        room.run_until(3_000 * MS);
+        let s = room.protocol::<Station>(2);
+        assert_eq!(s.counters().handovers, 1, "{two}");
+        assert_ne!(s.access_point(), Some(old));
+        let missed = s.counters().missed_in_handover;
+        let arrived = payloads(&room).len() as u64;
+        assert!(
+            missed > 10 && missed + arrived == 100,
+            "{two}: {missed} and {arrived}"
+        );
+        gaps.push(s.counters().longest_gap_ns);
+        room.close();
+    }
+    assert!(gaps[1] < gaps[0], "{gaps:?}");
+}
+
+/// A frame that fails on the way between two links goes on the other one.
+#[test]
+fn a_second_chance_on_the_other_link() {
+    let mut room = room(true);
+    let dead = Rc::new(Cell::new(None));
+    let of = dead.clone();
+    // the present access point falls silent; data is submitted closely enough to fail around the change
+    room.script(move |x| match of.get() {
+        Some(ap) if touches(x, ap) => Fate::DataLost,
+        _ => Fate::Arrives,
+    });
+    room.run_until(600 * MS);
+    dead.set(room.protocol::<Station>(2).access_point());
+    for i in 0..200u64 {
+        let at = (600 + 5 * i) * MS;
+        room.submit(at, 2, APS[0], &[i as u8], Some(at + 100 * MS));
+    }
+    room.run_until(2_500 * MS);
+    let c = *room.protocol::<Station>(2).counters();
+    assert_eq!(c.handovers, 1);
+    assert!(
+        payloads(&room).len() as u64 + c.missed_in_handover + c.missed_else >= 200,
+        "{c:?}"
+    );
+    room.close();
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+    /// Laws hold whatever is lost; `close` replays the tapes.
+    #[test]
+    fn any_losses(seed: u64, two: bool, share in 0u64..80, submits in proptest::collection::vec((0u64..1_500, any::<bool>()), 0..60)) {
+        let mut room = room(two);
+        let mut dice = Dice::new(seed);
+        room.script(move |_| match dice.within(0..=99) {
+            x if x < share => Fate::DataLost,
+            x if x < share + 10 => Fate::AckLost,
+            _ => Fate::Arrives,
+        });
+        for (at, timed) in submits {
+            room.submit(at * MS, 2, APS[0], &[1], timed.then_some((at + 30) * MS));
+        }
+        room.run_until(2_000 * MS);
+        room.close();
+    }
+}
