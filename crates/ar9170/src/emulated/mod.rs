@@ -17,10 +17,12 @@ mod beacon;
 mod knobs;
 mod plugged;
 mod registers;
+mod remote;
 mod reports;
 mod stick;
 mod usb;
 
 pub use knobs::{Knobs, Random};
 pub use plugged::Plugged;
+pub use remote::{Far, Remote};
 pub use stick::Stick;
