@@ -3,6 +3,7 @@
 use super::Upper;
 use super::chain::Chain;
 use super::core::{Change, Core};
+use super::wish::Wish;
 use super::flight::State;
 use super::settings::band;
 use crate::codec::tx::{DESCRIPTOR_OCTETS, Protection};
@@ -102,12 +103,9 @@ impl<const N: usize, const L: usize> Core<'_, N, L> {
         if adapter != AdapterId::FIRST || self.is_down() {
             return self.answer_set(token, Err(SetError::NotFound));
         }
-        let change = Change {
-            token,
-            attribute,
-            part: 0,
-        };
-        if !self.works.push(change) {
+        let change = |wish| Change { token, wish, part: 0 };
+        let change = Wish::new(&attribute).map(change);
+        if !change.is_some_and(|change| self.works.push(change)) {
             self.answer_set(token, Err(SetError::NotSupported));
         }
     }
