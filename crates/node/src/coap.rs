@@ -66,7 +66,9 @@ impl Head {
     fn write(
         &self,
         out: &mut [u8; MAX_OCTETS],
-        fill: impl FnOnce(&mut MessageMut<coap_message_implementations::inmemory::SliceBufferMut<'_>>) -> Option<()>,
+        fill: impl FnOnce(
+            &mut MessageMut<coap_message_implementations::inmemory::SliceBufferMut<'_>>,
+        ) -> Option<()>,
     ) -> Option<usize> {
         let kind = match self.kind {
             Kind::Confirmable => 0,
@@ -96,7 +98,10 @@ pub fn serve(request: &[u8], resource: &mut Resource<'_>, out: &mut [u8; MAX_OCT
     let kind = match head.kind {
         Kind::Confirmable if head.code == code::EMPTY => {
             // a CoAP ping (RFC 7252, 4.3)
-            let pong = Head { token_len: 0, ..answer(Kind::Reset, code::EMPTY) };
+            let pong = Head {
+                token_len: 0,
+                ..answer(Kind::Reset, code::EMPTY)
+            };
             return pong.write(out, |_| Some(()));
         }
         Kind::Confirmable => Kind::Acknowledgement,
@@ -119,8 +124,17 @@ pub fn serve(request: &[u8], resource: &mut Resource<'_>, out: &mut [u8; MAX_OCT
         len += 1 + value.len();
     }
     // options that must be understood, and are not (RFC 7252, 5.4.1): all with odd numbers but the address of the server
-    let known = [option::URI_HOST, option::URI_PORT, option::URI_PATH, option::URI_QUERY, option::ACCEPT];
-    if message.options().any(|o| o.number() & 1 == 1 && !known.contains(&o.number())) {
+    let known = [
+        option::URI_HOST,
+        option::URI_PORT,
+        option::URI_PATH,
+        option::URI_QUERY,
+        option::ACCEPT,
+    ];
+    if message
+        .options()
+        .any(|o| o.number() & 1 == 1 && !known.contains(&o.number()))
+    {
         return answer(kind, code::BAD_OPTION).write(out, |_| Some(()));
     }
     if head.code != code::GET {
@@ -181,7 +195,15 @@ impl Request {
         })?;
         let mut octets = [0; 96];
         octets.get_mut(..len)?.copy_from_slice(&out[..len]);
-        Some(Request { to, id, octets, len, tries: 0, next_at: now, begun: now })
+        Some(Request {
+            to,
+            id,
+            octets,
+            len,
+            tries: 0,
+            next_at: now,
+            begun: now,
+        })
     }
 
     /// Whom it is for.
@@ -222,7 +244,11 @@ impl Request {
             Some(_) => payload(head.code, rest),
             None => &[],
         };
-        Some(Reply { code: head.code, payload, took: now.since(self.begun) })
+        Some(Reply {
+            code: head.code,
+            payload,
+            took: now.since(self.begun),
+        })
     }
 }
 
@@ -267,9 +293,18 @@ mod tests {
             let len = serve(request, &mut resource, &mut out)?;
             Some((out[0], out[1], len))
         };
-        assert_eq!(code_of(b"\x40\x01\x00\x01\xb1x"), Some((0x60, code::NOT_FOUND, 4)));
-        assert_eq!(code_of(b"\x50\x02\x00\x01\xb1a\x01b"), Some((0x50, code::METHOD_NOT_ALLOWED, 4)));
-        assert_eq!(code_of(b"\x40\x01\x00\x01\x91x"), Some((0x60, code::BAD_OPTION, 4)));
+        assert_eq!(
+            code_of(b"\x40\x01\x00\x01\xb1x"),
+            Some((0x60, code::NOT_FOUND, 4))
+        );
+        assert_eq!(
+            code_of(b"\x50\x02\x00\x01\xb1a\x01b"),
+            Some((0x50, code::METHOD_NOT_ALLOWED, 4))
+        );
+        assert_eq!(
+            code_of(b"\x40\x01\x00\x01\x91x"),
+            Some((0x60, code::BAD_OPTION, 4))
+        );
         // a ping, an answer, another version
         assert_eq!(code_of(b"\x40\x00\x00\x01"), Some((0x70, code::EMPTY, 4)));
         assert_eq!(code_of(b"\x60\x45\x00\x01"), None);

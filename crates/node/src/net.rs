@@ -190,9 +190,19 @@ fn time(now: Instant) -> smoltcp::time::Instant {
 impl<'a> Net<'a> {
     /// The node `me` begins at `now`. `memory` says what its board has.
     pub fn new(now: Instant, me: MacAddr, storage: &'a mut Storage<'a>, memory: fn() -> Memory) -> Net<'a> {
-        let Storage { sockets, meta, octets, out_meta, out } = storage;
+        let Storage {
+            sockets,
+            meta,
+            octets,
+            out_meta,
+            out,
+        } = storage;
         let mut out = PacketBuffer::new(&mut out_meta[..], &mut out[..]);
-        let mut device = Ends { packet: None, out: &mut out, no_room: &mut 0 };
+        let mut device = Ends {
+            packet: None,
+            out: &mut out,
+            no_room: &mut 0,
+        };
         let mut interface = Interface::new(Config::new(HardwareAddress::Ip), &mut device, time(now));
         interface.update_ip_addrs(|all| {
             // there is room for two by the library's default
@@ -200,13 +210,18 @@ impl<'a> Net<'a> {
             let _ = all.push(IpCidr::new(address::on_link(me).into(), 64));
         });
         let mut sockets = SocketSet::new(&mut sockets[..]);
-        let mut buffers = meta.iter_mut().zip(octets).map(|(m, o)| PacketBuffer::new(&mut m[..], &mut o[..]));
+        let mut buffers = meta
+            .iter_mut()
+            .zip(octets)
+            .map(|(m, o)| PacketBuffer::new(&mut m[..], &mut o[..]));
         let [server, client, teller] = [coap::PORT, CLIENT_PORT, ROUTES_PORT].map(|port| {
             let mut next = || buffers.next().expect("two for each of three");
             let (receive, send) = (next(), next());
             let mut socket = udp::Socket::new(receive, send);
             socket.set_hop_limit(Some(if port == ROUTES_PORT { 1 } else { HOP_LIMIT }));
-            socket.bind(port).expect("it is open for the first time, at a port");
+            socket
+                .bind(port)
+                .expect("it is open for the first time, at a port");
             sockets.add(socket)
         });
         Net {
@@ -273,7 +288,11 @@ impl<'a> Net<'a> {
     }
 
     fn poll_with(&mut self, now: Instant, packet: Option<&[u8]>) {
-        let mut device = Ends { packet, out: &mut self.out, no_room: &mut self.counts.no_room };
+        let mut device = Ends {
+            packet,
+            out: &mut self.out,
+            no_room: &mut self.counts.no_room,
+        };
         self.interface.poll(time(now), &mut device, &mut self.sockets);
     }
 
@@ -292,7 +311,10 @@ impl<'a> Net<'a> {
     /// When it wants to be called.
     pub fn deadline(&self) -> Option<Instant> {
         let request = self.request.as_ref().map(Request::deadline);
-        [Some(self.routes.deadline()), request, self.poll_at].into_iter().flatten().min()
+        [Some(self.routes.deadline()), request, self.poll_at]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     fn serve(&mut self, status: &Status) {
@@ -385,7 +407,10 @@ struct Text<'o>(&'o mut [u8], usize);
 impl Write for Text<'_> {
     fn write_str(&mut self, text: &str) -> core::fmt::Result {
         let end = self.1 + text.len();
-        self.0.get_mut(self.1..end).ok_or(core::fmt::Error)?.copy_from_slice(text.as_bytes());
+        self.0
+            .get_mut(self.1..end)
+            .ok_or(core::fmt::Error)?
+            .copy_from_slice(text.as_bytes());
         self.1 = end;
         Ok(())
     }
@@ -404,11 +429,23 @@ fn say(
     match path {
         "/.well-known/core" => text.write_str("</link>,</routes>,</memory>").ok()?,
         "/link" => {
-            let Status { neighbours, intervals, dozed } = status;
-            write!(text, "neighbours {neighbours} intervals {intervals} dozed {dozed}").ok()?;
+            let Status {
+                neighbours,
+                intervals,
+                dozed,
+            } = status;
+            write!(
+                text,
+                "neighbours {neighbours} intervals {intervals} dozed {dozed}"
+            )
+            .ok()?;
         }
         "/routes" => {
-            let Counts { forwarded, no_way, no_room } = counts;
+            let Counts {
+                forwarded,
+                no_way,
+                no_room,
+            } = counts;
             write!(text, "forwarded {forwarded} no way {no_way} no room {no_room}").ok()?;
             for route in routes.iter() {
                 // as many as there is room for
@@ -416,8 +453,17 @@ fn say(
             }
         }
         "/memory" => {
-            let Memory { link, fixed, stack_used, stack } = memory();
-            write!(text, "link {link} fixed {fixed} stack used {stack_used} of {stack}").ok()?;
+            let Memory {
+                link,
+                fixed,
+                stack_used,
+                stack,
+            } = memory();
+            write!(
+                text,
+                "link {link} fixed {fixed} stack used {stack_used} of {stack}"
+            )
+            .ok()?;
         }
         _ => return None,
     }

@@ -86,7 +86,10 @@ impl Routes {
         let own = (self.me, self.number, 0);
         let others = self.known.iter().flatten().map(|r| (r.to, r.number, r.hops));
         let mut octets = 0;
-        for ((to, number, hops), entry) in core::iter::once(own).chain(others).zip(out.chunks_exact_mut(ENTRY)) {
+        for ((to, number, hops), entry) in core::iter::once(own)
+            .chain(others)
+            .zip(out.chunks_exact_mut(ENTRY))
+        {
             let [low, high] = number.to_le_bytes();
             entry[..6].copy_from_slice(&to.0);
             entry[6..].copy_from_slice(&[low, high, hops, 0]);
@@ -128,7 +131,16 @@ impl Routes {
                 }
             } else if !to.is_group() && (hops < MAX_HOPS || hops == NO_WAY) {
                 let hops = if hops == NO_WAY { NO_WAY } else { hops + 1 };
-                self.take(now, Route { to, next: from, hops, number, heard: now });
+                self.take(
+                    now,
+                    Route {
+                        to,
+                        next: from,
+                        hops,
+                        number,
+                        heard: now,
+                    },
+                );
             }
         }
     }

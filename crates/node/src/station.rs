@@ -124,7 +124,9 @@ mod tests {
                 interval_tu: 100,
                 window_tu,
             };
-            room.add(setup.address, || Small::new(Instant::ZERO, &setup, Box::leak(Box::default()), Memory::default));
+            room.add(setup.address, || {
+                Small::new(Instant::ZERO, &setup, Box::leak(Box::default()), Memory::default)
+            });
         }
         room
     }
@@ -149,7 +151,10 @@ mod tests {
             assert_eq!(dozed != "0", window > 0, "{text}");
             assert_eq!(get(&mut room, 10 * S, 1, "/nothing"), Some((0x84, String::new())));
             let (_, routes) = get(&mut room, 15 * S, 1, "/routes").unwrap();
-            assert!(routes.contains("02:00:00:00:00:03 over 02:00:00:00:00:03 hops 1"), "{routes}");
+            assert!(
+                routes.contains("02:00:00:00:00:03 over 02:00:00:00:00:03 hops 1"),
+                "{routes}"
+            );
             room.close();
         }
     }

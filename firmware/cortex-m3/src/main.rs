@@ -76,6 +76,8 @@ fn main() -> ! {
     let decoder = DECODER.init_with(Decoder::new);
     let mut uart = Uart::new();
     let mut machine: Option<&'static mut Machine> = None;
+    // it listens from now on
+    PipeBus(|octets: &[u8]| uart.write(octets)).act(Act::Rest(None));
     loop {
         decoder.feed(&[uart.read()]);
         while let Some(packet) = decoder.packet() {

@@ -3,9 +3,9 @@
 use super::Upper;
 use super::chain::Chain;
 use super::core::{Change, Core};
-use super::wish::Wish;
 use super::flight::State;
 use super::settings::band;
+use super::wish::Wish;
 use crate::codec::tx::{DESCRIPTOR_OCTETS, Protection};
 use frame::Band;
 use frame::fcs::FCS_OCTETS;

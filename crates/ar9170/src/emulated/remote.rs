@@ -43,6 +43,11 @@ impl<C: Far> Remote<C> {
         &self.computer
     }
 
+    /// The computer.
+    pub fn computer_mut(&mut self) -> &mut C {
+        &mut self.computer
+    }
+
     fn tell(&mut self, now: Instant, event: Option<BusEvent<'_>>) {
         self.due = self.computer.tell(now, event, &mut self.usb);
     }

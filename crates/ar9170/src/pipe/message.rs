@@ -1,8 +1,8 @@
 //! What the two sides tell each other, and its octets.
 
 use super::packet::{Packet, write};
-use crate::driver::{BusEvent, TransferId};
 use crate::codec::u32_at;
+use crate::driver::{BusEvent, TransferId};
 use radio::Instant;
 
 /// Octets of the time at the front of each [`Tell`].
@@ -93,11 +93,9 @@ impl<'a> Act<'a> {
     pub fn write(&self, out: &mut dyn FnMut(&[u8])) -> bool {
         match *self {
             Act::Reset => write(0x11, [&[]; 3], out),
-            Act::Control {
-                request,
-                value,
-                data,
-            } => write(0x12, [&[request], &value.to_le_bytes(), data], out),
+            Act::Control { request, value, data } => {
+                write(0x12, [&[request], &value.to_le_bytes(), data], out)
+            }
             Act::Command(id, octets) => write(0x13, [&id.to_le_bytes(), octets, &[]], out),
             Act::Frame(id, octets) => write(0x14, [&id.to_le_bytes(), octets, &[]], out),
             Act::Read => write(0x15, [&[]; 3], out),

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! The side with the stick keeps the time: each [`Tell`] says what time it is, and the driver's side answers with any
-//! number of [`Act`]s, the last of which is [`Act::Rest`]. So both keep step, however slow the pipe is, and what the
+//! number of [`Act`]s, the last of which is [`Act::Rest`]; one of these says at the start that it listens. So both keep step, however slow the pipe is, and what the
 //! driver computes takes none of that time.
 //!
 //! What belongs here: messages and their octets. What does not: whatever the pipe is made of.
@@ -42,11 +42,7 @@ impl<W: FnMut(&[u8])> Bus for PipeBus<W> {
     }
 
     fn control(&mut self, request: u8, value: u16, data: &[u8]) {
-        self.act(Act::Control {
-            request,
-            value,
-            data,
-        });
+        self.act(Act::Control { request, value, data });
     }
 
     fn command(&mut self, id: TransferId, octets: &[u8]) {

@@ -45,7 +45,9 @@ pub fn write(kind: u8, body: [&[u8]; 3], out: &mut dyn FnMut(&[u8])) -> bool {
     let [low, high] = length.to_le_bytes();
     let head = [MARK, kind, low, high];
     out(&head);
-    body.into_iter().filter(|part| !part.is_empty()).for_each(&mut *out);
+    body.into_iter()
+        .filter(|part| !part.is_empty())
+        .for_each(&mut *out);
     let [a, b, c] = body;
     out(&check(&[&head[1..], a, b, c]).to_le_bytes());
     true
