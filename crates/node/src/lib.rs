@@ -23,6 +23,7 @@ extern crate std;
 pub mod address;
 pub mod coap;
 pub mod net;
+mod resources;
 pub mod routes;
 pub mod setup;
 pub mod station;
