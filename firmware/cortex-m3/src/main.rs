@@ -34,7 +34,10 @@ type Machine = Driver<'static, Node, (), Buffers, REQUESTS, REQUEST>;
 /// Link layer and driver alone, with the buffer of the USB.
 const LINK: usize = size_of::<Driver<'static, Ibss<PACKETS, PACKET>, (), Buffers, REQUESTS, REQUEST>>()
     + size_of::<Decoder<DRIVER_OCTETS>>();
-const _: () = assert!(LINK < 24 * 1_024, "the link layer with its driver is to fit into 24 KB");
+const _: () = assert!(
+    LINK < 24 * 1_024,
+    "the link layer with its driver is to fit into 24 KB"
+);
 
 /// Firmware of the stick.
 static FIRMWARE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/stick.fw"));

@@ -24,5 +24,8 @@ pub(super) fn firmware(workspace: &Workspace) -> Result<Outcome> {
         return done(format!("built; not run without QEMU, {why}"));
     }
     let tests = "test --package sdmac-lab --test firmware -- --ignored --nocapture --test-threads 1";
-    done(format!("built; in QEMU: {}", count(&mut cargo_at_root(workspace, tests))?))
+    done(format!(
+        "built; in QEMU: {}",
+        count(&mut cargo_at_root(workspace, tests))?
+    ))
 }

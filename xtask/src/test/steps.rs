@@ -16,7 +16,13 @@ use crate::workspace::Workspace;
 /// The microcontroller the no_std crates must build for.
 pub(super) const THUMB: &str = "thumbv7m-none-eabi";
 /// Rooms that firmware is made of.
-const NO_STD: &[&str] = &["sdmac-frame", "sdmac-radio", "sdmac-protocols", "sdmac-ar9170", "sdmac-node"];
+const NO_STD: &[&str] = &[
+    "sdmac-frame",
+    "sdmac-radio",
+    "sdmac-protocols",
+    "sdmac-ar9170",
+    "sdmac-node",
+];
 /// Integration tests of this name compare trace hashes with those in the repository.
 const GOLDEN: &str = "golden";
 const CARGO_DENY: &str = "0.20.2";
