@@ -54,7 +54,8 @@ pub(super) enum Phase {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Change {
     pub token: Token,
-    pub wish: Wish,
+    /// `None`: nobody can be told so, and in its turn it is answered like that.
+    pub wish: Option<Wish>,
     pub part: u8,
 }
 

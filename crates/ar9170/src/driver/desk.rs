@@ -103,9 +103,8 @@ impl<const N: usize, const L: usize> Core<'_, N, L> {
         if adapter != AdapterId::FIRST || self.is_down() {
             return self.answer_set(token, Err(SetError::NotFound));
         }
-        let change = |wish| Change { token, wish, part: 0 };
-        let change = Wish::new(&attribute).map(change);
-        if !change.is_some_and(|change| self.works.push(change)) {
+        let wish = Wish::new(&attribute);
+        if !self.works.push(Change { token, wish, part: 0 }) {
             self.answer_set(token, Err(SetError::NotSupported));
         }
     }
