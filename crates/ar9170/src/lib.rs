@@ -8,6 +8,7 @@
 //! - [`codec`]: the octets on the USB, both ways.
 //! - [`driver`]: a state machine without I/O: uploads the firmware, brings the stick up, and drives any
 //!   [`radio::Protocol`] over it.
+//! - [`pipe`]: that USB over a pipe of octets, for a driver in another computer than the stick.
 //! - `emulated` (feature of the same name, needs `std`): the stick as a model in virtual time.
 //! - `usbredir` (with it): the packets by which QEMU plugs it in.
 //!
@@ -22,5 +23,6 @@ pub mod codec;
 pub mod driver;
 #[cfg(feature = "emulated")]
 pub mod emulated;
+pub mod pipe;
 #[cfg(feature = "emulated")]
 pub mod usbredir;

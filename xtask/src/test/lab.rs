@@ -169,7 +169,7 @@ pub(super) fn lab(workspace: &Workspace) -> Result<Outcome> {
         Ok(remarks?.join("; "))
     };
     let uml = inside(INSIDE)?;
-    match qemu() {
+    match get_qemu("qemu-system-x86_64", "qemu-system-x86") {
         Ok(()) => done(format!(
             "outside: {outside}; inside: {uml}; in QEMU: {}; sticks: {}",
             inside(IN_QEMU)?,
@@ -180,17 +180,16 @@ pub(super) fn lab(workspace: &Workspace) -> Result<Outcome> {
 }
 
 /// Gets QEMU, where that is allowed. `Err` says why there is none.
-fn qemu() -> Result<(), String> {
-    const PACKAGE: &str = "qemu-system-x86";
-    if exists("qemu-system-x86_64") {
+pub(super) fn get_qemu(program: &str, package: &str) -> Result<(), String> {
+    if exists(program) {
         return Ok(());
     }
     if !exists("apt-get") || !is_root() {
-        return Err(format!("which is not installed: sudo apt-get install {PACKAGE}"));
+        return Err(format!("which is not installed: sudo apt-get install {package}"));
     }
-    let words = ["install", "-y", "--no-install-recommends", PACKAGE];
+    let words = ["install", "-y", "--no-install-recommends", package];
     run(Command::new("apt-get").args(words))
-        .map_err(|_| format!("since `apt-get install {PACKAGE}` failed, see above"))
+        .map_err(|_| format!("since `apt-get install {package}` failed, see above"))
 }
 
 fn is_root() -> bool {

@@ -14,9 +14,15 @@ use crate::tidy;
 use crate::workspace::Workspace;
 
 /// The microcontroller the no_std crates must build for.
-const THUMB: &str = "thumbv7m-none-eabi";
+pub(super) const THUMB: &str = "thumbv7m-none-eabi";
 /// Rooms that firmware is made of.
-const NO_STD: &[&str] = &["sdmac-frame", "sdmac-radio", "sdmac-protocols", "sdmac-ar9170"];
+const NO_STD: &[&str] = &[
+    "sdmac-frame",
+    "sdmac-radio",
+    "sdmac-protocols",
+    "sdmac-ar9170",
+    "sdmac-node",
+];
 /// Integration tests of this name compare trace hashes with those in the repository.
 const GOLDEN: &str = "golden";
 const CARGO_DENY: &str = "0.20.2";

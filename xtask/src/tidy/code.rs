@@ -17,6 +17,7 @@ const REPEATABLE_ROOMS: &[&str] = &[
     "crates/protocols/",
     "crates/sim/",
     "crates/ar9170/",
+    "crates/node/",
 ];
 /// Rooms that firmware is made of.
 const FIRMWARE_ROOMS: &[&str] = &[
@@ -24,6 +25,7 @@ const FIRMWARE_ROOMS: &[&str] = &[
     "crates/radio/",
     "crates/protocols/",
     "crates/ar9170/",
+    "crates/node/",
 ];
 
 /// A file can be read in one sitting.

@@ -11,8 +11,15 @@ pub(super) struct Exception {
 }
 
 /// All of them. One that covers nothing any more is itself a finding.
-pub(super) const EXCEPTIONS: &[Exception] = &[Exception {
-    rule: "unsafe",
-    path: "crates/sim/tests/memory.rs",
-    reason: "an allocator that counts: there is no other way to show that nothing is allocated",
-}];
+pub(super) const EXCEPTIONS: &[Exception] = &[
+    Exception {
+        rule: "unsafe",
+        path: "crates/sim/tests/memory.rs",
+        reason: "an allocator that counts: there is no other way to show that nothing is allocated",
+    },
+    Exception {
+        rule: "unsafe",
+        path: "firmware/cortex-m3/src/board.rs",
+        reason: "registers of a microcontroller are at addresses, and its stack is read to see how much was used",
+    },
+];

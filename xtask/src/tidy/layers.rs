@@ -9,6 +9,7 @@ const LAYERS: &[&[&str]] = &[
     &["frame"],
     &["radio"],
     &["protocols", "sim", "linux", "ar9170"],
+    &["node"],
     &["lab", "transfer"],
     &["cli", "examples"],
 ];

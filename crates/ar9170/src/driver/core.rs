@@ -14,9 +14,10 @@ use super::config::{Config, Counts, Reason};
 use super::flight::Flights;
 use super::ring::Ring;
 use super::settings::Settings;
+use super::wish::Wish;
 use crate::codec::{Firmware, Order};
 use radio::checked::MAX_ACTIONS;
-use radio::{Attribute, Confirm, Instant, Outcome, Refusal, SetAnswer, SetError, Token};
+use radio::{Confirm, Instant, Outcome, Refusal, SetAnswer, SetError, Token};
 
 /// Changes of attributes that may wait at once; more are answered as not supported.
 pub(super) const WORKS: usize = 32;
@@ -53,7 +54,8 @@ pub(super) enum Phase {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Change {
     pub token: Token,
-    pub attribute: Attribute,
+    /// `None`: nobody can be told so, and in its turn it is answered like that.
+    pub wish: Option<Wish>,
     pub part: u8,
 }
 

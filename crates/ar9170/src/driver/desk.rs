@@ -5,6 +5,7 @@ use super::chain::Chain;
 use super::core::{Change, Core};
 use super::flight::State;
 use super::settings::band;
+use super::wish::Wish;
 use crate::codec::tx::{DESCRIPTOR_OCTETS, Protection};
 use frame::Band;
 use frame::fcs::FCS_OCTETS;
@@ -102,12 +103,8 @@ impl<const N: usize, const L: usize> Core<'_, N, L> {
         if adapter != AdapterId::FIRST || self.is_down() {
             return self.answer_set(token, Err(SetError::NotFound));
         }
-        let change = Change {
-            token,
-            attribute,
-            part: 0,
-        };
-        if !self.works.push(change) {
+        let wish = Wish::new(&attribute);
+        if !self.works.push(Change { token, wish, part: 0 }) {
             self.answer_set(token, Err(SetError::NotSupported));
         }
     }

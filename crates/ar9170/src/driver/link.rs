@@ -61,11 +61,12 @@ impl<const N: usize, const L: usize> Core<'_, N, L> {
 
     /// The command of the first work. `Some(None)`: it needed none and is done. `None`: there is no work.
     fn next_work(&mut self) -> Option<Option<Order>> {
-        let Change {
-            token,
-            attribute,
-            part,
-        } = *self.works.first()?;
+        let Change { token, wish, part } = *self.works.first()?;
+        let Some(attribute) = wish.map(|w| w.attribute()) else {
+            self.works.pop();
+            self.answer_set(token, Err(radio::SetError::NotSupported));
+            return Some(None);
+        };
         let refused = match attribute {
             Attribute::PacketSeries(..) => Ok(()),
             _ => self.settings.refusal(&attribute),
@@ -280,11 +281,10 @@ impl<const N: usize, const L: usize> Core<'_, N, L> {
             return;
         };
         work.part = work.part.saturating_add(1);
-        let Change {
-            token,
-            attribute,
-            part,
-        } = *work;
+        let Change { token, wish, part } = *work;
+        let Some(attribute) = wish.map(|w| w.attribute()) else {
+            return;
+        };
         let more = self.settings.orders(&attribute, part).is_some();
         if well && more {
             return;

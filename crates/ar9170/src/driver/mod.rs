@@ -28,6 +28,7 @@ mod link;
 mod receive;
 mod ring;
 mod settings;
+mod wish;
 
 pub use buffers::{Buffers, Dynamic, Hybrid, Static};
 pub use bus::{Bus, BusEvent, TransferId};

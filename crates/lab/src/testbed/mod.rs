@@ -6,6 +6,7 @@
 //! * [`air`]: the air of a scenario between the simulated radios of a kernel.
 //! * [`compare`]: a scenario in the simulator and on real stacks, number by number.
 //! * [`ar9170`]: computers with emulated AR9170 sticks, whose air is that of the simulator. No kernel is in it.
+//! * [`board`]: microcontrollers in QEMU with such sticks, behind serial pipes.
 //!
 //! Both kernels give a program all files of this computer, and pass on what it writes: [`run`] starts the kernel, [`guest`] is
 //! the first process inside, and [`job`] is what the two sides tell each other. Kernels are made at a [`site`] and kept in
@@ -13,6 +14,7 @@
 
 pub mod air;
 pub mod ar9170;
+pub mod board;
 pub mod cache;
 pub mod compare;
 mod group;

@@ -1,5 +1,6 @@
 //! How a station takes part, and what it has counted.
 
+use super::super::data::ETHERTYPE_PAYLOAD;
 use super::super::sender::DEFAULT_TRIES;
 use super::super::tally::Tally;
 use frame::{MacAddr, Phy, Rate};
@@ -20,6 +21,8 @@ pub struct IbssConfig {
     pub atim_window_tu: u16,
     /// BSSID of a network that it creates; `None`: random.
     pub bssid: Option<MacAddr>,
+    /// EtherType of what it carries, such as 0x86dd for IPv6. Frames of another are not delivered.
+    pub ethertype: u16,
     /// How long it looks for a network before it creates one.
     pub scan: Duration,
     /// It asks for the network instead of only listening.
@@ -59,6 +62,7 @@ impl IbssConfig {
             interval_tu: 100,
             atim_window_tu: 0,
             bssid: None,
+            ethertype: ETHERTYPE_PAYLOAD,
             scan: Duration::from_ms(7_000),
             active_scan: true,
             autostart: true,

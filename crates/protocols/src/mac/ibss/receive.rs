@@ -1,6 +1,6 @@
 //! What comes in: networks, probes, ATIMs, data.
 
-use super::super::data::{ETHERTYPE_PAYLOAD, Received};
+use super::super::data::Received;
 use super::network;
 use super::{Ibss, Phase};
 use frame::mac::{Header, Kind};
@@ -87,7 +87,7 @@ impl<const Q: usize, const L: usize> Ibss<Q, L> {
         };
         if self.duplicates.is_duplicate(&data) {
             self.counters.duplicates += 1;
-        } else if data.ethertype == ETHERTYPE_PAYLOAD {
+        } else if data.ethertype == self.config.ethertype {
             self.counters.delivered += 1;
             radio.deliver(Msdu {
                 peer: data.source,

@@ -1,6 +1,6 @@
 //! ATIMs and data: what is announced, to whom, and what may go.
 
-use super::super::data::{ETHERTYPE_PAYLOAD, MAX_DATA_OCTETS};
+use super::super::data::MAX_DATA_OCTETS;
 use super::network::{self, Network};
 use super::{Ibss, Phase, Sent};
 use frame::llc::Snap;
@@ -108,11 +108,11 @@ impl<const Q: usize, const L: usize> Ibss<Q, L> {
         }
         let mut out = [0; MAX_DATA_OCTETS];
         let octets = write(
-            self.config.me,
-            next.to,
-            network.bssid,
-            number,
-            next.payload(),
+            Data {
+                sequence: SequenceControl::new(number, 0),
+                ..Data::direct(next.to, self.config.me, network.bssid, &[])
+            },
+            Snap::ethernet(self.config.ethertype, next.payload()),
             &mut out,
         );
         let expires = next.deadline.map_or(until, |t| t.min(until));
@@ -149,20 +149,8 @@ impl<const Q: usize, const L: usize> Ibss<Q, L> {
 }
 
 /// Writes a data frame and tells its octets. The payload is one that fits.
-fn write(
-    me: MacAddr,
-    to: MacAddr,
-    bssid: MacAddr,
-    number: u16,
-    payload: &[u8],
-    out: &mut [u8; MAX_DATA_OCTETS],
-) -> usize {
+fn write(data: Data<'_>, snap: Snap<'_>, out: &mut [u8; MAX_DATA_OCTETS]) -> usize {
     const FITS: &str = "what is queued fits a frame";
-    let data = Data {
-        sequence: SequenceControl::new(number, 0),
-        ..Data::direct(to, me, bssid, &[])
-    };
     data.emit(out).expect(FITS);
-    let snap = Snap::ethernet(ETHERTYPE_PAYLOAD, payload);
     HEADER_OCTETS + snap.emit(&mut out[HEADER_OCTETS..]).expect(FITS)
 }
