@@ -91,6 +91,7 @@ impl Chain {
         let config = ForwarderConfig {
             identity: identity(node),
             how: TxHow::multi_shot(self.rate, self.tries),
+            group: TxHow::one_shot(Rate::OFDM_6),
             hop: HopConfig {
                 idle_multiplier: if self.hops >= LONG_HOPS {
                     5.0
