@@ -12,6 +12,7 @@
 #[cfg(any(test, feature = "testing"))]
 extern crate std;
 
+mod dice;
 pub mod mac;
 pub mod mesh;
 #[cfg(any(test, feature = "testing"))]

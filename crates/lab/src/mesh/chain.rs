@@ -1,26 +1,18 @@
 //! A chain of nodes with flows from its first to its last node, as the testbeds of the ATP thesis had them: fixed
 //! rate, static routes.
 
-use std::rc::Rc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
-use frame::{MacAddr, Phy, Rate, RateSet};
-use protocols::mac::data::{Identity, Role};
-use protocols::mesh::{Forwarder, ForwarderConfig};
-use protocols::transport::State;
+use frame::Rate;
 use protocols::transport::hop::HopConfig;
-use radio::{Instant, TxHow};
-use sim::host::{HostModel, Profile};
-use sim::rng::mix3;
-use sim::{AdapterConfig, LinkLoss, MediumConfig, NodeConfig, Position, Process, World};
+use radio::Instant;
+use sim::Position;
 
-use super::station::{Flow, Kind, Station, Trace};
+use super::flow::Kind;
+use super::net::{Demand, Ended, Net, Routing};
 
-/// Channel 36.
-const MHZ: u16 = 5_180;
-const SECOND_NS: u64 = 1_000_000_000;
 /// Flows start after the greetings.
-const START_NS: u64 = SECOND_NS;
+const START_NS: u64 = 1_000_000_000;
 /// From one flow to the next.
 const STAGGER_NS: u64 = 1_000_000;
 /// Paths of so many hops have the larger idle multiplier (thesis, chapter 2).
@@ -51,172 +43,66 @@ pub struct Chain {
     pub most_seconds: u64,
 }
 
-/// How one flow ended.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Ended {
-    /// Octets delivered.
-    pub octets: u64,
-    /// From its call to its last octet, or to the end of the run if it is not done, in seconds.
-    pub seconds: f64,
-    /// Whether all was delivered.
-    pub done: bool,
-    /// What the receiver saw.
-    pub received: Trace,
-    /// What the sender saw.
-    pub sent: Trace,
-}
-
-impl Ended {
-    /// Octets of the application per time, in kb/s.
-    pub fn goodput_kbps(&self) -> f64 {
-        self.octets as f64 * 8.0 / 1e3 / self.seconds
-    }
-}
-
-fn address(node: u32) -> MacAddr {
-    MacAddr::local(node + 1)
-}
-
-fn identity(node: u32) -> Identity {
-    let bssid = MacAddr::local(200);
-    Identity {
-        me: address(node),
-        role: Role::Direct { bssid },
-    }
-}
-
 impl Chain {
-    fn forwarder(&self, node: u32) -> Forwarder {
-        let hop = HopConfig::default();
-        let config = ForwarderConfig {
-            identity: identity(node),
-            how: TxHow::multi_shot(self.rate, self.tries),
-            hop: HopConfig {
-                idle_multiplier: if self.hops >= LONG_HOPS {
-                    5.0
-                } else {
-                    hop.idle_multiplier
-                },
-                ..hop
-            },
+    /// The mesh that it is. Greetings go along the whole chain and back, as those of ARP, a ping or a routing protocol
+    /// would: every node has sent something before a flow begins.
+    pub fn net(&self) -> Net {
+        let nodes = 0..=self.hops;
+        let next = |node: u32, to: u32| match node.cmp(&to) {
+            std::cmp::Ordering::Less => Some(node + 1),
+            std::cmp::Ordering::Equal => None,
+            std::cmp::Ordering::Greater => Some(node - 1),
         };
-        let mut forwarder = Forwarder::new(&config);
-        for to in 0..=self.hops {
-            if to != node {
-                let next = if to > node { node + 1 } else { node - 1 };
-                forwarder.set_route(address(to), address(next));
-            }
-        }
-        forwarder
-    }
-
-    fn adapter(&self, node: u32) -> AdapterConfig {
-        AdapterConfig {
+        let links = (0..self.hops).flat_map(|n| [(n, n + 1, self.loss), (n + 1, n, self.loss)]);
+        let greeting = |n: u64| {
+            let at = 100_000 + n * 100_000;
+            [
+                (Instant::from_us(at), 0, self.hops),
+                (Instant::from_us(at + 20_000), self.hops, 0),
+            ]
+        };
+        let demand = |flow: u32| Demand {
+            from: 0,
+            to: self.hops,
+            octets: self.octets,
+            start_ns: START_NS + u64::from(flow) * STAGGER_NS,
+        };
+        Net {
+            places: nodes
+                .clone()
+                .map(|n| Position {
+                    x: f64::from(n) * self.spacing_m,
+                    ..Position::default()
+                })
+                .collect(),
+            routing: Routing::Static(
+                nodes
+                    .clone()
+                    .map(|n| nodes.clone().map(|to| next(n, to)).collect())
+                    .collect(),
+            ),
+            losses: links.filter(|l| l.2 > 0.0).collect(),
+            greetings: (0..4).flat_map(greeting).collect(),
+            demands: (0..self.flows).map(demand).collect(),
+            kind: self.kind,
+            rate: self.rate,
+            tries: self.tries,
             tx_dbm: self.tx_dbm,
-            basic: RateSet::OFDM_6_ONLY,
-            ..AdapterConfig::station(address(node), Phy::A, MHZ, false)
+            idle_multiplier: if self.hops >= LONG_HOPS {
+                5.0
+            } else {
+                HopConfig::default().idle_multiplier
+            },
+            most_seconds: self.most_seconds,
         }
     }
 
-    /// Runs it and tells how each flow ended. When `stop` is set, it ends early.
+    /// Runs it and tells how each flow ended, and the frames on the air. When `stop` is set, it ends early.
     pub fn run(&self, seed: u64, stop: &AtomicBool) -> (Vec<Ended>, u64) {
-        let mut world = World::new(&MediumConfig::default(), seed);
-        let profile = Profile::built_in("ideal").expect("a built-in profile");
-        // an ideal host stamps its planes
-        let host = Rc::new(HostModel::new(&profile).expect("built-in profiles can be solved"));
-        for node in 0..=self.hops {
-            let mut station = Station::new(self.forwarder(node));
-            self.populate(node, seed, &mut station);
-            let place = Position {
-                x: f64::from(node) * self.spacing_m,
-                ..Position::default()
-            };
-            let config = NodeConfig {
-                host: Some(Rc::clone(&host)),
-                ..NodeConfig::ideal(place, self.adapter(node))
-            };
-            world.add_node(config, station);
-        }
-        if self.loss > 0.0 {
-            for node in 0..self.hops {
-                for (from, to) in [(node, node + 1), (node + 1, node)] {
-                    let data = Some(Process::Fixed(self.loss));
-                    let loss = LinkLoss {
-                        data,
-                        ..LinkLoss::default()
-                    };
-                    world.set_link_loss(from, to, loss);
-                }
-            }
-        }
-        let mut seconds = START_NS / SECOND_NS;
-        let is_over = |w: &World<Station>| {
-            let first = w.protocol(0).flows();
-            let all = w.protocol(self.hops).flows().iter().zip(first);
-            all.clone().count() > 0
-                && all
-                    .into_iter()
-                    .all(|(to, from)| to.read() == self.octets || matches!(from.state(), State::Failed(_)))
-        };
-        while seconds < self.most_seconds && !stop.load(Ordering::Relaxed) && !is_over(&world) {
-            seconds += 1;
-            world.run_until(seconds * SECOND_NS);
-        }
-        let senders = world.protocol(0).flows().iter();
-        let both = world.protocol(self.hops).flows().iter().zip(senders);
-        let ended = both
-            .enumerate()
-            .map(|(flow, (receiver, sender))| self.ended(flow as u64, receiver, sender, seconds * SECOND_NS));
-        (ended.collect(), world.frames_on_air())
-    }
-
-    /// Greetings along the whole chain, and the ends of the flows.
-    fn populate(&self, node: u32, seed: u64, station: &mut Station) {
-        let last = self.hops;
-        let (begins, ends) = (node == 0, node == last);
-        for n in 0..4 {
-            // as ARP, a ping or a routing protocol would: every node has sent something before a flow begins
-            let at = Instant::from_us(100_000 + n * 100_000 + 20_000 * u64::from(ends));
-            if begins {
-                station.greet(at, address(last));
-            } else if ends {
-                station.greet(at, address(0));
-            }
-        }
-        for flow in 0..self.flows {
-            let port = flow as u16;
-            let number = mix3(seed, u64::from(flow), u64::from(ends)) as u32;
-            if begins {
-                let start = Instant::from_ns(START_NS + u64::from(flow) * STAGGER_NS);
-                station.add(Flow::sender(
-                    self.kind,
-                    address(last),
-                    port,
-                    self.octets,
-                    start,
-                    number,
-                ));
-            } else if ends {
-                station.add(Flow::receiver(self.kind, address(0), port, number));
-            }
-        }
-    }
-
-    fn ended(&self, flow: u64, receiver: &Flow, sender: &Flow, now_ns: u64) -> Ended {
-        let start_ns = START_NS + flow * STAGGER_NS;
-        let done = receiver.read() == self.octets;
-        let last_ns = receiver.trace().delivered.last().map_or(now_ns, |d| d.0);
-        let end_ns = if done { last_ns } else { now_ns };
-        Ended {
-            octets: receiver.read(),
-            seconds: end_ns.saturating_sub(start_ns).max(1) as f64 / 1e9,
-            done,
-            received: receiver.trace().clone(),
-            sent: sender.trace().clone(),
-        }
+        let ran = self.net().run(seed, stop);
+        (ran.flows, ran.frames)
     }
 }
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -32,6 +32,8 @@ pub struct ForwarderConfig {
     pub identity: Identity,
     /// How each datagram is sent.
     pub how: TxHow,
+    /// How datagrams to all neighbours are sent: once, at a rate that all of them can hear.
+    pub group: TxHow,
     /// How its delay is averaged.
     pub hop: HopConfig,
 }
@@ -63,6 +65,16 @@ struct Slot {
     at: Instant,
 }
 
+/// The datagram that is being sent.
+#[derive(Clone, Copy, Debug)]
+struct Flying {
+    token: Token,
+    /// When it came to the queue.
+    queued: Instant,
+    /// Nobody acknowledges it.
+    is_group: bool,
+}
+
 /// See the [module](self). Keeps up to `Q` datagrams in its queue and up to `N` routes.
 #[derive(Clone, Debug)]
 pub struct Forwarder<const Q: usize = 50, const N: usize = 32> {
@@ -74,8 +86,7 @@ pub struct Forwarder<const Q: usize = 50, const N: usize = 32> {
     queue: [Slot; Q],
     head: usize,
     count: usize,
-    /// The one that is being sent, and when it came to the queue.
-    flying: Option<(Token, Instant)>,
+    flying: Option<Flying>,
     counters: Counters,
 }
 
@@ -114,6 +125,12 @@ impl<const Q: usize, const N: usize> Forwarder<Q, N> {
         has_place
     }
 
+    /// Nothing but these routes counts from now on: destinations, each with its next hop, `N` of them at most.
+    pub fn set_routes(&mut self, routes: impl IntoIterator<Item = (MacAddr, MacAddr)>) {
+        let mut routes = routes.into_iter();
+        self.routes.iter_mut().for_each(|r| *r = routes.next());
+    }
+
     /// There is no way to `destination` any more.
     pub fn clear_route(&mut self, destination: MacAddr) {
         self.routes
@@ -137,7 +154,27 @@ impl<const Q: usize, const N: usize> Forwarder<Q, N> {
         self.count
     }
 
+    /// Sends `payload` to a port of all neighbours, who do not pass it on.
+    ///
+    /// # Panics
+    /// If it is longer than [`MAX_OCTETS`].
+    pub fn broadcast(&mut self, now: Instant, port: u16, payload: &[u8], radio: &mut dyn Radio) {
+        let header = Header {
+            hops_left: 1,
+            from_port: port,
+            to_port: port,
+            source: self.config.identity.me,
+            destination: MacAddr::BROADCAST,
+        };
+        self.counters.submitted += 1;
+        self.put(now, &header, payload, radio);
+        self.launch(radio);
+    }
+
     fn next_hop(&self, destination: MacAddr) -> Option<MacAddr> {
+        if destination.is_group() {
+            return Some(destination);
+        }
         let mut routes = self.routes.iter().flatten();
         routes.find(|(d, _)| *d == destination).map(|(_, next)| *next)
     }
@@ -181,10 +218,20 @@ impl<const Q: usize, const N: usize> Forwarder<Q, N> {
             &mut out,
         );
         let token = radio.token();
-        self.flying = Some((token, slot.at));
+        let is_group = slot.to.is_group();
+        self.flying = Some(Flying {
+            token,
+            queued: slot.at,
+            is_group,
+        });
         self.head = (self.head + 1) % Q;
         self.count -= 1;
-        radio.request(token, frame.expect("its length was checked"), &self.config.how);
+        let how = if is_group {
+            &self.config.group
+        } else {
+            &self.config.how
+        };
+        radio.request(token, frame.expect("its length was checked"), how);
     }
 
     fn submit(&mut self, now: Instant, msdu: &Msdu<'_>, radio: &mut dyn Radio) {
@@ -226,6 +273,10 @@ impl<const Q: usize, const N: usize> Forwarder<Q, N> {
             self.counters.delivered += 1;
             return deliver(&header, payload, radio);
         }
+        if header.destination.is_group() {
+            self.counters.foreign += 1;
+            return;
+        }
         if header.hops_left <= 1 {
             self.counters.unroutable += 1;
             return;
@@ -242,13 +293,13 @@ impl<const Q: usize, const N: usize> Forwarder<Q, N> {
     }
 
     fn confirm(&mut self, now: Instant, confirm: &Confirm) {
-        let Some((_, queued)) = self.flying.take_if(|f| f.0 == confirm.token) else {
+        let Some(flying) = self.flying.take_if(|f| f.token == confirm.token) else {
             return;
         };
         if matches!(confirm.outcome, Outcome::Acked | Outcome::NotAcked) {
-            self.hop.sent(now, queued, &confirm.stamps);
+            self.hop.sent(now, flying.queued, &confirm.stamps);
         }
-        self.counters.unheard += u64::from(confirm.outcome != Outcome::Acked);
+        self.counters.unheard += u64::from(!flying.is_group && confirm.outcome != Outcome::Acked);
     }
 }
 

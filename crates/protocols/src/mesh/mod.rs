@@ -1,14 +1,18 @@
-//! Datagrams over several hops: forwarding along static routes, and the delay of each hop for ATP.
+//! Datagrams over several hops: forwarding along routes, and the delay of each hop for ATP.
 //!
 //! | module | what it is |
 //! |---|---|
 //! | [`header`] | where a datagram comes from and where it goes |
 //! | [`forward`] | innermost protocol: queues datagrams, sends them to the next hop, forwards those of others |
-//!
-//! Routes are set by hand; a routing protocol (OLSR) will be an overlay beside these that sets them.
+//! | [`olsr`] | finds routes (RFC 3626) |
+//! | [`router`] | both together; without it routes are set by hand |
 
 pub mod forward;
 pub mod header;
+pub mod olsr;
+pub mod router;
 
 pub use forward::{Forwarder, ForwarderConfig};
 pub use header::Header;
+pub use olsr::{Olsr, OlsrConfig};
+pub use router::Router;

@@ -41,6 +41,7 @@ pub use neighbours::Neighbour;
 pub use network::Network;
 
 use super::data::Duplicates;
+use crate::dice::Dice;
 use energy::Ledger;
 use frame::{Band, MacAddr, Rate, ppdu_us};
 use neighbours::Neighbours;
@@ -73,7 +74,7 @@ struct Sent {
 pub struct Ibss<const Q: usize = 16, const L: usize = 1_500> {
     config: IbssConfig,
     phase: Phase,
-    dice: u64,
+    dice: Dice,
     sequence: u16,
     neighbours: Neighbours,
     queue: Queue<Q, L>,
@@ -106,8 +107,9 @@ impl<const Q: usize, const L: usize> Ibss<Q, L> {
         Ibss {
             config,
             phase: Phase::Idle,
-            dice: config.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15)
-                ^ address.wrapping_mul(0xbf58_476d_1ce4_e5b9),
+            dice: Dice(
+                config.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ address.wrapping_mul(0xbf58_476d_1ce4_e5b9),
+            ),
             sequence: 0,
             neighbours: Neighbours::new(),
             queue: Queue::new(),
@@ -191,12 +193,9 @@ impl<const Q: usize, const L: usize> Ibss<Q, L> {
         self.neighbours = Neighbours::new();
     }
 
-    /// A number below `n`, all equally likely (splitmix64).
+    /// A number below `n`, all equally likely.
     fn draw(&mut self, n: u64) -> u64 {
-        self.dice = self.dice.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.dice ^ self.dice >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((u128::from(z ^ z >> 31) * u128::from(n)) >> 64) as u64
+        self.dice.below(n)
     }
 
     fn next_sequence(&mut self) -> u16 {

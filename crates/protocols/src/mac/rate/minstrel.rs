@@ -3,6 +3,7 @@
 //! ten tries something else.
 
 use super::{Algorithm, Ask, MAX_RATES, Rates, Sent};
+use crate::dice::Dice;
 use frame::{Phy, Rate, ppdu_us};
 use radio::{Duration, Instant, Series, SeriesList};
 
@@ -260,15 +261,8 @@ impl Algorithm for Minstrel {
 
 /// Columns with all indices below `len`, each in an order of its own.
 fn permutations(len: usize, seed: u64) -> [[u8; MAX_RATES]; SAMPLE_COLUMNS] {
-    let mut state = seed;
-    let mut draw = |below: usize| {
-        // splitmix64 (Steele, Lea, Flood 2014)
-        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut x = state;
-        x = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((x ^ x >> 31) % below as u64) as usize
-    };
+    let mut dice = Dice(seed);
+    let mut draw = |below: usize| (dice.roll() % below as u64) as usize;
     core::array::from_fn(|_| {
         let mut column: [u8; MAX_RATES] = core::array::from_fn(|i| i as u8);
         for i in (1..len).rev() {

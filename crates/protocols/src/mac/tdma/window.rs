@@ -2,6 +2,7 @@
 
 use super::schedule::LinkKind;
 use super::{Tdma, TdmaConfig};
+use crate::dice;
 use crate::mac::sync::NetworkTime;
 use frame::MacAddr;
 use frame::mac::Header;
@@ -171,13 +172,9 @@ impl<P: Protocol, const N: usize, const L: usize, const S: usize> Tdma<P, N, L, 
     }
 }
 
-/// A number that looks random, the same for everybody who asks for the same (SplitMix64, Steele et al. 2014).
+/// A number that looks random, the same for everybody who asks for the same.
 pub(in crate::mac) fn mix(cycle: u64, node: MacAddr, slot: u16) -> u64 {
     let [a, b, c, d, e, f] = node.0;
     let [g, h] = slot.to_be_bytes();
-    let mut z = cycle.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ u64::from_be_bytes([a, b, c, d, e, f, g, h]);
-    for factor in [0xbf58_476d_1ce4_e5b9, 0x94d0_49bb_1331_11eb] {
-        z = (z ^ z >> 30).wrapping_mul(factor);
-    }
-    z ^ z >> 31
+    dice::mix(cycle.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ u64::from_be_bytes([a, b, c, d, e, f, g, h]))
 }

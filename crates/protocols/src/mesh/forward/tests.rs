@@ -19,6 +19,7 @@ fn forwarder(n: usize, nodes: usize) -> Forwarder<4, 8> {
     let mut f = Forwarder::new(&ForwarderConfig {
         identity,
         how: TxHow::one_shot(Rate::OFDM_6),
+        group: TxHow::one_shot(Rate::OFDM_6),
         hop: HopConfig::default(),
     });
     for to in (0..nodes).filter(|to| *to != n) {

@@ -1,0 +1,247 @@
+//! One end of a flow: one writes a stream of given length and ends it, the other reads everything at once.
+
+use frame::MacAddr;
+use protocols::transport::wire;
+use protocols::transport::{Buffers, Event as End, Path, Sent, State, Transport, atp, tahoe};
+use radio::Instant;
+
+/// Octets that may be on the way, or wait behind a hole: more than ATP sends in two of its longest epochs here.
+const BUFFER_OCTETS: usize = 4 << 20;
+/// Packets that may be.
+const RECORDS: usize = 4_096;
+/// The window of TCP Tahoe.
+const WINDOW_OCTETS: usize = 65_535;
+
+/// A transport.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// TCP Tahoe.
+    Tahoe,
+    /// TCP NewReno.
+    NewReno,
+    /// ATP as its authors set it.
+    Default,
+    /// Aggressive ATP.
+    Aggressive,
+    /// Adaptive ATP.
+    Adaptive,
+}
+
+impl Kind {
+    /// In lower case.
+    pub fn word(self) -> &'static str {
+        match self {
+            Kind::Tahoe => "tahoe",
+            Kind::NewReno => "newreno",
+            Kind::Default => "default",
+            Kind::Aggressive => "aggressive",
+            Kind::Adaptive => "adaptive",
+        }
+    }
+
+    /// The constants of a variant of ATP.
+    pub fn atp(self) -> Option<atp::Config> {
+        match self {
+            Kind::Default => Some(atp::Config::standard()),
+            Kind::Aggressive => Some(atp::Config::aggressive()),
+            Kind::Adaptive => Some(atp::Config::adaptive()),
+            Kind::Tahoe | Kind::NewReno => None,
+        }
+    }
+}
+
+/// What was seen at one end of a flow, by time in ns.
+#[derive(Clone, Default, PartialEq, Debug)]
+pub struct Trace {
+    /// Octets delivered in order.
+    pub delivered: Vec<(u64, u32)>,
+    /// At the receiver: D_max in each packet of data, us.
+    pub delays_us: Vec<(u64, u32)>,
+    /// At the sender: its spacing after each feedback, us.
+    pub spacings_us: Vec<(u64, u32)>,
+}
+
+type Atp = atp::Connection<Vec<u8>, Vec<Sent>, 512>;
+type Tcp = tahoe::Connection<Vec<u8>>;
+
+enum Connection {
+    Atp(Box<Atp>),
+    Tcp(Box<Tcp>),
+}
+
+impl Connection {
+    fn get(&self) -> &dyn Transport {
+        match self {
+            Connection::Atp(c) => &**c,
+            Connection::Tcp(c) => &**c,
+        }
+    }
+
+    fn get_mut(&mut self) -> &mut dyn Transport {
+        match self {
+            Connection::Atp(c) => &mut **c,
+            Connection::Tcp(c) => &mut **c,
+        }
+    }
+}
+
+/// One end of a flow.
+pub struct Flow {
+    connection: Connection,
+    pub(super) peer: MacAddr,
+    pub(super) ports: (u16, u16),
+    /// When it calls; `None` once it has, and at the receiver.
+    pub(super) start: Option<Instant>,
+    /// Octets still to be written, if it is the sender.
+    left: Option<u64>,
+    read: u64,
+    trace: Trace,
+}
+
+/// The octet at a place of a stream.
+fn octet(at: u64) -> u8 {
+    (at.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8
+}
+
+impl Flow {
+    /// The end that sends `octets` to `peer`, from `start` on.
+    pub fn sender(kind: Kind, peer: MacAddr, port: u16, octets: u64, start: Instant, number: u32) -> Flow {
+        Flow {
+            left: Some(octets),
+            start: Some(start),
+            ..Flow::new(kind, peer, (port, port), true, number)
+        }
+    }
+
+    /// The end that waits to receive.
+    pub fn receiver(kind: Kind, peer: MacAddr, port: u16, number: u32) -> Flow {
+        Flow::new(kind, peer, (port, port), false, number)
+    }
+
+    fn new(kind: Kind, peer: MacAddr, ports: (u16, u16), calls: bool, number: u32) -> Flow {
+        let connection = match kind.atp() {
+            Some(config) => {
+                let config = atp::Config {
+                    initial_number: number,
+                    ..config
+                };
+                let (to_send, to_read) = if calls {
+                    (BUFFER_OCTETS, 0)
+                } else {
+                    (0, BUFFER_OCTETS)
+                };
+                let buffers = Buffers {
+                    send: vec![0; to_send],
+                    receive: vec![0; to_read],
+                    sent: vec![Sent::default(); RECORDS],
+                };
+                Connection::Atp(Box::new(if calls {
+                    Atp::caller(&config, buffers)
+                } else {
+                    Atp::listener(&config, buffers)
+                }))
+            }
+            None => {
+                let recovery = match kind {
+                    Kind::NewReno => tahoe::Recovery::NewReno,
+                    _ => tahoe::Recovery::Tahoe,
+                };
+                let config = tahoe::Config {
+                    initial_number: number,
+                    ..tahoe::Config::new(recovery)
+                };
+                let buffers = Buffers {
+                    send: vec![0; 4 * WINDOW_OCTETS],
+                    receive: vec![0; WINDOW_OCTETS],
+                    sent: [],
+                };
+                Connection::Tcp(Box::new(if calls {
+                    Tcp::caller(&config, buffers)
+                } else {
+                    Tcp::listener(&config, buffers)
+                }))
+            }
+        };
+        Flow {
+            connection,
+            peer,
+            ports,
+            start: None,
+            left: None,
+            read: 0,
+            trace: Trace::default(),
+        }
+    }
+
+    /// Its port, the same at both ends.
+    pub fn port(&self) -> u16 {
+        self.ports.0
+    }
+
+    /// What was seen.
+    pub fn trace(&self) -> &Trace {
+        &self.trace
+    }
+
+    /// Octets delivered.
+    pub fn read(&self) -> u64 {
+        self.read
+    }
+
+    /// Where the connection is.
+    pub fn state(&self) -> State {
+        self.connection.get().state()
+    }
+
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        self.start.or_else(|| self.connection.get().deadline())
+    }
+
+    pub(super) fn handle(&mut self, now: Instant, event: End<'_>, path: &mut dyn Path) {
+        self.connection.get_mut().handle(now, event, path);
+        self.work(now);
+        if let (End::Indication(d), Connection::Atp(c)) = (event, &self.connection)
+            && let Ok((h, _)) = wire::Header::parse(d)
+        {
+            if h.is_feedback() {
+                self.trace.spacings_us.push((now.as_ns(), c.spacing_us()));
+            } else if self.left.is_none() {
+                self.trace.delays_us.push((now.as_ns(), h.delay_us));
+            }
+        }
+    }
+
+    /// What the application does.
+    fn work(&mut self, now: Instant) {
+        let connection = self.connection.get_mut();
+        if let Some(left) = &mut self.left {
+            // the content counts from the end, so that only what is left need be known
+            while *left > 0 {
+                let n = (*left).min(4_096);
+                let piece: Vec<u8> = (0..n).map(|i| octet(*left - i)).collect();
+                let taken = connection.write(now, &piece) as u64;
+                *left -= taken;
+                if taken < n {
+                    break;
+                }
+            }
+            if *left == 0 {
+                connection.finish(now);
+            }
+            return;
+        }
+        let mut out = [0; 4_096];
+        loop {
+            let n = connection.read(now, &mut out);
+            if n == 0 {
+                break;
+            }
+            self.read += n as u64;
+            self.trace.delivered.push((now.as_ns(), n as u32));
+        }
+        if connection.is_exhausted() {
+            connection.finish(now);
+        }
+    }
+}

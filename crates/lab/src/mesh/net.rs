@@ -1,0 +1,288 @@
+//! A mesh with flows from anywhere to anywhere: nodes at places, static routes or OLSR, one radio each at a fixed rate.
+
+use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use frame::{MacAddr, Phy, Rate, RateSet};
+use protocols::mac::data::{Identity, Role};
+use protocols::mesh::{Forwarder, ForwarderConfig, OlsrConfig, Router};
+use protocols::transport::State;
+use protocols::transport::hop::HopConfig;
+use radio::{Instant, TxHow};
+use sim::host::{HostModel, Profile};
+use sim::rng::mix3;
+use sim::{AdapterConfig, LinkLoss, MediumConfig, NodeConfig, Position, Process, World};
+
+use super::flow::{Flow, Kind, Trace};
+use super::station::Station;
+
+/// Channel 36.
+const MHZ: u16 = 5_180;
+const SECOND_NS: u64 = 1_000_000_000;
+
+/// How nodes know the way.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Routing {
+    /// Each pair of a node and a destination has a next hop: by node, then by destination.
+    Static(Vec<Vec<Option<u32>>>),
+    /// They find it.
+    Olsr,
+}
+
+/// One flow.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Demand {
+    /// Node that sends.
+    pub from: u32,
+    /// Node that receives.
+    pub to: u32,
+    /// Octets to send.
+    pub octets: u64,
+    /// When it calls, in ns.
+    pub start_ns: u64,
+}
+
+/// A mesh to be run.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Net {
+    /// Where the nodes stand, in m.
+    pub places: Vec<Position>,
+    /// How they know the way.
+    pub routing: Routing,
+    /// Links that lose a share of their frames beside those that the air does: from, to, share.
+    pub losses: Vec<(u32, u32, f64)>,
+    /// Small datagrams before the flows, so that hops have measured something: instant, from, to.
+    pub greetings: Vec<(Instant, u32, u32)>,
+    /// The flows.
+    pub demands: Vec<Demand>,
+    /// All of them over this.
+    pub kind: Kind,
+    /// Rate of data; groups and responses have 6 Mb/s.
+    pub rate: Rate,
+    /// How often the adapter sends a frame at most.
+    pub tries: u8,
+    /// Transmit power in dBm.
+    pub tx_dbm: f64,
+    /// Delays of idle nodes count so many times (thesis, chapter 2).
+    pub idle_multiplier: f64,
+    /// After so many seconds it ends, done or not.
+    pub most_seconds: u64,
+}
+
+/// How one flow ended.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Ended {
+    /// Octets delivered.
+    pub octets: u64,
+    /// From its call to its last octet, or to the end of the run if it is not done, in seconds.
+    pub seconds: f64,
+    /// Whether all was delivered.
+    pub done: bool,
+    /// What the receiver saw.
+    pub received: Trace,
+    /// What the sender saw.
+    pub sent: Trace,
+}
+
+impl Ended {
+    /// Octets of the application per time, in kb/s.
+    pub fn goodput_kbps(&self) -> f64 {
+        self.octets as f64 * 8.0 / 1e3 / self.seconds
+    }
+}
+
+/// What came of a run.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Ran {
+    /// Its flows, in the order of the demands.
+    pub flows: Vec<Ended>,
+    /// Frames on the air.
+    pub frames: u64,
+    /// Routes that OLSR has withdrawn while flows were there.
+    pub withdrawn: u64,
+}
+
+/// The address of a node.
+pub fn address(node: u32) -> MacAddr {
+    MacAddr::local(node + 1)
+}
+
+impl Net {
+    fn forwarding(&self, node: u32) -> ForwarderConfig {
+        let identity = Identity {
+            me: address(node),
+            role: Role::Direct {
+                bssid: MacAddr::local(200),
+            },
+        };
+        ForwarderConfig {
+            identity,
+            how: TxHow::multi_shot(self.rate, self.tries),
+            group: TxHow::one_shot(Rate::OFDM_6),
+            hop: HopConfig {
+                idle_multiplier: self.idle_multiplier,
+                ..HopConfig::default()
+            },
+        }
+    }
+
+    fn station(&self, node: u32, seed: u64) -> Station {
+        let config = self.forwarding(node);
+        let Routing::Static(next) = &self.routing else {
+            let olsr = OlsrConfig::standard(address(node), mix3(seed, 0x015c, 0));
+            return Station::routing(Router::new(&config, &olsr));
+        };
+        let mut forwarder = Forwarder::new(&config);
+        for (to, via) in next[node as usize].iter().enumerate() {
+            if let Some(via) = via {
+                forwarder.set_route(address(to as u32), address(*via));
+            }
+        }
+        Station::new(forwarder)
+    }
+
+    fn world(&self, seed: u64) -> World<Station> {
+        let mut world = World::new(&MediumConfig::default(), seed);
+        let profile = Profile::built_in("ideal").expect("a built-in profile");
+        // an ideal host stamps its planes
+        let host = Rc::new(HostModel::new(&profile).expect("built-in profiles can be solved"));
+        for (node, place) in (0..).zip(&self.places) {
+            let mut station = self.station(node, seed);
+            self.populate(node, seed, &mut station);
+            let adapter = AdapterConfig {
+                tx_dbm: self.tx_dbm,
+                basic: RateSet::OFDM_6_ONLY,
+                ..AdapterConfig::station(address(node), Phy::A, MHZ, false)
+            };
+            let config = NodeConfig {
+                host: Some(Rc::clone(&host)),
+                ..NodeConfig::ideal(*place, adapter)
+            };
+            world.add_node(config, station);
+        }
+        for &(from, to, share) in &self.losses {
+            let loss = LinkLoss {
+                data: Some(Process::Fixed(share)),
+                ..LinkLoss::default()
+            };
+            world.set_link_loss(from, to, loss);
+        }
+        world
+    }
+
+    /// Greetings, and the ends of the flows that are here.
+    fn populate(&self, node: u32, seed: u64, station: &mut Station) {
+        for &(at, _, to) in self.greetings.iter().filter(|g| g.1 == node) {
+            station.greet(at, address(to));
+        }
+        for (port, d) in self.demands.iter().enumerate() {
+            let number = mix3(seed, port as u64, u64::from(node != d.from)) as u32;
+            let port = port as u16;
+            if node == d.from {
+                let start = Instant::from_ns(d.start_ns);
+                let flow = Flow::sender(self.kind, address(d.to), port, d.octets, start, number);
+                station.add(flow);
+            } else if node == d.to {
+                station.add(Flow::receiver(self.kind, address(d.from), port, number));
+            }
+        }
+    }
+
+    /// The ends of flow `n`: sender, receiver.
+    fn ends<'w>(&self, world: &'w World<Station>, n: usize) -> (&'w Flow, &'w Flow) {
+        let d = &self.demands[n];
+        let of = |node: u32| {
+            let mut flows = world.protocol(node).flows().iter();
+            flows
+                .find(|f| usize::from(f.port()) == n)
+                .expect("both ends were added")
+        };
+        (of(d.from), of(d.to))
+    }
+
+    fn is_over(&self, world: &World<Station>) -> bool {
+        let over = |n: usize| {
+            let (sender, receiver) = self.ends(world, n);
+            receiver.read() == self.demands[n].octets || matches!(sender.state(), State::Failed(_))
+        };
+        (0..self.demands.len()).all(over)
+    }
+
+    /// Runs it. When `stop` is set, it ends early.
+    pub fn run(&self, seed: u64, stop: &AtomicBool) -> Ran {
+        let mut world = self.world(seed);
+        let first_ns = self.demands.iter().map(|d| d.start_ns).min().unwrap_or(0);
+        let mut seconds = first_ns / SECOND_NS;
+        world.run_until(seconds * SECOND_NS);
+        let withdrawn = |world: &World<Station>| -> u64 {
+            let nodes = 0..self.places.len() as u32;
+            nodes
+                .filter_map(|n| Some(world.protocol(n).olsr()?.counters().withdrawn))
+                .sum()
+        };
+        let before = withdrawn(&world);
+        while seconds < self.most_seconds && !stop.load(Ordering::Relaxed) && !self.is_over(&world) {
+            seconds += 1;
+            world.run_until(seconds * SECOND_NS);
+        }
+        let end_ns = seconds * SECOND_NS;
+        Ran {
+            flows: (0..self.demands.len())
+                .map(|n| self.ended(&world, n, end_ns))
+                .collect(),
+            frames: world.frames_on_air(),
+            withdrawn: withdrawn(&world) - before,
+        }
+    }
+
+    fn ended(&self, world: &World<Station>, n: usize, now_ns: u64) -> Ended {
+        let (sender, receiver) = self.ends(world, n);
+        let d = &self.demands[n];
+        let done = receiver.read() == d.octets;
+        let last_ns = receiver.trace().delivered.last().map_or(now_ns, |d| d.0);
+        let end_ns = if done { last_ns } else { now_ns };
+        Ended {
+            octets: receiver.read(),
+            seconds: end_ns.saturating_sub(d.start_ns).max(1) as f64 / 1e9,
+            done,
+            received: receiver.trace().clone(),
+            sent: sender.trace().clone(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Five nodes in a line, 12 m apart at 2 dBm: a flow over four hops that nobody has told them.
+    #[test]
+    fn olsr_carries_a_flow() {
+        let net = Net {
+            places: (0..5)
+                .map(|n| Position {
+                    x: 12.0 * f64::from(n),
+                    ..Position::default()
+                })
+                .collect(),
+            routing: Routing::Olsr,
+            losses: Vec::new(),
+            greetings: Vec::new(),
+            demands: vec![Demand {
+                from: 0,
+                to: 4,
+                octets: 30_000,
+                start_ns: 30 * SECOND_NS,
+            }],
+            kind: Kind::Adaptive,
+            rate: Rate::OFDM_6,
+            tries: 7,
+            tx_dbm: 2.0,
+            idle_multiplier: 3.0,
+            most_seconds: 60,
+        };
+        let ran = net.run(3, &AtomicBool::new(false));
+        assert!(ran.flows[0].done, "{:?}", ran.flows[0].octets);
+        assert_eq!(ran.flows[0].octets, 30_000);
+    }
+}
