@@ -107,7 +107,7 @@ impl Redirected {
     /// [`RedirError`]: the connection is of no use any more.
     pub fn receive(&mut self, now: Instant, octets: &[u8], radio: &mut dyn Radio) -> Result<(), RedirError> {
         self.reader.push(octets);
-        while let Some((id, packet)) = self.reader.next()? {
+        while let Some((id, packet)) = self.reader.packet()? {
             self.take(now, id, packet, radio);
         }
         self.settle(now, radio);

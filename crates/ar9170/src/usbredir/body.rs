@@ -129,7 +129,10 @@ impl Packet {
                 // numbers of all, then their classes, subclasses and protocols
                 for column in 0..4 {
                     let end = out.len() + ENDPOINTS;
-                    out.extend(all.iter().map(|(number, class)| [*number, class[0], class[1], class[2]][column]));
+                    out.extend(
+                        all.iter()
+                            .map(|(number, class)| [*number, class[0], class[1], class[2]][column]),
+                    );
                     out.resize(end, 0);
                 }
                 4

@@ -9,7 +9,7 @@ use radio::{Event, Protocol};
 
 use crate::air::{Air, ME, acked};
 
-#[path = "../shared/usbredir.rs"]
+#[path = "../../tests/shared/usbredir.rs"]
 mod shared;
 
 /// A computer that has it plugged in.

@@ -129,6 +129,8 @@ fn in_guest(args: &Args, scenario: &Scenario, cache: &Cache, ui: &Ui) -> Result<
         time: Time::Virtual,
         kvm: false,
         cpus: 1,
+        sticks: Vec::new(),
+        module: None,
         radios: scenario.nodes(),
         country: "US".to_owned(),
         parameters: Vec::new(),

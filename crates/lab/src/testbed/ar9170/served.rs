@@ -96,7 +96,10 @@ impl Protocol for Resident {
 
 /// What the station has been given: from whom, and what.
 #[derive(Clone, Default)]
-struct Inbox(Rc<RefCell<VecDeque<(MacAddr, Vec<u8>)>>>);
+struct Inbox(Rc<RefCell<VecDeque<Payload>>>);
+
+/// What came, and from whom.
+type Payload = (MacAddr, Vec<u8>);
 
 impl Observer for Inbox {
     fn delivered(&mut self, _: u64, _: u32, msdu: &Msdu<'_>) {
