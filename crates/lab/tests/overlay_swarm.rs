@@ -152,8 +152,8 @@ ack.fixed = {ack}
     );
     let scenario =
         Scenario::parse(Path::new("swarm.toml"), &text, &[]).unwrap_or_else(|e| panic!("{name}: {e}"));
-    let mut world = scenario
-        .build_with::<Checked<Program>>(seed, |_, config, program| (config, Checked::strict(program)));
+    let mut world =
+        scenario.build_with::<Watched>(seed, |_, config, program| (config, Watched::strict(program)));
     for from in 0..4u32 {
         for to in 0..4u32 {
             if (from == 0) == (to == 0) {
