@@ -12,6 +12,9 @@ use radio::Checked;
 use sim::rng::{Cause, Stream};
 use sim::{Pattern, Traffic};
 
+/// A `sender` hands down all that comes, so up to 500 frames wait in each of the five queues of two adapters.
+type Watched = Checked<Program, 5_100>;
+
 const MS: u64 = 1_000_000;
 const SECOND: u64 = 1_000 * MS;
 
