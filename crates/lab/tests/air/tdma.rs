@@ -136,5 +136,10 @@ fn the_scenario_keeps_its_slots_as_in_the_simulator() {
     assert_eq!((real.overlapping, real.unknown, real.refused), (0, 0, 0));
     let lost = real.numbers.lost_ratio.unwrap() - sim.lost_ratio.unwrap();
     let tries = real.numbers.tries.unwrap() / sim.tries.unwrap();
-    assert!(lost < 0.005 && (tries - 1.0).abs() < 0.005, "{lost} {tries}");
+    // Of the 100 messages of each flow one may be on its way at the end, and a slot now and then is over at the wake-up.
+    assert!(
+        lost < 0.015 && (tries - 1.0).abs() < 0.015,
+        "{lost} {tries}, {:?}",
+        real.lateness
+    );
 }
