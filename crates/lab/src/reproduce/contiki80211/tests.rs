@@ -42,10 +42,19 @@ fn claims_are_well_formed() {
     for claim in &claims {
         let id = &claim.id;
         let has = |name: &String| claim.values.iter().any(|v| v.name == *name);
-        assert!(claim.explained.keys().all(has), "{id} explains what it does not state");
-        assert!(!claim.values.is_empty() || !claim.note.is_empty(), "{id} says nothing");
+        assert!(
+            claim.explained.keys().all(has),
+            "{id} explains what it does not state"
+        );
+        assert!(
+            !claim.values.is_empty() || !claim.note.is_empty(),
+            "{id} says nothing"
+        );
         for v in &claim.values {
-            assert!(claim.kind.has_row() || v.accepted().is_none(), "{id} is not judged");
+            assert!(
+                claim.kind.has_row() || v.accepted().is_none(),
+                "{id} is not judged"
+            );
             let itself = v.paper.and_then(|p| v.accepts(&Estimate::exact(p)));
             assert_ne!(itself, Some(false), "{id} {}", v.name);
         }

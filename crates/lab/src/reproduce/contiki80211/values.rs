@@ -53,7 +53,11 @@ fn parsing(values: &mut Values, measured: &Measured) {
         values.put("4-9", "delay", mean(first));
     }
     if let Some(search) = measured.bus(Bus::Search) {
-        values.put("4-9", "behind another, in interrupts of the search", lost(search, 0));
+        values.put(
+            "4-9",
+            "behind another, in interrupts of the search",
+            lost(search, 0),
+        );
         values.put("4-10", "lost", lost(search, 1));
         values.put("4-10", "ours", lost(search, 2));
         values.put("4-10", "delay", mean(search));
