@@ -105,7 +105,7 @@ impl Queue {
         }
     }
 
-    /// Takes the packets that have come, [`BATCH`] at most, shows the payload of each datagram to `change`, which tells
+    /// Takes the packets that have come, `BATCH` at most, shows the payload of each datagram to `change`, which tells
     /// whether it has changed it, and lets all of them go on. Does not wait, and does not allocate.
     ///
     /// # Errors

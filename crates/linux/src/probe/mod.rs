@@ -8,8 +8,8 @@
 //! ```
 //!
 //! [`Probes`] puts a probe on each function that is a plane and reads from shared memory what they saw. There are two
-//! ways. [`fentry`]: a small program of the kernel's own machine at the function, found by the type information of its
-//! module. [`kprobes`]: an instruction that traps, which needs neither types nor root, only CAP_PERFMON. Neither
+//! ways. `fentry`: a small program of the kernel's own machine at the function, found by the type information of its
+//! module. `kprobes`: an instruction that traps, which needs neither types nor root, only CAP_PERFMON. Neither
 //! needs a compiler. A probe belongs to a descriptor of this process: the kernel removes it when the process ends, however it
 //! does, and other users of probes are not concerned. A plane that this driver or kernel does not show stays empty.
 //!
