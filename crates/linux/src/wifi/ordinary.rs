@@ -110,10 +110,11 @@ impl AsFd for OrdinarySocket {
 }
 
 #[cfg(test)]
-mod tests {
+pub(in crate::wifi) mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::wifi::Interface;
 
     /// The next outcome, as (octets are those of `frame`, acked); `None` if there is none within 100 ms.
     fn outcome(socket: &OrdinarySocket, frame: &[u8]) -> Option<(bool, bool)> {
@@ -127,21 +128,32 @@ mod tests {
         None
     }
 
-    /// Two stations of an ad hoc network: acked while the other one is there, not acked when it has gone. Runs in the
-    /// lab, on the two last radios of mac80211_hwsim.
-    #[test]
-    fn the_error_queue_tells_who_acknowledged() {
+    /// In the lab the last two radios of mac80211_hwsim, last first, about to be stations of one ad hoc network; elsewhere
+    /// it says that the test is skipped.
+    pub(in crate::wifi) fn ad_hoc_stations() -> Option<(Control, Vec<Interface>)> {
         if std::env::var_os("SDMAC_LAB").is_none() {
-            return eprintln!("skipped: not in the lab (SDMAC_LAB is not set)");
+            eprintln!("skipped: not in the lab (SDMAC_LAB is not set)");
+            return None;
         }
         let mut control = Control::open().unwrap();
         let mut all = control.interfaces().unwrap();
         all.retain(|i| i.name.starts_with("wlan"));
         all.sort_by_key(|i| std::cmp::Reverse(i.index));
-        let [a, b] = [&all[0], &all[1]];
-        for interface in [a, b] {
+        all.truncate(2);
+        for interface in &all {
             control.join_ad_hoc(interface.index, 2412).unwrap();
         }
+        Some((control, all))
+    }
+
+    /// Two stations of an ad hoc network: acked while the other one is there, not acked when it has gone. Runs in the
+    /// lab, on the two last radios of mac80211_hwsim.
+    #[test]
+    fn the_error_queue_tells_who_acknowledged() {
+        let Some((mut control, all)) = ad_hoc_stations() else {
+            return;
+        };
+        let [a, b] = [&all[0], &all[1]];
         let socket = OrdinarySocket::open(&a.name).unwrap();
         let frame = |to: [u8; 6]| {
             let mut frame = [0; 60];

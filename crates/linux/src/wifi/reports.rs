@@ -103,23 +103,17 @@ mod tests {
     use std::time::Duration;
 
     use super::super::OrdinarySocket;
+    use super::super::ordinary::tests::ad_hoc_stations;
     use super::*;
 
     /// Two stations of an ad hoc network: what one sends to the other is reported, acknowledged or not, after it was sent.
     /// Runs in the lab, on the two last radios of mac80211_hwsim.
     #[test]
     fn packets_of_an_ordinary_interface_are_reported() {
-        if std::env::var_os("SDMAC_LAB").is_none() {
-            return eprintln!("skipped: not in the lab (SDMAC_LAB is not set)");
-        }
-        let mut control = Control::open().unwrap();
-        let mut all = control.interfaces().unwrap();
-        all.retain(|i| i.name.starts_with("wlan"));
-        all.sort_by_key(|i| std::cmp::Reverse(i.index));
+        let Some((mut control, all)) = ad_hoc_stations() else {
+            return;
+        };
         let [a, b] = [&all[0], &all[1]];
-        for interface in [a, b] {
-            control.join_ad_hoc(interface.index, 2412).unwrap();
-        }
         std::thread::sleep(Duration::from_secs(10)); // The network begins; in virtual time that is soon.
         let mut reports = Reports::open(&a.name).unwrap();
         let again = Reports::open(&a.name).unwrap_err();
