@@ -7,8 +7,8 @@ use protocols::mac::data::Identity;
 use protocols::mac::oneshot::{Oneshot, OneshotConfig, Pace};
 use radio::{Duration, Outcome, Plane, TxHow};
 
-/// Clock readings between the two stamps, and a late timer.
-const TOLERANCE_NS: u64 = 4_000;
+/// Two readings of the clock, and two timers that are late by a step of it.
+const TOLERANCE_NS: u64 = 1_000;
 
 const PAIR: &str = r#"
 [run]

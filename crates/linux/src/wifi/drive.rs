@@ -4,7 +4,7 @@ use radio::{AdapterId, Event, Instant, Msdu, Protocol};
 
 use super::desk::{Seat, now};
 use super::error::Error;
-use super::host::{Application, Host};
+use super::host::{Application, Host, NEWS, RECORDS};
 use super::packet::{Arrival, Untold, event, status};
 
 /// Longest rest without a look at the stop flag, ns.
@@ -107,13 +107,35 @@ impl Host {
         true
     }
 
+    /// Finds out what has come; true if the module's device has.
+    fn look(&mut self) -> bool {
+        let (sources, has_news) = (&mut self.sources, &mut self.has_news);
+        let mut records_came = false;
+        let told = |name| match name {
+            NEWS => *has_news = true,
+            RECORDS => records_came = true,
+            index => {
+                if let Some(source) = sources.get_mut(index as usize) {
+                    source.is_ready = true;
+                }
+            }
+        };
+        // What cannot be asked is not there; the rest after it tells the error.
+        let _ = self.waiter.look(told);
+        records_came
+    }
+
     /// Takes in the oldest packet that has come; false if there is none.
     pub(super) fn packet(
         &mut self,
         protocol: &mut impl Protocol,
         application: &mut impl Application,
     ) -> bool {
+        let records_came = self.look();
         for source in &mut self.sources {
+            if !std::mem::take(&mut source.is_ready) {
+                continue;
+            }
             let [received, sent] = self.desk.adapters[usize::from(source.adapter)].sockets();
             let lost = source.fetch(if source.is_sent { sent } else { received });
             self.desk.counters.lost_packets += u64::from(lost);
@@ -124,9 +146,11 @@ impl Host {
             .filter(|s| s.came().is_some())
             .min_by_key(|s| s.came());
         if let Some(records) = &mut self.records {
-            let (lost, unreadable) = records.fetch();
-            self.desk.counters.lost_packets += u64::from(lost);
-            self.desk.counters.unreadable += u64::from(unreadable);
+            if records_came || records.has_more() {
+                let (lost, unreadable) = records.fetch();
+                self.desk.counters.lost_packets += u64::from(lost);
+                self.desk.counters.unreadable += u64::from(unreadable);
+            }
             let first = |came| {
                 oldest
                     .as_ref()
@@ -207,6 +231,9 @@ impl Host {
         let desk = &mut self.desk;
         if let Some(probes) = &mut desk.probes {
             probes.drain(); // Others' frames fill the rings, too.
+        }
+        if !std::mem::take(&mut self.has_news) {
+            return false;
         }
         let mut any = false;
         for adapter in &mut desk.adapters {

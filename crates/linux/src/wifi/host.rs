@@ -23,6 +23,10 @@ use crate::probe::{Probes, Way};
 /// Answers at the end of a run that are told at most: a protocol that asks again at every refusal has no end.
 const LAST_ANSWERS: usize = 100_000;
 
+/// Names for the [`Waiter`]; sockets have their numbers among the sources.
+pub(super) const NEWS: u64 = 1 << 32;
+pub(super) const RECORDS: u64 = NEWS + 1;
+
 /// An MSDU of an application, without its octets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Submission {
@@ -150,6 +154,8 @@ pub struct Host {
     pub(super) records: Option<Records>,
     pub(super) duplicates: Vec<Duplicates>,
     pub(super) waiter: Waiter,
+    /// There is news of interfaces or rules.
+    pub(super) has_news: bool,
     /// The time of the last event.
     pub(super) last: Instant,
     pub(super) turns: u32,
@@ -179,19 +185,23 @@ impl Host {
         };
         let wait = Error::control("wait for packets");
         let waiter = Waiter::new(config.wait).map_err(&wait)?;
+        let all = 0..adapters.len() as u8;
+        let sources = all.flat_map(|a| [Source::new(a, false), Source::new(a, true)]);
+        let sources: Vec<_> = sources.filter(|s| records.is_none() || !s.is_sent).collect();
+        for (index, source) in (0..).zip(&sources) {
+            let socket = adapters[usize::from(source.adapter)].sockets()[usize::from(source.is_sent)];
+            waiter.add_as(socket, index).map_err(&wait)?;
+        }
         for adapter in &adapters {
-            let [received, sent] = adapter.sockets();
-            let watches = adapter.watches().iter().map(AsFd::as_fd);
-            for descriptor in watches.chain([received]) {
-                waiter.add(descriptor).map_err(&wait)?;
+            for watch in adapter.watches() {
+                waiter.add_as(watch.as_fd(), NEWS).map_err(&wait)?;
             }
-            match &records {
-                None => waiter.add(sent).map_err(&wait)?,
-                Some(_) => adapter.show_nothing_sent()?,
+            if records.is_some() {
+                adapter.show_nothing_sent()?;
             }
         }
         if let Some(records) = &records {
-            waiter.add(records.as_fd()).map_err(&wait)?;
+            waiter.add_as(records.as_fd(), RECORDS).map_err(&wait)?;
         }
         let drivers: Vec<String> = adapters.iter().filter_map(Adapter::driver).collect();
         let room = usize::from(config.outstanding);
@@ -199,18 +209,16 @@ impl Host {
             .probes
             .map(|way| Probes::open(way, drivers.iter().map(String::as_str), room));
         let probes = probes.transpose()?;
-        let all = 0..adapters.len() as u8;
-        let sources = all.flat_map(|a| [Source::new(a, false), Source::new(a, true)]);
-        let sources = sources.filter(|s| records.is_none() || !s.is_sent);
         let duplicates = adapters.iter().map(|_| Duplicates::default()).collect();
         let mut desk = Desk::new(adapters, config.outstanding, config.confirm_timeout);
         desk.probes = probes;
         desk.tells_planes = records.is_some();
         Ok(Host {
-            sources: sources.collect(),
+            sources,
             records,
             duplicates,
             waiter,
+            has_news: true,
             last: Instant::ZERO,
             turns: 0,
             payload: Box::new([0; MAX_FRAME_OCTETS]),

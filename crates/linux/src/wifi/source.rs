@@ -20,6 +20,8 @@ pub(super) struct Source {
     pub adapter: u8,
     /// It shows what the radio has sent, and not what it has received.
     pub is_sent: bool,
+    /// There may be a packet to fetch.
+    pub is_ready: bool,
     waiting: Option<Waiting>,
     lost: u32,
     octets: Box<[u8; PACKET_OCTETS]>,
@@ -40,6 +42,7 @@ impl Source {
         Source {
             adapter,
             is_sent,
+            is_ready: false,
             waiting: None,
             lost: 0,
             octets: Box::new([0; PACKET_OCTETS]),
@@ -96,8 +99,10 @@ pub(super) fn times(stamp_ns: Option<u64>) -> (Option<Instant>, Instant) {
         if after - before <= UNDISTURBED_NS {
             let age = wall.checked_sub(stamp_ns);
             let then = before + (after - before) / 2; // The best guess of when the wall clock was read.
-            let t8 = age.and_then(|age| then.checked_sub(age));
-            return (t8.map(Instant::from_ns), Instant::from_ns(after));
+            let t8 = age.and_then(|age| then.checked_sub(age)).map(Instant::from_ns);
+            // As close as that, the guess may lie behind the first reading.
+            let t9 = Instant::from_ns(before).max(t8.unwrap_or(Instant::ZERO));
+            return (t8, t9);
         }
         t9 = after;
     }

@@ -1,6 +1,7 @@
 //! How the host waits for whatever comes first: a packet or a time.
 
 use std::io;
+use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::event::{PollFd, PollFlags, epoll, poll};
@@ -10,6 +11,11 @@ use rustix::time::{
 };
 
 use crate::clock::{monotonic_ns, timespec};
+
+/// What [`Waiter::look`] tells of at once, at most.
+const AT_ONCE: usize = 32;
+/// The name of what has none: the timer, and what only ends a rest.
+const UNNAMED: u64 = u64::MAX;
 
 /// How to wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -54,8 +60,28 @@ impl Waiter {
 
     /// Looks at this descriptor, too, for as long as it is open.
     pub fn add(&self, descriptor: BorrowedFd<'_>) -> io::Result<()> {
-        let data = epoll::EventData::new_u64(0);
+        self.add_as(descriptor, UNNAMED)
+    }
+
+    /// The same, with the name by which [`Waiter::look`] tells of it.
+    pub fn add_as(&self, descriptor: BorrowedFd<'_>, name: u64) -> io::Result<()> {
+        let data = epoll::EventData::new_u64(name);
         Ok(epoll::add(&self.any, descriptor, data, epoll::EventFlags::IN)?)
+    }
+
+    /// Tells the names of the descriptors that have something to read, an error or a hangup, without waiting; of
+    /// more than [`AT_ONCE`] only some. One call for all of them, where reading each to find out would be one call
+    /// for each; and a read that finds nothing costs a microsecond of time in User-Mode Linux, where all stations
+    /// share it. Does not allocate.
+    pub fn look(&self, mut told: impl FnMut(u64)) -> io::Result<()> {
+        let mut events = [const { MaybeUninit::<epoll::Event>::uninit() }; AT_ONCE];
+        let (ready, _) = match epoll::wait(&self.any, &mut events[..], Some(&timespec(0))) {
+            Ok(found) => found,
+            Err(Errno::INTR) => return Ok(()),
+            Err(errno) => return Err(errno.into()),
+        };
+        ready.iter().for_each(|event| told(event.data.u64()));
+        Ok(())
     }
 
     /// Waits until `until_ns` on `CLOCK_MONOTONIC` or until one of the descriptors has something to read, an error
@@ -108,6 +134,31 @@ mod tests {
             waiter.wait(until).unwrap();
             assert!(monotonic_ns() >= until, "{wait:?} with a descriptor");
         }
+    }
+
+    #[test]
+    fn a_look_names_those_that_have_something() {
+        let waiter = Waiter::new(Wait::Timerfd).unwrap();
+        let sockets = [(); 3].map(|()| UdpSocket::bind("127.0.0.1:0").unwrap());
+        for (name, socket) in (7..).zip(&sockets) {
+            waiter.add_as(socket.as_fd(), name).unwrap();
+        }
+        let look = || {
+            let mut names = Vec::new();
+            waiter.look(|name| names.push(name)).unwrap();
+            names.sort_unstable();
+            names
+        };
+        assert!(look().is_empty());
+        for to in [0, 2] {
+            sockets[1]
+                .send_to(b"x", sockets[to].local_addr().unwrap())
+                .unwrap();
+        }
+        assert_eq!(look(), [7, 9]);
+        assert_eq!(look(), [7, 9], "until it is read");
+        sockets[0].recv(&mut [0]).unwrap();
+        assert_eq!(look(), [9]);
     }
 
     #[test]

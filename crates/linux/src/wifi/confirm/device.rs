@@ -68,6 +68,13 @@ impl Device {
     }
 }
 
+impl Device {
+    /// Some of what was read is not taken yet: poll(2) does not tell of it.
+    fn has_more(&self) -> bool {
+        self.at < self.end
+    }
+}
+
 impl AsFd for Device {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.file.as_fd()
@@ -106,6 +113,11 @@ impl Records {
             Ok(None) => (0, false),
             Err(_) => (0, true),
         }
+    }
+
+    /// Some have been read that [`Records::fetch`] gives without asking the kernel.
+    pub fn has_more(&self) -> bool {
+        self.device.has_more()
     }
 
     /// When the record that waits was told by the kernel; when we had it, if it does not say.
