@@ -34,10 +34,10 @@ const OUTSIDE: Tests = Tests {
     names: &["lab", "lab_radios"],
     args: &["--ignored"],
 };
-/// Sticks in Debian's kernel, from outside.
-const STICKS: Tests = Tests {
+/// Sticks and our module in Debian's kernel, from outside.
+const OUTSIDE_QEMU: Tests = Tests {
     folder: "crates/cli",
-    names: &["lab_sticks"],
+    names: &["lab_sticks", "lab_confirm"],
     args: &["--ignored", "--nocapture", "--test-threads=1"],
 };
 /// The lab itself.
@@ -84,11 +84,17 @@ const CERTIFY: Tests = Tests {
     names: &["lib"],
     args: &["certify"],
 };
-/// What a radio reports of the packets of its ordinary interfaces.
-const REPORTS: Tests = Tests {
+/// What is told of the packets of ordinary interfaces: by the radio, and by the socket.
+const ORDINARY: Tests = Tests {
     folder: LINUX,
     names: &["lib"],
-    args: &["reports"],
+    args: &["reports::", "ordinary::"],
+};
+/// The planes of frames, where the medium and the sender are on different processors.
+const PLANES: Tests = Tests {
+    folder: LINUX,
+    names: &["wifi"],
+    args: &["all_nine_planes_are"],
 };
 /// The simulator as the air between stacks.
 const AIR: Tests = Tests {
@@ -104,13 +110,15 @@ const INSIDE: &[(&[Tests], &str)] = &[
     (&RADIOS, "--radios 4 --param mac80211_hwsim.rctbl=1"),
     (&[CERTIFY], "--radios 4 --param mac80211_hwsim.rctbl=0"),
     (&[CERTIFY], "--radios 4 --param mac80211_hwsim.rctbl=1"),
-    (&[REPORTS], "--radios 4"),
+    (&[ORDINARY], "--radios 4"),
     (&[AIR], "--radios 9"),
 ];
 /// What runs on Debian's kernels in QEMU.
 const IN_QEMU: &[(&[Tests], &str)] = &[
     (&HOST, "--qemu standard --radios 4"),
     (&HOST, "--qemu rt --radios 4"),
+    (&[PLANES], "--qemu standard --radios 4 --cpus 2"),
+    (&[PLANES], "--qemu rt --radios 4 --cpus 2"),
     // paths are as seen from the folder of the package
     (&[MODULES], "--qemu standard --radios 4 --module ../../kernel"),
     (&[MODULES], "--qemu rt --radios 4 --module ../../kernel"),
@@ -171,9 +179,9 @@ pub(super) fn lab(workspace: &Workspace) -> Result<Outcome> {
     let uml = inside(INSIDE)?;
     match get_qemu("qemu-system-x86_64", "qemu-system-x86") {
         Ok(()) => done(format!(
-            "outside: {outside}; inside: {uml}; in QEMU: {}; sticks: {}",
+            "outside: {outside}; inside: {uml}; in QEMU: {}; from outside: {}",
             inside(IN_QEMU)?,
-            count_all(&[STICKS], None)?
+            count_all(&[OUTSIDE_QEMU], None)?
         )),
         Err(why) => done(format!("outside: {outside}; inside: {uml}; not in QEMU, {why}")),
     }

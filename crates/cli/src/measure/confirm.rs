@@ -29,11 +29,13 @@ fn table(compared: &Compared) -> String {
     }
     let _ = writeln!(
         t,
-        "\n\n{:10}  {:7} {:>13} {:>6}  {:>11} {:>11} {:>11}  {:>7} {:>7} {:>7}  {:>11} {:>11} {:>11}",
+        "\n\n{:10}  {:7} {:>13} {:>6} {:>7} {:>7}  {:>11} {:>11} {:>11}  {:>7} {:>7} {:>7}  {:>11} {:>11} {:>11}",
         "frames",
         "path",
         "told of",
         "twice",
+        "no ACK",
+        ">1 try",
         "min us",
         "median us",
         "p99 us",
@@ -75,9 +77,11 @@ fn line(t: &mut String, row: &Row) {
     let [min, median, p99] = row.to_monitor.unwrap_or_default();
     let _ = writeln!(
         t,
-        "{:>13} {:>6}  {:>11} {:>11} {:>11}  {:>7} {:>7} {:>7}  {:>11} {:>11} {:>11}",
+        "{:>13} {:>6} {:>7} {:>7}  {:>11} {:>11} {:>11}  {:>7} {:>7} {:>7}  {:>11} {:>11} {:>11}",
         format!("{}/{}", row.told, row.sent),
         row.told_again,
+        row.not_acked,
+        row.tried_again.map_or("-".to_owned(), |n| n.to_string()),
         us(row.latency.map(|l| l.min_ns)),
         us(row.latency.map(|l| l.median_ns)),
         us(row.latency.and_then(|l| l.p99_ns)),

@@ -8,7 +8,7 @@ use super::{Act, Case, Subject, alone, ensure};
 const NOW: Duration = Duration::from_ns(0);
 
 /// All that belong to an adapter or to a queue.
-const NAMES: [Name; 18] = [
+pub(super) const NAMES: [Name; 18] = [
     Name::Capabilities,
     Name::Address,
     Name::Bssid,
@@ -81,6 +81,39 @@ fn values(channel_mhz: u16) -> [Attribute; 15] {
     ]
 }
 
+/// Whether there is a host that may set it.
+pub(super) fn can_be_set(wanted: &str) -> bool {
+    values(0)
+        .iter()
+        .any(|value| format!("{:?}", name(value)) == wanted)
+}
+
+/// Values that no adapter takes. Of those that are not here every value is one.
+fn impossible() -> Vec<Attribute> {
+    let edca = |cw_min, cw_max| EdcaParams {
+        aifsn: 2,
+        cw_min,
+        cw_max,
+        txop_us: 0,
+    };
+    vec![
+        Attribute::Address(MacAddr::BROADCAST),
+        Attribute::Address(MacAddr::ZERO),
+        Attribute::Channel(1_000),
+        Attribute::AckTimeout(0),
+        Attribute::SlotTime(0),
+        Attribute::TxPower(127),
+        Attribute::TxPower(-128),
+        Attribute::BasicRates(RateSet::EMPTY),
+        Attribute::Edca(Queue::Voice, edca(6, 31)),
+        Attribute::Edca(Queue::Voice, edca(31, 7)),
+    ]
+}
+
+pub(super) fn capabilities(subject: &mut dyn Subject) -> Result<Capabilities, String> {
+    told(subject).map(|(can, _)| can)
+}
+
 fn told(subject: &mut dyn Subject) -> Result<(Capabilities, super::Log), String> {
     let log = alone(subject, NAMES.map(|name| (NOW, Act::Get(name))).into())?;
     match log.value(Name::Capabilities) {
@@ -146,10 +179,36 @@ pub(super) const ALL: &[Case] = &[
                     format!("{value:?} is settable, and the answer is {answer:?}"),
                 )?;
                 let got = log.value(wanted);
-                let same = got.is_none_or(|got| is_same(&value, &got));
+                let same = got.is_some_and(|got| is_same(&value, &got));
                 ensure(same, format!("set {value:?}, read {got:?}"))?;
             }
             Ok(refused)
+        },
+    },
+    Case {
+        name: "values out of range are refused, and change nothing",
+        needs: &[],
+        run: |subject| {
+            let can = capabilities(subject)?;
+            let of: Vec<Name> = impossible().iter().map(name).collect();
+            let get = |at: Duration| of.iter().map(move |n| (at, Act::Get(*n)));
+            let sets = impossible().into_iter().map(|value| (NOW, Act::Set(value)));
+            let plan = get(NOW).chain(sets).chain(get(Duration::from_ms(100)));
+            let log = alone(subject, plan.collect())?;
+            for value in impossible() {
+                let answer = log.answers.iter().find(|(set, _)| *set == value).map(|a| a.1);
+                let expect = match can.settable.contains(&value) {
+                    true => SetError::OutOfRange,
+                    false => SetError::NotSupported,
+                };
+                ensure(
+                    answer == Some(Err(expect)),
+                    format!("{value:?}: expected {expect:?}, and the answer is {answer:?}"),
+                )?;
+            }
+            let (before, after) = log.got.split_at(of.len());
+            ensure(before == after, format!("before {before:?}, after {after:?}"))?;
+            Ok(Vec::new())
         },
     },
     Case {

@@ -14,9 +14,11 @@ mod attributes;
 mod laws;
 mod linux;
 mod outcomes;
+mod packets;
 mod script;
 mod simulator;
 mod stick;
+mod table;
 
 use std::fmt;
 
@@ -115,6 +117,18 @@ impl Report {
         };
         self.findings.iter().filter_map(declared)
     }
+
+    /// Where the table of attributes in `page` (Markdown) has in the column `host` something else than what was seen: the
+    /// attribute, what was seen, and what is written. Empty if it tells the truth.
+    pub fn differences(&self, page: &str, host: &str) -> Vec<(String, &'static str, String)> {
+        let written = table::documented(page, host);
+        let seen = table::seen(self).into_iter();
+        let with = seen.map(|(name, cell)| {
+            let text = written.get(&name).map_or("", |text| *text).to_owned();
+            (name, cell, text)
+        });
+        with.filter(|(_, cell, text)| cell != text).collect()
+    }
 }
 
 impl fmt::Display for Report {
@@ -134,7 +148,11 @@ impl fmt::Display for Report {
 
 /// Runs every case on a host.
 pub fn body(subject: &mut dyn Subject) -> Report {
-    let all = laws::ALL.iter().chain(outcomes::ALL).chain(attributes::ALL);
+    let all = laws::ALL
+        .iter()
+        .chain(outcomes::ALL)
+        .chain(attributes::ALL)
+        .chain(packets::ALL);
     let findings = all.map(|case| {
         let cannot = case.needs.iter().find_map(|point| subject.cannot(*point));
         let finding = match cannot {

@@ -2,8 +2,8 @@
 
 use frame::Rate;
 use radio::{
-    AdapterId, Attribute, AttributeName, Confirm, Duration, Event, Instant, Protocol, Radio, SetError, Token,
-    Tsf, TxHow,
+    AdapterId, Attribute, AttributeName, Confirm, Duration, Event, Instant, Protocol, Radio, SeriesList,
+    SetError, Token, Tsf, TxHow,
 };
 
 /// What a script does.
@@ -17,6 +17,10 @@ pub enum Act {
     Set(Attribute),
     /// Reads one.
     Get(AttributeName),
+    /// Reads the state of its n-th request.
+    Look(usize),
+    /// Gives its n-th request another series.
+    Chain(usize, SeriesList),
     /// Nothing: the timer was all that mattered.
     Wake,
 }
@@ -38,6 +42,8 @@ pub struct Log {
     pub answers: Vec<(Attribute, Result<(), SetError>)>,
     /// Attributes that were read.
     pub got: Vec<(AttributeName, Option<Attribute>)>,
+    /// States of requests that were read.
+    pub looks: Vec<Option<Attribute>>,
     /// When timers were due after the start, and when they came.
     pub timers: Vec<(Duration, Duration)>,
     sets: Vec<(Token, Attribute)>,
@@ -79,6 +85,12 @@ impl Script {
         self.log
     }
 
+    fn set(&mut self, attribute: Attribute, radio: &mut dyn Radio) {
+        let token = radio.token();
+        self.log.sets.push((token, attribute));
+        radio.set(token, AdapterId::FIRST, attribute);
+    }
+
     fn act(&mut self, act: Act, radio: &mut dyn Radio) {
         let after_start = |t: Instant| self.start + t.since(Instant::ZERO);
         match act {
@@ -90,10 +102,13 @@ impl Script {
                 radio.request(token, &frame, &how);
             }
             Act::Abort(request) => radio.abort(self.log.tokens[request]),
-            Act::Set(attribute) => {
-                let token = radio.token();
-                self.log.sets.push((token, attribute));
-                radio.set(token, AdapterId::FIRST, attribute);
+            Act::Set(attribute) => self.set(attribute, radio),
+            Act::Chain(request, series) => {
+                self.set(Attribute::PacketSeries(self.log.tokens[request], series), radio);
+            }
+            Act::Look(request) => {
+                let packet = AttributeName::Packet(self.log.tokens[request]);
+                self.log.looks.push(radio.get(AdapterId::FIRST, packet));
             }
             Act::Get(name) => self.log.got.push((name, radio.get(AdapterId::FIRST, name))),
             Act::Wake => {}

@@ -6,30 +6,37 @@ use radio::{Event, Instant, Outcome, Protocol, Radio};
 
 use super::*;
 
-fn clean(subject: &mut dyn Subject) {
+const BOOK: &str = include_str!("../../../../docs/src/contract.md");
+
+/// All holds, nothing is declared, and the book's table of attributes tells the truth of it in this column.
+fn clean(subject: &mut dyn Subject, column: &str) {
     let report = body(subject);
     println!("{report}");
     assert_eq!(report.failures().collect::<Vec<_>>(), []);
     assert_eq!(report.declared().collect::<Vec<_>>(), [""; 0]);
+    assert_eq!(report.differences(BOOK, column), [], "seen, and written");
 }
 
 #[test]
 fn the_simulator() {
-    clean(&mut Simulator::default());
+    clean(&mut Simulator::default(), "simulator");
 }
 
 #[test]
 fn the_simulator_with_the_latencies_of_a_host() {
     let profile = sim::host::Profile::open("table5").unwrap();
     let model = sim::host::HostModel::new(&profile).unwrap();
-    clean(&mut Simulator {
-        profile: Some(Rc::new(model)),
-    });
+    clean(
+        &mut Simulator {
+            profile: Some(Rc::new(model)),
+        },
+        "simulator",
+    );
 }
 
 #[test]
 fn the_ar9170() {
-    clean(&mut Ar9170::default());
+    clean(&mut Ar9170::default(), "AR9170");
 }
 
 /// A fifth of all that the sticks say comes a millisecond late, three units at a time at most.
@@ -40,7 +47,7 @@ fn the_ar9170_with_late_interrupts() {
         units: 3,
         ..ar9170::emulated::Knobs::default()
     };
-    clean(&mut Ar9170 { knobs });
+    clean(&mut Ar9170 { knobs }, "AR9170");
 }
 
 /// What a bad host does.

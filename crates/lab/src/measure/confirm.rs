@@ -50,6 +50,10 @@ pub struct Row {
     pub told: u64,
     /// Of them it told of more than once.
     pub told_again: u64,
+    /// Of them, frames that no ACK came for, as the path tells.
+    pub not_acked: u64,
+    /// Of them, frames with more than one try; `None` where the path does not tell tries.
+    pub tried_again: Option<u64>,
     /// Frames for which this path was waited for.
     pub awaited: u64,
     /// Of these.
@@ -173,6 +177,14 @@ fn row(samples: &[&Sample], kind: Kind, path: Path, carries: bool, monitor: Opti
             .iter()
             .filter(|s| told(s).is_some_and(|t| t.again))
             .count() as u64,
+        not_acked: samples
+            .iter()
+            .filter(|s| told(s).is_some_and(|t| !t.acked))
+            .count() as u64,
+        tried_again: {
+            let tries: Vec<u16> = samples.iter().filter_map(|s| told(s)?.attempts).collect();
+            (!tries.is_empty()).then_some(tries.iter().filter(|tries| **tries > 1).count() as u64)
+        },
         awaited: samples.iter().filter(|s| s.awaited == path).count() as u64,
         latency,
         to_monitor,
@@ -261,6 +273,7 @@ mod tests {
         };
         let device = of("injected", "device");
         assert_eq!((device.sent, device.told, device.awaited), (3, 3, 2));
+        assert_eq!((device.not_acked, device.tried_again), (1, Some(3)));
         let half = Some(Right { right: 1, of: 2 });
         assert_eq!((device.acked, device.tries, device.series), (half, half, half));
         assert_eq!(device.to_monitor, Some([Some(0.7), Some(0.7), None]));
@@ -275,6 +288,7 @@ mod tests {
             (management.carries, management.told, management.latency),
             (true, 0, None)
         );
+        assert_eq!((management.not_acked, management.tried_again), (0, None));
     }
 
     #[test]

@@ -12,6 +12,7 @@
 //! mac80211_hwsim are ever concerned. What belongs here: the protocol with the kernel. What does not: any idea of what
 //! an air is like.
 
+mod early;
 mod error;
 mod message;
 
@@ -30,6 +31,7 @@ use crate::generic::{family, family_request, generic};
 use crate::netlink::{Socket, messages};
 use crate::wifi::Wait;
 use crate::wifi::wait::Waiter;
+use early::Newest;
 use message::command;
 
 /// Series of rates in a plan (`IEEE80211_TX_MAX_RATES`).
@@ -169,6 +171,7 @@ pub struct Medium {
     events: VecDeque<Event>,
     /// Sequence number of the message whose error is of interest, and that error.
     asked: (u32, Option<i32>),
+    newest: Newest,
     overflows: u64,
 }
 
@@ -198,6 +201,7 @@ impl Medium {
             waiter,
             events: VecDeque::new(),
             asked: (0, None),
+            newest: Newest::default(),
             overflows: 0,
         })
     }
@@ -284,10 +288,27 @@ impl Medium {
 
     /// Ends a frame. False if the kernel has given it up meanwhile.
     ///
+    /// The kernel tells of a frame and only then begins to wait for its end (`mac80211_hwsim_tx_frame_nl`), so a medium on
+    /// another CPU can be too fast: then this waits and tells it again.
+    ///
     /// # Errors
     /// [`Error::Kernel`] if the socket fails.
     pub fn report(&mut self, status: &Status) -> Result<bool, Error> {
-        self.tell(message::status(self.family, status))
+        if self.tell(message::status(self.family, status))? {
+            return Ok(true);
+        }
+        if !self.newest.may_be_early(status) {
+            return Ok(false);
+        }
+        let until = monotonic_ns() + early::WAIT_NS;
+        while monotonic_ns() < until {
+            std::thread::sleep(early::PAUSE);
+            if self.tell(message::status(self.family, status))? {
+                return Ok(true);
+            }
+        }
+        self.newest.give_up(status.radio);
+        Ok(false)
     }
 
     /// Times that the kernel had to leave frames out because we were too slow.
@@ -343,7 +364,11 @@ impl Medium {
             };
             for (kind, sequence, body) in messages(octets) {
                 if kind == self.family {
-                    self.events.extend(message::event(body));
+                    let event = message::event(body);
+                    if let Some(Event::Sent(sent)) = &event {
+                        self.newest.note(sent);
+                    }
+                    self.events.extend(event);
                 } else if i32::from(kind) == libc::NLMSG_ERROR && sequence == self.asked.0 {
                     let code = body.first_chunk().map_or(0, |c| i32::from_ne_bytes(*c));
                     self.asked.1 = (code < 0).then_some(code.saturating_neg());

@@ -252,6 +252,12 @@ impl Adapter {
                 self.refresh();
             }
             Attribute::TxPower(dbm) => {
+                // More than is allowed there mac80211 would take, and send with less.
+                let here = self.wiphy.channel(self.config.channel_mhz);
+                let most = here.and_then(|(_, channel)| channel.max_dbm).unwrap_or(i8::MAX);
+                if !(0..=most).contains(&dbm) {
+                    return Err(SetError::OutOfRange);
+                }
                 self.set_tx_power(dbm).map_err(|e| set_error(&e))?;
             }
             Attribute::Bssid(bssid) => self.want(Wanted { bssid, ..self.wanted })?,

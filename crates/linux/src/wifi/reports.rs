@@ -110,11 +110,10 @@ mod tests {
     /// Runs in the lab, on the two last radios of mac80211_hwsim.
     #[test]
     fn packets_of_an_ordinary_interface_are_reported() {
-        let Some((mut control, all)) = ad_hoc_stations() else {
+        let Some((_turn, mut control, all)) = ad_hoc_stations() else {
             return;
         };
         let [a, b] = [&all[0], &all[1]];
-        std::thread::sleep(Duration::from_secs(10)); // The network begins; in virtual time that is soon.
         let mut reports = Reports::open(&a.name).unwrap();
         let again = Reports::open(&a.name).unwrap_err();
         assert!(matches!(again, Error::InUse { .. }), "{again}");

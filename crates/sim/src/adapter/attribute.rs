@@ -1,6 +1,7 @@
 //! Attributes of an adapter, its queues and its packets: read and set.
 
 use crate::core::Core;
+use frame::MacAddr;
 use radio::{Attribute, AttributeName, Capabilities, PacketState, SetError, Settable, Tsf};
 
 /// Planes that a host model can stamp: all nine.
@@ -61,7 +62,9 @@ impl Core {
         let now = self.now;
         let x = &mut self.adapters[a];
         match value {
-            Attribute::Address(v) => x.address = crate::adapter::key(v),
+            Attribute::Address(v) if !v.is_group() && v != MacAddr::ZERO => {
+                x.address = crate::adapter::key(v)
+            }
             Attribute::Bssid(v) => x.bssid = crate::adapter::key(v),
             Attribute::Channel(mhz) if (2_400..6_000).contains(&mhz) => {
                 let channel = self.channel_index(mhz).ok_or(SetError::OutOfRange)?;
