@@ -179,6 +179,9 @@ impl From<&TdmaCounters> for Slots {
 /// What a node has done, with its tape.
 #[derive(Debug)]
 pub struct Run {
+    /// Keeps its radios until it is dropped: to take them down stops the kernel's whole configuration for some milliseconds, for
+    /// nodes that are still running, too.
+    pub host: Host,
     /// The numbers.
     pub done: Deployed,
     /// Latencies of what was delivered here in the measured time, us, as many as are kept.
@@ -328,6 +331,7 @@ pub fn deploy(
         attributes_refused: watched.attributes_refused,
     };
     Ok(Run {
+        host,
         done,
         latencies_us: feed.latencies_us,
         tape,

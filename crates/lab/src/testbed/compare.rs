@@ -5,7 +5,7 @@ use std::sync::mpsc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::deploy::{DeployError, Deployed, Site, deploy};
+use crate::deploy::{DeployError, Deployed, Run, Site, deploy};
 use crate::record::RecordError;
 use crate::run;
 use crate::scenario::Scenario;
@@ -15,6 +15,9 @@ use super::air::{self, AirError};
 
 /// How sure an interval is that holds the next run.
 const CONFIDENCE: f64 = 0.999;
+/// Half an interval is at least this share of its mean: runs that have no chance in them are all alike, and the real one
+/// ends some microseconds later.
+const FINEST: f64 = 1e-3;
 /// Octets of LLC/SNAP, which count as throughput, as in the simulator.
 const LLC_SNAP_OCTETS: u64 = 8;
 
@@ -138,12 +141,15 @@ pub fn real(scenario: &Scenario, seed: u64, stop: &AtomicBool) -> Result<Real, C
         air_ends.store(true, Ordering::Relaxed);
         let summary = air.join().expect("no panic")?;
         let nodes = nodes?;
-        let sum = |of: fn(&Deployed) -> u64| nodes.iter().map(|n| of(&n.0)).sum::<u64>();
+        let sum = |of: fn(&Deployed) -> u64| nodes.iter().map(|n| of(&n.done)).sum::<u64>();
         let submitted = sum(|d| d.measured.submitted) as f64;
         let delivered = sum(|d| d.measured.delivered);
-        let window_ns = nodes.iter().map(|n| n.0.measured.window_ns).max().unwrap_or(0);
+        let window_ns = nodes.iter().map(|n| n.done.measured.window_ns).max().unwrap_or(0);
         let octets = sum(|d| d.measured.delivered_octets) + LLC_SNAP_OCTETS * delivered;
-        let latencies: Vec<f64> = nodes.iter().flat_map(|n| n.1.iter().copied()).collect();
+        let latencies: Vec<f64> = nodes
+            .iter()
+            .flat_map(|n| n.latencies_us.iter().copied())
+            .collect();
         let latency = Sorted::new(latencies).summary();
         let ratio = |a: f64| (submitted > 0.0).then(|| a / submitted);
         Ok(Real {
@@ -159,18 +165,18 @@ pub fn real(scenario: &Scenario, seed: u64, stop: &AtomicBool) -> Result<Real, C
             latest_us: summary.latest_us,
             overlapping: summary.total.overlapping,
             tries: summary.total.tries,
-            lateness: nodes.iter().filter_map(|n| n.0.lateness()).collect(),
+            lateness: nodes.iter().filter_map(|n| n.done.lateness()).collect(),
         })
     })
 }
 
-/// All nodes, begun together when the last one is ready.
+/// All nodes, begun together when the last one is ready. Their radios stay until all have ended.
 fn stations(
     scenario: &Scenario,
     seed: u64,
     radios: &[String],
     stop: &AtomicBool,
-) -> Result<Vec<(Deployed, Vec<f64>)>, CompareError> {
+) -> Result<Vec<Run>, CompareError> {
     let given_up = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let (tell, told) = mpsc::channel();
@@ -198,8 +204,7 @@ fn stations(
                     if done.is_err() {
                         let _ = tell.send(false);
                     }
-                    done.map(|run| (run.done, run.latencies_us))
-                        .map_err(|error| CompareError::Node { node: name, error })
+                    done.map_err(|error| CompareError::Node { node: name, error })
                 });
                 (gate, thread)
             })
@@ -239,8 +244,9 @@ pub fn table(real: &Numbers, runs: &[Numbers]) -> Vec<Row> {
     rows.map(|(i, (name, real))| {
         let mut all = Running::default();
         runs.iter().filter_map(|r| r.all()[i].1).for_each(|x| all.push(x));
-        let plus_minus = all.next_run(CONFIDENCE);
         let simulator = all.mean();
+        let finest = simulator.map_or(0.0, |mean| mean.abs() * FINEST);
+        let plus_minus = all.next_run(CONFIDENCE).map(|half| half.max(finest));
         Row {
             name,
             real,
@@ -272,6 +278,9 @@ mod tests {
         assert_eq!((near.simulator, near.within), (Some(10.0), Some(true)));
         assert!((near.plus_minus.unwrap() - 36.487).abs() < 0.01, "{near:?}");
         assert_eq!(row(50.0).within, Some(false));
+        let alike = [4.0, 4.0, 4.0].map(of);
+        let row = |real: f64| table(&of(real), &alike)[0].clone();
+        assert_eq!([4.003, 4.005].map(|x| row(x).within), [Some(true), Some(false)]);
         let rows = table(&of(1.0), &runs);
         assert_eq!((rows[1].within, rows[2].within), (None, Some(true)), "{rows:?}");
         assert_eq!(

@@ -267,6 +267,7 @@ impl Host {
         self.news();
         if !self.started {
             self.started = true;
+            self.desk.adapters.iter_mut().for_each(Adapter::begin_tsf);
             let at = self.tick();
             self.tell(at, protocol, application, Event::Start);
         }
