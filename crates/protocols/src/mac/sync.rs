@@ -16,7 +16,8 @@ mod fit;
 use fit::Fit;
 use frame::{Band, Rate, airtime, ppdu_us};
 use radio::{
-    AdapterId, Attribute, AttributeName, Beacon, Confirm, Duration, Instant, Plane, Radio, Stamps, Tsf,
+    AdapterId, Attribute, AttributeName, Beacon, Confirm, Duration, Indication, Instant, Plane, Radio,
+    Stamps, Tsf,
 };
 
 /// Samples that the line goes through.
@@ -306,6 +307,21 @@ impl Tracker {
         let (local, _) = self.samples[..self.count].last()?;
         Some(Instant::from_ns(*local))
     }
+}
+
+/// When a received PPDU began and ended, in network time, if the adapter tells; at the event that tells of it.
+pub(super) fn on_air(
+    sync: &Sync,
+    now: Instant,
+    received: &Indication<'_>,
+    band: Band,
+    radio: &dyn Radio,
+) -> Option<(NetworkTime, NetworkTime)> {
+    let ago = adapter_time(received.adapter, radio)?.minus(received.tsf?);
+    let first_bit = sync.to_network(now - Duration::from_us(u64::try_from(ago).ok()?))?;
+    let begun = first_bit.0.saturating_sub(first_bit_ns(received.rate));
+    let whole = ppdu_us(received.rate, received.frame.len() as u32 + 4, band);
+    Some((NetworkTime(begun), NetworkTime(begun + 1_000 * u64::from(whole))))
 }
 
 fn adapter_time(adapter: AdapterId, radio: &dyn Radio) -> Option<Tsf> {
