@@ -12,6 +12,7 @@
 //! Propagation (3.3 ns per metre) is not compensated.
 
 mod fit;
+pub mod reference;
 
 use fit::Fit;
 use frame::{Band, Rate, airtime, ppdu_us};
@@ -309,6 +310,12 @@ impl Tracker {
     }
 }
 
+/// When the first bit of a received MPDU came, on the host's clock, if the adapter tells; at the event that tells of it.
+fn on_air_local(now: Instant, received: &Indication<'_>, radio: &dyn Radio) -> Option<Instant> {
+    let ago = adapter_time(received.adapter, radio)?.minus(received.tsf?);
+    Some(now - Duration::from_us(u64::try_from(ago).ok()?))
+}
+
 /// When a received PPDU began and ended, in network time, if the adapter tells; at the event that tells of it.
 pub(super) fn on_air(
     sync: &Sync,
@@ -317,8 +324,7 @@ pub(super) fn on_air(
     band: Band,
     radio: &dyn Radio,
 ) -> Option<(NetworkTime, NetworkTime)> {
-    let ago = adapter_time(received.adapter, radio)?.minus(received.tsf?);
-    let first_bit = sync.to_network(now - Duration::from_us(u64::try_from(ago).ok()?))?;
+    let first_bit = sync.to_network(on_air_local(now, received, radio)?)?;
     let begun = first_bit.0.saturating_sub(first_bit_ns(received.rate));
     let whole = ppdu_us(received.rate, received.frame.len() as u32 + 4, band);
     Some((NetworkTime(begun), NetworkTime(begun + 1_000 * u64::from(whole))))

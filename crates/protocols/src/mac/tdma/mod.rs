@@ -14,23 +14,27 @@ pub mod admission;
 pub mod join;
 mod release;
 pub mod schedule;
+pub mod switches;
 pub mod watch;
 mod window;
 
 pub(super) use window::mix;
 
 use super::overlay::{Above, Access, AccessSetting, DEFAULT_HELD, DEFAULT_HELD_OCTETS};
+use super::slotted::LeftOn;
 use super::sync::Sync;
+use super::sync::reference::{FollowUp, References};
 use super::tally::Tally;
 use frame::MacAddr;
 use frame::mac::Header;
 use join::{Membership, Side};
 use radio::pending::Held;
 use radio::{
-    AdapterId, Attribute, AttributeName, Duration, Event, Instant, Outcome, Protocol, Queue, Radio, Refusal,
-    RtsPolicy, Token,
+    AdapterId, Attribute, AttributeName, Duration, Event, Indication, Instant, Outcome, Protocol, Queue,
+    Radio, Refusal, RtsPolicy, Token,
 };
 use schedule::{DEFAULT_SLOTS, TdmaPlan};
+use switches::Switches;
 use watch::{Reports, Restraint};
 use window::{BEHIND, Content, Own, Right, SEEN, Window, own_slots};
 
@@ -45,10 +49,17 @@ pub struct TdmaConfig<const S: usize = DEFAULT_SLOTS> {
     pub sync: Sync,
     /// Whose TSF is network time: that of the node that sends the beacons, which may be this one.
     pub follows: MacAddr,
+    /// Whose beacons the clocks are compared by, if not those of `follows`. Its host clock is network time then, which
+    /// it tells in the slot of the beacon (see [`reference`](super::sync::reference)); the plan's [`BeaconSlot`](schedule::BeaconSlot)
+    /// has to be as long as a follow-up, and its own [`Sync`] perfect.
+    pub reference: Option<MacAddr>,
     /// Network name in beacons of its own.
     pub ssid: &'static str,
     /// Whether it is in the schedule from the beginning, or joins on the air.
     pub membership: Membership,
+    /// What is not switched off at the adapter; see [`USUAL`](switches::USUAL). Without ACKs no frame asks for one, and
+    /// without backoff `access` says what there is instead.
+    pub left_on: LeftOn,
     /// Hold each frame that is heard against the schedule. Costs a look at the adapter's time for each. The node that
     /// sends the beacons tells of overruns in them, if their slot has room for
     /// [`ONE_REPORT_OCTETS`](join::wire::ONE_REPORT_OCTETS) more.
@@ -71,8 +82,10 @@ impl<const S: usize> TdmaConfig<S> {
             plan,
             sync,
             follows,
+            reference: None,
             ssid: "sdmac",
             membership: Membership::Fixed,
+            left_on: switches::USUAL,
             watch: false,
             hold_back: false,
             adapter: AdapterId::FIRST,
@@ -104,6 +117,8 @@ pub struct TdmaCounters {
     pub strays: u64,
     /// Times that it was told of an overrun of its own.
     pub told: u64,
+    /// Changes of the adapter that the host did not make.
+    pub not_switched: u64,
     /// Outcomes of beacons of its own.
     pub beacons: Tally,
 }
@@ -112,7 +127,8 @@ pub struct TdmaCounters {
 /// `S` slots.
 ///
 /// Of each request it honours `expires`, `not_before`, the rates of the series (try by try) and their number of
-/// tries, the ack policy, queue and adapter. RTS is not used in slots; requests that insist on it are refused.
+/// tries, the ack policy, queue and adapter. RTS is not used in slots unless it is left on;
+/// requests that insist on it are refused.
 #[derive(Clone, Debug)]
 pub struct Tdma<
     P,
@@ -141,6 +157,8 @@ pub struct Tdma<
     /// When something begins that is not a slot.
     wake: Option<Instant>,
     errand_out: Option<(Token, Window)>,
+    references: References,
+    switches: Switches,
     reports: Reports,
     restraint: Restraint,
     counters: TdmaCounters,
@@ -164,6 +182,8 @@ impl<P: Protocol, const N: usize, const L: usize, const S: usize> Tdma<P, N, L, 
             list: None,
             wake: None,
             errand_out: None,
+            references: References::default(),
+            switches: Switches::default(),
             reports: Reports::default(),
             restraint: Restraint::default(),
             counters: TdmaCounters::default(),
@@ -202,6 +222,7 @@ impl<P: Protocol, const N: usize, const L: usize, const S: usize> Tdma<P, N, L, 
 
     fn start(&mut self, now: Instant, radio: &mut dyn Radio) {
         self.access.start(radio);
+        self.switch_off(radio);
         if let Side::Station(ticket) = &mut self.side {
             ticket.start(now);
         }
@@ -220,6 +241,7 @@ impl<P: Protocol, const N: usize, const L: usize, const S: usize> Tdma<P, N, L, 
         loop {
             self.counters.expired += self.above.held.expire(now) as u64;
             self.follow_lists(now);
+            self.listen(now, radio);
             self.refuse_what_has_no_slot();
             self.note_lost_slot(now);
             self.learn_time(now, radio);
@@ -246,6 +268,22 @@ impl<P: Protocol, const N: usize, const L: usize, const S: usize> Tdma<P, N, L, 
         }
     }
 
+    fn insists_on_rts(&self, held: &Held<L>) -> bool {
+        held.how.rts == RtsPolicy::Always && !self.config.left_on.rts
+    }
+
+    /// What the clock that counts showed at an event. True if it was that.
+    fn note_follow_up(&mut self, received: &Indication<'_>) -> bool {
+        let told = self
+            .config
+            .reference
+            .and_then(|_| FollowUp::parse(received.frame));
+        if let Some((_, told)) = told.filter(|t| t.0 == self.config.follows && !self.is_master()) {
+            self.references.follow(&told, &mut self.config.sync);
+        }
+        told.is_some()
+    }
+
     fn refuse_what_has_no_slot(&mut self) {
         for i in 0..N {
             let Some(held) = self.above.held.get(i).filter(|h| h.is_waiting() && h.tag == 0) else {
@@ -260,8 +298,8 @@ impl<P: Protocol, const N: usize, const L: usize, const S: usize> Tdma<P, N, L, 
                 .filter(|o| matches!(o.right, Right::To(_)));
             if !readable {
                 self.above.held.end(i, Outcome::Refused(Refusal::BadFrame));
-            } else if held.how.rts == RtsPolicy::Always || !to_peer.any(|o| self.fits(o, held)) {
-                if held.how.rts != RtsPolicy::Always && receiver.is_ok_and(|r| self.may_come(r)) {
+            } else if self.insists_on_rts(held) || !to_peer.any(|o| self.fits(o, held)) {
+                if !self.insists_on_rts(held) && receiver.is_ok_and(|r| self.may_come(r)) {
                     continue;
                 }
                 self.counters.no_slot += 1;
@@ -311,18 +349,25 @@ impl<P: Protocol, const N: usize, const L: usize, const S: usize> Protocol for T
                 None => self.above.tell(now, event, radio),
             },
             Event::Set(answer) if self.access.is_answered_by(&answer) => {}
+            Event::Set(answer) if self.switches.is_answered_by(&answer) => {
+                self.counters.not_switched += u64::from(answer.result.is_err());
+            }
             Event::Timer => self.above.timer(now, radio),
             Event::Start => {
                 self.start(now, radio);
                 self.above.tell(now, event, radio);
             }
             Event::Beacon(b) => {
-                if b.bssid == self.config.follows && !self.is_master() {
+                if self.config.reference == Some(b.bssid) {
+                    self.references.heard(now, &b, radio);
+                }
+                if b.bssid == self.config.follows && !self.is_master() && self.config.reference.is_none() {
                     self.config.sync.heard(now, &b, radio);
                     self.note_beacon(now, &b);
                 }
                 self.above.tell(now, event, radio);
             }
+            Event::Indication(i) if self.note_follow_up(&i) => {}
             Event::Indication(i) if self.note_frame(now, &i, radio) => {}
             _ => self.above.tell(now, event, radio),
         }
@@ -332,8 +377,8 @@ impl<P: Protocol, const N: usize, const L: usize, const S: usize> Protocol for T
     fn deadline(&self) -> Option<Instant> {
         let expiry = self.above.held.next_expiry().map(|t| t + Duration::from_ns(1));
         let slot = self.next.map(|w| w.open);
-        let all = [slot, expiry, self.first_beacon, self.wake, self.above.deadline()];
-        all.into_iter().flatten().min()
+        let own = [slot, expiry, self.first_beacon, self.wake, self.switches.change];
+        own.into_iter().chain([self.above.deadline()]).flatten().min()
     }
 }
 

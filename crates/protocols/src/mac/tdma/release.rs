@@ -4,6 +4,7 @@ use super::Tdma;
 use super::join::wire::MAX_LIST_OCTETS;
 use super::window::{BEHIND, Content, Right, Window};
 use crate::mac::beacon::{BeaconFrame, MAX_BEACON_OCTETS};
+use crate::mac::sync::reference::FOLLOW_UP_OCTETS;
 use frame::mac::Header;
 use frame::mac::header::set_retry;
 use radio::{AckPolicy, Confirm, Instant, Outcome, Protocol, Queue, Radio, RtsPolicy, SeriesList, TxHow};
@@ -23,11 +24,13 @@ impl<P: Protocol, const N: usize, const L: usize, const S: usize> Tdma<P, N, L, 
             Content::Held(index) => index,
         };
         let own = self.own[window.own].expect("its own slot");
+        let on = self.config.left_on;
         let held = self.above.held.get_mut(index).expect("it waits");
         let (_, series) = held.how.series.at(held.tag as u16).expect("it fits");
         let how = TxHow {
             series: SeriesList::one(series.rate, 1),
-            rts: RtsPolicy::Never,
+            rts: if on.rts { held.how.rts } else { RtsPolicy::Never },
+            ack: if on.acks { held.how.ack } else { AckPolicy::NoAck },
             not_before,
             expires: Some(held.how.expires.map_or(guard_ends, |t| t.min(guard_ends))),
             ..held.how
@@ -47,6 +50,24 @@ impl<P: Protocol, const N: usize, const L: usize, const S: usize> Tdma<P, N, L, 
         let Some(slot) = self.config.plan.beacon() else {
             return;
         };
+        let how = TxHow {
+            not_before,
+            ..TxHow::one_shot(slot.rate)
+        };
+        let how = how
+            .queue(Queue::Beacon)
+            .expires(expires)
+            .adapter(self.config.adapter);
+        if self.config.reference.is_some() {
+            self.sequence = (self.sequence + 1) & 0xfff;
+            let Some(told) = self.references.follow_up() else {
+                return;
+            };
+            let token = radio.token();
+            self.sending = Some(token);
+            let mut out = [0; FOLLOW_UP_OCTETS];
+            return radio.request(token, told.emit(self.config.me, self.sequence, &mut out), &how);
+        }
         let interval = self.config.plan.cycle().times(u64::from(slot.every.max(1)));
         let interval_tu = (interval.as_ns() / 1_024_000).clamp(1, u64::from(u16::MAX)) as u16;
         let beacon = BeaconFrame {
@@ -57,14 +78,6 @@ impl<P: Protocol, const N: usize, const L: usize, const S: usize> Tdma<P, N, L, 
             sequence: self.sequence,
         };
         self.sequence = (self.sequence + 1) & 0xfff;
-        let how = TxHow {
-            not_before,
-            ..TxHow::one_shot(slot.rate)
-        };
-        let how = how
-            .queue(Queue::Beacon)
-            .expires(expires)
-            .adapter(self.config.adapter);
         let token = radio.token();
         self.sending = Some(token);
         let mut out = [0; MAX_BEACON_OCTETS + MAX_LIST_OCTETS];
@@ -83,10 +96,11 @@ impl<P: Protocol, const N: usize, const L: usize, const S: usize> Tdma<P, N, L, 
     }
 
     pub(super) fn land(&mut self, now: Instant, index: usize, confirm: &Confirm) {
+        let acks = self.config.left_on.acks;
         let held = self.above.held.get_mut(index).expect("it was in flight");
         let (series, _) = held.how.series.at(held.tag as u16).expect("it was launched");
         let to_group = Header::parse(held.frame()).is_ok_and(|h| h.is_group());
-        let asks_for_ack = held.how.ack == AckPolicy::Normal && !to_group;
+        let asks_for_ack = acks && held.how.ack == AckPolicy::Normal && !to_group;
         let over = held.how.expires.is_some_and(|t| t < now);
         let (end, tried) = match confirm.outcome {
             Outcome::Acked | Outcome::Refused(_) => (true, false),

@@ -100,7 +100,7 @@ impl<P: Protocol, const N: usize, const L: usize, const S: usize> Tdma<P, N, L, 
         let Some((_, series)) = held.how.series.at(held.tag as u16) else {
             return false;
         };
-        let acked = held.how.ack == AckPolicy::Normal && !header.is_group();
+        let acked = self.config.left_on.acks && held.how.ack == AckPolicy::Normal && !header.is_group();
         let octets = held.frame().len() as u32 + 4;
         to_it && self.config.plan.costs().exchange(octets, series.rate, acked) <= own.exchange
     }
