@@ -203,6 +203,8 @@ fn slots(scenario: &Scenario, world: &World<Program>, metrics: &mut BTreeMap<&'s
         metrics.insert("slots_outside", sum(|c| c.outside));
         metrics.insert("slots_strays", sum(|c| c.strays));
         metrics.insert("slots_told", sum(|c| c.told));
+        metrics.insert("slots_late", sum(|c| c.late));
+        metrics.insert("slots_lost", sum(|c| c.overruns));
     }
     // coordinators have asked nobody
     let joins = || of_nodes().filter_map(|(_, j)| j);

@@ -626,7 +626,10 @@ fn clocks_follow_reference_broadcasts() {
     room.add(OTHER, || {
         let config = BeaconerConfig::new(OTHER, US(102_400), Rate::OFDM_6);
         let identity = Identity::access_point(OTHER);
-        Beaconer::new(config, Sender::<8>::new(SenderConfig::new(identity, Rate::OFDM_6)))
+        Beaconer::new(
+            config,
+            Sender::<8>::new(SenderConfig::new(identity, Rate::OFDM_6)),
+        )
     });
     room.run_until(1_500_000_000);
     let mut worst = 0;
