@@ -327,3 +327,51 @@ fn slots_are_punctual_if_nobody_listens() {
     println!("all on: {access} us, {late} late");
     assert!(late > 20.0, "{access} {late}");
 }
+
+/// What does not fit together is told in a sentence.
+#[test]
+fn errors_of_schedules_that_are_joined() {
+    let told = |from: &str, to: &str| {
+        assert!(WORLD.contains(from), "{from}");
+        let text = WORLD.replace(from, to);
+        let e = Scenario::parse(Path::new("day.toml"), &text, &[]).expect_err(to);
+        e.to_string()
+    };
+    let beacon = "beacon = { from = \"controller\", rate = \"12M\", every = 2 }\n";
+    let cases = [
+        (
+            told(beacon, ""),
+            "stations join \"loop\" by its beacons: add beacon",
+        ),
+        (
+            told("lease = 10", "lease = 3"),
+            "a lease is at least two beacons, 4 cycles here",
+        ),
+        (
+            told(
+                "leave_after = \"30s\"",
+                "join_after = \"40s\", leave_after = \"30s\"",
+            ),
+            "30s is before it joins, after 40s",
+        ),
+        (
+            told("join = { lease = 10, silent = 100 }\n", ""),
+            "\"stayers\" has a stay, but nobody joins \"loop\"",
+        ),
+        (
+            told(
+                "from = \"leavers\"\nto = \"controller\"",
+                "from = \"controller\"\nto = \"broadcast\"",
+            ),
+            "in a schedule that stations join, frames go to its coordinator or come from it",
+        ),
+        (told("cycle = \"40ms\"", "cycle = \"400us\""), "the shortest is"),
+        (
+            told("watch = true", "watch = true\nleft_on = { nav = true }"),
+            "unknown key `nav`",
+        ),
+    ];
+    for (said, expected) in cases {
+        assert!(said.contains(expected), "{said}");
+    }
+}
