@@ -19,7 +19,7 @@ const MS: u64 = 1_000_000;
 const SECOND: u64 = 1_000 * MS;
 
 /// Name, what stands in front of the groups, the key of the hub and that of the leaves.
-const SCHEMES: [(&str, &str, &str, &str); 8] = [
+const SCHEMES: [(&str, &str, &str, &str); 9] = [
     (
         "edca",
         "",
@@ -43,6 +43,12 @@ const SCHEMES: [(&str, &str, &str, &str); 8] = [
         SLOTS,
         "protocol.tdma.schedule = \"loop\"",
         "protocol.tdma.schedule = \"loop\"",
+    ),
+    (
+        "joined",
+        JOINED,
+        "protocol.tdma.schedule = \"loop\"",
+        "protocol.tdma = { schedule = \"loop\", stay = { leave_after = \"700ms\", deadline = \"8ms\" } }",
     ),
     (
         "redundancy+tdma+edf",
@@ -77,6 +83,18 @@ cycle = "4ms"
 beacon = { from = "hub", rate = "6M", every = 12 }
 release = { min = "8.9us", high = "28.4us" }
 send = { rate = "24M", qos = true }
+"#;
+
+const JOINED: &str = r#"
+[[schedule]]
+name = "loop"
+cycle = "4ms"
+beacon = { from = "hub", rate = "6M", every = 4 }
+release = { min = "8.9us", high = "28.4us" }
+send = { rate = "24M", qos = true }
+join = { lease = 12, silent = 40 }
+watch = true
+left_on = { reception = false, carrier_sense = false }
 "#;
 
 /// One random world for so long.
@@ -206,7 +224,7 @@ fn all_laws_hold_in_random_worlds() {
     swarm(4, SECOND);
 }
 
-/// An hour of virtual time: 8 schemes, 45 seeds, 10 s each.
+/// An hour of virtual time: 9 schemes, 45 seeds, 10 s each.
 #[test]
 #[ignore = "takes minutes; an hour of virtual time"]
 fn an_hour() {

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use protocols::mac::tdma::TdmaCounters;
+use protocols::mac::tdma::join::JoinCounters;
 use radio::Counters;
 use sim::World;
 use sim::traffic::FlowCounts;
@@ -184,11 +186,40 @@ pub(super) fn counted(
             answered += p.confirms().acked;
         }
     }
+    slots(scenario, world, &mut metrics);
     if asked > 0 {
         metrics.insert("measurements", asked as f64);
         metrics.insert("measurements_acked_ratio", answered as f64 / asked as f64);
     }
     metrics
+}
+
+/// What nodes with slots have counted since their start, where somebody watches or joins.
+fn slots(scenario: &Scenario, world: &World<Program>, metrics: &mut BTreeMap<&'static str, f64>) {
+    let schedules = &scenario.file().schedule;
+    let of_nodes = || (0..scenario.nodes()).filter_map(|n| world.protocol(n).slots());
+    if schedules.iter().any(|s| s.watch) {
+        let sum = |of: fn(&TdmaCounters) -> u64| of_nodes().map(|(c, _)| of(c)).sum::<u64>() as f64;
+        metrics.insert("slots_outside", sum(|c| c.outside));
+        metrics.insert("slots_strays", sum(|c| c.strays));
+        metrics.insert("slots_told", sum(|c| c.told));
+        metrics.insert("slots_late", sum(|c| c.late));
+        metrics.insert("slots_lost", sum(|c| c.overruns));
+    }
+    // coordinators have asked nobody
+    let joins = || of_nodes().filter_map(|(_, j)| j);
+    let sum = |asks: bool, of: fn(&JoinCounters) -> u64| -> f64 {
+        joins().filter(|j| (j.asked > 0) == asks).map(of).sum::<u64>() as f64
+    };
+    if schedules.iter().any(|s| s.join.is_some()) {
+        metrics.insert("join_asked", sum(true, |j| j.asked));
+        metrics.insert("join_lapsed", sum(true, |j| j.lapsed));
+        metrics.insert("join_admitted", sum(false, |j| j.joined));
+        metrics.insert("join_refused", sum(false, |j| j.refused));
+        metrics.insert("join_left", sum(false, |j| j.left));
+        metrics.insert("join_dropped", sum(false, |j| j.lapsed));
+        metrics.insert("join_changes", sum(false, |j| j.changes));
+    }
 }
 
 /// What the meter has seen.

@@ -10,6 +10,7 @@ mod check;
 mod describe;
 pub mod file;
 mod files;
+mod join;
 mod names;
 mod node;
 pub(crate) mod overlay;

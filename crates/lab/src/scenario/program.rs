@@ -16,7 +16,8 @@ use protocols::mac::sender::Sender;
 use protocols::mac::sink::Sink;
 use protocols::mac::slotted::Slotted;
 use protocols::mac::tbmac::{DEFAULT_SLOTS, Tbmac};
-use protocols::mac::tdma::Tdma;
+use protocols::mac::tdma::join::JoinCounters;
+use protocols::mac::tdma::{Tdma, TdmaCounters};
 use radio::{Duration, Event, Instant, Protocol, Radio, TxHow};
 
 use super::schedule::{MAX_HELD, MAX_SLOTS};
@@ -54,6 +55,16 @@ pub enum Program {
 }
 
 impl Program {
+    /// What a node with slots has counted of them, and of joining them if it does.
+    pub fn slots(&self) -> Option<(&TdmaCounters, Option<&JoinCounters>)> {
+        match self {
+            Program::Tdma(p) => Some((p.counters(), p.join_counters())),
+            Program::TdmaEdf(p) => Some((p.counters(), p.join_counters())),
+            Program::Redundant(p) => p.protocol().slots(),
+            _ => None,
+        }
+    }
+
     fn inner(&mut self) -> &mut dyn Protocol {
         match self {
             Program::Sender(p) => p,

@@ -6,6 +6,7 @@ use toml::Spanned;
 
 use super::cells::{Slotted, Tbmac};
 use super::file::QueueName;
+use super::join::Stay;
 use super::overlay::Order;
 use super::units::*;
 
@@ -207,6 +208,8 @@ pub struct Tdma {
     pub hold_back: bool,
     /// One frame at a time, that with the earliest deadline; otherwise each slot takes the oldest that fits it.
     pub edf: Option<Order>,
+    /// When it is in a schedule that stations join, and what it tells about its link.
+    pub stay: Option<Stay>,
 }
 
 impl Protocol {

@@ -1,13 +1,14 @@
 //! `[[schedule]]`: who sends when, for the groups whose protocol is `tdma`.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use frame::{MacAddr, response_rate};
-use protocols::mac::beacon::{BeaconFrame, MAX_BEACON_OCTETS};
 use protocols::mac::data::{Identity, QOS_OVERHEAD_OCTETS};
 use protocols::mac::overlay::{Access, DEFAULT_HELD_OCTETS};
 use protocols::mac::redundancy::trailer;
 use protocols::mac::sync::{Sync, SyncConfig};
+use protocols::mac::tdma::join::wire::Wish;
 use protocols::mac::tdma::schedule as slots;
 use protocols::mac::tdma::{Tdma, TdmaConfig};
 use radio::{AdapterId, Queue};
@@ -17,6 +18,7 @@ use toml::Spanned;
 
 use super::check::Check;
 use super::file::{File, Group, QueueName};
+use super::join::{Join, SlotSwitches, beacon_slot, membership};
 use super::names::Names;
 use super::node::{category, duration, phy, sender};
 use super::overlay::ordered;
@@ -57,6 +59,14 @@ pub struct Schedule {
     /// AIFSN between slots; the contention window is 0.
     #[serde(default = "two")]
     pub aifsn: Aifsn,
+    /// What is not switched off at the adapters.
+    #[serde(default)]
+    pub left_on: SlotSwitches,
+    /// Hold every frame that is heard against the schedule; beacons tell who was outside of its slot.
+    #[serde(default)]
+    pub watch: bool,
+    /// Nobody has slots from the beginning: stations ask for them on the air.
+    pub join: Option<Join>,
     /// How data frames are sent; the queue is `voice` by default.
     pub send: Sending,
 }
@@ -108,7 +118,9 @@ pub struct Release {
 pub(super) struct Planned {
     plan: slots::TdmaPlan<MAX_SLOTS>,
     /// Who sends the beacons.
-    master: Option<u32>,
+    pub(super) master: Option<u32>,
+    /// What stations ask for, by node.
+    pub(super) wishes: BTreeMap<u32, Wish>,
 }
 
 impl Check<'_> {
@@ -192,7 +204,7 @@ impl Check<'_> {
                 return wrong(b.from.span(), what);
             }
             master = Some(node);
-            beacon = Some(beacon_slot(b, node));
+            beacon = Some(beacon_slot(b, node, schedule));
         }
         let mut list = Vec::new();
         for (t, flow) in self.file.traffic.iter().zip(flows) {
@@ -256,13 +268,32 @@ impl Check<'_> {
         let trailers = if twice { trailer::OCTETS } else { 0 };
         let costs = slots::SlotCosts {
             basic: slowest,
-            acked: send.ack,
+            acked: send.ack && schedule.left_on.acks,
             overhead_octets: (QOS_OVERHEAD_OCTETS - if send.qos { 0 } else { QOS_OCTETS } + trailers) as u16,
             aifsn: schedule.aifsn.0,
             ..slots::SlotCosts::new(timing, rate, release, duration(schedule.sync_error))
         };
         let cycle = duration(*schedule.cycle.get_ref());
-        let plan = slots::TdmaPlan::new(&list, cycle, beacon, &costs).map_err(|e| {
+        let mut wishes = BTreeMap::new();
+        let open = match (&schedule.join, master) {
+            (Some(join), Some(master)) => {
+                wishes = self.wishes(schedule, join, members, (groups, flows, peers), master)?;
+                beacon
+            }
+            (Some(_), None) => {
+                let what = format!("stations join {name:?} by its beacons: add beacon = {{ from, rate }}");
+                return wrong(schedule.name.span(), what);
+            }
+            (None, _) => {
+                self.has_no_stays(schedule, members)?;
+                None
+            }
+        };
+        let plan = match open {
+            Some(beacon) => slots::TdmaPlan::open(cycle, beacon, &costs),
+            None => slots::TdmaPlan::new(&list, cycle, beacon, &costs),
+        };
+        let plan = plan.map_err(|e| {
             let (span, what) = match e {
                 slots::PlanError::NoFlows => (
                     schedule.name.span(),
@@ -275,23 +306,7 @@ impl Check<'_> {
             };
             self.source.at(span, what)
         })?;
-        Ok(Planned { plan, master })
-    }
-}
-
-fn beacon_slot(b: &BeaconSlot, node: u32) -> slots::BeaconSlot {
-    let frame = BeaconFrame {
-        bssid: MacAddr::local(node),
-        interval_tu: 100,
-        ssid: b"sdmac",
-        basic: BeaconFrame::basic_for(b.rate.get_ref().0),
-        sequence: 0,
-    };
-    slots::BeaconSlot {
-        from: MacAddr::local(node),
-        octets: frame.emit(&mut [0; MAX_BEACON_OCTETS]).len() as u16 + 4,
-        rate: b.rate.get_ref().0,
-        every: b.every.0.into(),
+        Ok(Planned { plan, master, wishes })
     }
 }
 
@@ -345,15 +360,20 @@ pub(super) fn scheduled(s: &Scenario, group: &Group, node: u32, identity: Identi
     let Protocol::Tdma(Parameters {
         hold_back,
         edf: order,
+        stay,
         ..
-    }) = group.protocol
+    }) = &group.protocol
     else {
         unreachable!("a node of a schedule runs tdma");
     };
+    let membership = membership(schedule, planned, node, stay.as_ref());
     let config = TdmaConfig {
-        hold_back,
+        hold_back: *hold_back,
         adapter,
-        access: Some(Access {
+        membership,
+        left_on: schedule.left_on.into(),
+        watch: schedule.watch,
+        access: (!schedule.left_on.backoff).then_some(Access {
             adapter,
             ..Access::without_backoff(queue, schedule.aifsn.0)
         }),
@@ -369,6 +389,6 @@ pub(super) fn scheduled(s: &Scenario, group: &Group, node: u32, identity: Identi
     let inner = sender(identity, &send, &phy);
     match order {
         None => Program::Tdma(Box::new(Tdma::new(config, inner))),
-        Some(order) => Program::TdmaEdf(Box::new(Tdma::new(config, ordered(order, inner)))),
+        Some(order) => Program::TdmaEdf(Box::new(Tdma::new(config, ordered(*order, inner)))),
     }
 }

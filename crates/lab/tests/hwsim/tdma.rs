@@ -150,6 +150,7 @@ fn everybody_in_its_slot() {
             SlotUse::Flow { flow, .. } => plan.flow(flow).unwrap().from == *from,
             SlotUse::Beacon => all[0] == *from,
             SlotUse::Shared => true,
+            SlotUse::Ask => false,
         };
         // Counted from that error before the cycle: its first slot may begin in the one before.
         let after = Duration::from_ns((*at + error).as_ns() % CYCLE.as_ns());

@@ -5,7 +5,7 @@
 //! ones stay on their grid.
 
 use super::tally::Tally;
-use frame::element::{ElementsBuilder, RateOctets, Ssid};
+use frame::element::{ElementsBuilder, RateOctets, Ssid, Vendor};
 use frame::mac::SequenceControl;
 use frame::mgmt::{Beacon, Capability, MgmtHeader};
 use frame::{MacAddr, Rate, RateSet, Wire};
@@ -16,6 +16,8 @@ pub const MAX_SSID_OCTETS: usize = 32;
 
 /// Octets of the elements: network name and up to eight rates.
 const MAX_ELEMENTS_OCTETS: usize = 2 + MAX_SSID_OCTETS + 2 + 8;
+/// Octets of the longest element.
+const MAX_ELEMENT_OCTETS: usize = 2 + 255;
 
 /// Octets of the longest beacon frame that [`BeaconFrame`] writes, without FCS.
 pub const MAX_BEACON_OCTETS: usize = 24 + 12 + MAX_ELEMENTS_OCTETS;
@@ -48,13 +50,24 @@ impl BeaconFrame<'_> {
 
     /// Writes the frame with an empty timestamp and returns its octets.
     pub fn emit<'o>(&self, out: &'o mut [u8; MAX_BEACON_OCTETS]) -> &'o [u8] {
-        let mut octets = [0; MAX_ELEMENTS_OCTETS];
+        self.emit_with(None, out)
+    }
+
+    /// As [`emit`](BeaconFrame::emit), with another element behind those.
+    ///
+    /// # Panics
+    /// If `out` is shorter than [`MAX_BEACON_OCTETS`] and the element.
+    pub fn emit_with<'o>(&self, vendor: Option<Vendor<'_>>, out: &'o mut [u8]) -> &'o [u8] {
+        let mut octets = [0; MAX_ELEMENTS_OCTETS + MAX_ELEMENT_OCTETS];
         let mut elements = ElementsBuilder::new(&mut octets);
         let ssid = &self.ssid[..self.ssid.len().min(MAX_SSID_OCTETS)];
         elements.push(Ssid(ssid)).expect("cut to what fits");
         let rates = RateOctets::new(RateSet::EMPTY, self.basic);
         if !self.basic.is_empty() {
             elements.push(rates.supported()).expect("one to eight rates");
+        }
+        if let Some(vendor) = vendor {
+            elements.push(vendor).expect("there is room for any element");
         }
         let mut header = MgmtHeader::new(MacAddr::BROADCAST, self.bssid, self.bssid);
         header.sequence = SequenceControl::new(self.sequence, 0);
@@ -65,7 +78,7 @@ impl BeaconFrame<'_> {
             capability: Capability::ESS,
             elements: elements.finish(),
         };
-        let n = beacon.emit(out).expect("the buffer is for the longest");
+        let n = beacon.emit(out).expect("the buffer is long enough");
         &out[..n]
     }
 }

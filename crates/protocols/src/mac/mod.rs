@@ -7,7 +7,7 @@
 //! | [`sink`] | innermost: receives, and remembers which of those one-shots arrived |
 //! | [`beacon`] | overlay: sends beacons, passes everything else through |
 //! | [`edf`] | overlay and polling pair: earliest deadline first over one-shots |
-//! | [`tdma`] | overlay: a static schedule of slots over one-shots |
+//! | [`tdma`] | overlay: a schedule of slots over one-shots, static or joined on the air |
 //! | [`redundancy`] | overlay: two adapters as one, first copy wins |
 //! | [`roam`] | overlay: from one access point to the next, with two adapters or one |
 //! | [`rate`] | overlay: retry chains by Minstrel or RSIN |

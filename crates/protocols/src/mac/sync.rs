@@ -12,11 +12,13 @@
 //! Propagation (3.3 ns per metre) is not compensated.
 
 mod fit;
+pub mod reference;
 
 use fit::Fit;
 use frame::{Band, Rate, airtime, ppdu_us};
 use radio::{
-    AdapterId, Attribute, AttributeName, Beacon, Confirm, Duration, Instant, Plane, Radio, Stamps, Tsf,
+    AdapterId, Attribute, AttributeName, Beacon, Confirm, Duration, Indication, Instant, Plane, Radio,
+    Stamps, Tsf,
 };
 
 /// Samples that the line goes through.
@@ -306,6 +308,26 @@ impl Tracker {
         let (local, _) = self.samples[..self.count].last()?;
         Some(Instant::from_ns(*local))
     }
+}
+
+/// When the first bit of a received MPDU came, on the host's clock, if the adapter tells; at the event that tells of it.
+fn on_air_local(now: Instant, received: &Indication<'_>, radio: &dyn Radio) -> Option<Instant> {
+    let ago = adapter_time(received.adapter, radio)?.minus(received.tsf?);
+    Some(now - Duration::from_us(u64::try_from(ago).ok()?))
+}
+
+/// When a received PPDU began and ended, in network time, if the adapter tells; at the event that tells of it.
+pub(super) fn on_air(
+    sync: &Sync,
+    now: Instant,
+    received: &Indication<'_>,
+    band: Band,
+    radio: &dyn Radio,
+) -> Option<(NetworkTime, NetworkTime)> {
+    let first_bit = sync.to_network(on_air_local(now, received, radio)?)?;
+    let begun = first_bit.0.saturating_sub(first_bit_ns(received.rate));
+    let whole = ppdu_us(received.rate, received.frame.len() as u32 + 4, band);
+    Some((NetworkTime(begun), NetworkTime(begun + 1_000 * u64::from(whole))))
 }
 
 fn adapter_time(adapter: AdapterId, radio: &dyn Radio) -> Option<Tsf> {

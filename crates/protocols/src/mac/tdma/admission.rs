@@ -68,14 +68,24 @@ pub fn admit<const S: usize>(
         *flow = demand.flow;
     }
     let plan = TdmaPlan::<S>::new(&flows[..demands.len()], cycle, beacon, costs).map_err(Denied::Plan)?;
+    judge(&plan, demands, confirm)?;
+    Ok(plan)
+}
+
+/// Whether all get what they want in a plan whose flows are theirs, in their order.
+pub(super) fn judge<const S: usize>(
+    plan: &TdmaPlan<S>,
+    demands: &[Demand],
+    confirm: Duration,
+) -> Result<(), Denied> {
     for (flow, demand) in demands.iter().enumerate() {
         let retries = retries_for(demand.per, demand.target).ok_or(Denied::TooLossy { flow })?;
-        let worst = worst(&plan, flow, retries + 1, confirm);
+        let worst = worst(plan, flow, retries + 1, confirm);
         if worst > demand.deadline.min(demand.period) {
             return Err(Denied::TooSlow { flow, worst });
         }
     }
-    Ok(plan)
+    Ok(())
 }
 
 /// From the submission of a message to the end of its n-th attempt, at worst: it comes when a slot has just been

@@ -11,24 +11,31 @@
 //! Without a clock that is to be trusted the node is silent.
 
 pub mod admission;
+pub mod join;
+mod release;
 pub mod schedule;
+pub mod switches;
+pub mod watch;
 mod window;
 
 pub(super) use window::mix;
 
-use super::beacon::{BeaconFrame, MAX_BEACON_OCTETS};
 use super::overlay::{Above, Access, AccessSetting, DEFAULT_HELD, DEFAULT_HELD_OCTETS};
+use super::slotted::LeftOn;
 use super::sync::Sync;
+use super::sync::reference::{FollowUp, References};
 use super::tally::Tally;
 use frame::MacAddr;
 use frame::mac::Header;
-use frame::mac::header::set_retry;
+use join::{Membership, Side};
 use radio::pending::Held;
 use radio::{
-    AckPolicy, AdapterId, Attribute, AttributeName, Confirm, Duration, Event, Instant, Outcome, Protocol,
-    Queue, Radio, Refusal, RtsPolicy, SeriesList, Token, TxHow,
+    AdapterId, Attribute, AttributeName, Duration, Event, Indication, Instant, Outcome, Protocol, Queue,
+    Radio, Refusal, RtsPolicy, Token,
 };
 use schedule::{DEFAULT_SLOTS, TdmaPlan};
+use switches::Switches;
+use watch::{Reports, Restraint};
 use window::{BEHIND, Content, Own, Right, SEEN, Window, own_slots};
 
 /// How a [`Tdma`] works.
@@ -42,8 +49,21 @@ pub struct TdmaConfig<const S: usize = DEFAULT_SLOTS> {
     pub sync: Sync,
     /// Whose TSF is network time: that of the node that sends the beacons, which may be this one.
     pub follows: MacAddr,
+    /// Whose beacons the clocks are compared by, if not those of `follows`. Its host clock is network time then, which
+    /// it tells in the slot of the beacon (see [`reference`](super::sync::reference)); the plan's [`BeaconSlot`](schedule::BeaconSlot)
+    /// has to be as long as a follow-up, and its own [`Sync`] perfect.
+    pub reference: Option<MacAddr>,
     /// Network name in beacons of its own.
     pub ssid: &'static str,
+    /// Whether it is in the schedule from the beginning, or joins on the air.
+    pub membership: Membership,
+    /// What is not switched off at the adapter; see [`USUAL`](switches::USUAL). Without ACKs no frame asks for one, and
+    /// without backoff `access` says what there is instead.
+    pub left_on: LeftOn,
+    /// Hold each frame that is heard against the schedule. Costs a look at the adapter's time for each. The node that
+    /// sends the beacons tells of overruns in them, if their slot has room for
+    /// [`ONE_REPORT_OCTETS`](join::wire::ONE_REPORT_OCTETS) more.
+    pub watch: bool,
     /// Hand frames down early with `not_before`, if the host can hold them back.
     pub hold_back: bool,
     /// Which adapter.
@@ -62,7 +82,11 @@ impl<const S: usize> TdmaConfig<S> {
             plan,
             sync,
             follows,
+            reference: None,
             ssid: "sdmac",
+            membership: Membership::Fixed,
+            left_on: switches::USUAL,
+            watch: false,
             hold_back: false,
             adapter: AdapterId::FIRST,
             access,
@@ -87,6 +111,14 @@ pub struct TdmaCounters {
     pub expired: u64,
     /// Requests refused: no slot to this receiver that is long enough.
     pub no_slot: u64,
+    /// Frames of others that it heard outside of their slots.
+    pub outside: u64,
+    /// Frames to it from somebody who has no slot.
+    pub strays: u64,
+    /// Times that it was told of an overrun of its own.
+    pub told: u64,
+    /// Changes of the adapter that the host did not make.
+    pub not_switched: u64,
     /// Outcomes of beacons of its own.
     pub beacons: Tally,
 }
@@ -95,7 +127,8 @@ pub struct TdmaCounters {
 /// `S` slots.
 ///
 /// Of each request it honours `expires`, `not_before`, the rates of the series (try by try) and their number of
-/// tries, the ack policy, queue and adapter. RTS is not used in slots; requests that insist on it are refused.
+/// tries, the ack policy, queue and adapter. RTS is not used in slots unless it is left on;
+/// requests that insist on it are refused.
 #[derive(Clone, Debug)]
 pub struct Tdma<
     P,
@@ -118,6 +151,16 @@ pub struct Tdma<
     /// When to send a beacon only to learn the TSF.
     first_beacon: Option<Instant>,
     sequence: u16,
+    side: Side,
+    /// Version and start of the list that its plan is from.
+    list: Option<(u16, u64)>,
+    /// When something begins that is not a slot.
+    wake: Option<Instant>,
+    errand_out: Option<(Token, Window)>,
+    references: References,
+    switches: Switches,
+    reports: Reports,
+    restraint: Restraint,
     counters: TdmaCounters,
 }
 
@@ -135,6 +178,14 @@ impl<P: Protocol, const N: usize, const L: usize, const S: usize> Tdma<P, N, L, 
             sending: None,
             first_beacon: None,
             sequence: 0,
+            side: Side::of(&config),
+            list: None,
+            wake: None,
+            errand_out: None,
+            references: References::default(),
+            switches: Switches::default(),
+            reports: Reports::default(),
+            restraint: Restraint::default(),
             counters: TdmaCounters::default(),
             config,
         }
@@ -171,6 +222,10 @@ impl<P: Protocol, const N: usize, const L: usize, const S: usize> Tdma<P, N, L, 
 
     fn start(&mut self, now: Instant, radio: &mut dyn Radio) {
         self.access.start(radio);
+        self.switch_off(radio);
+        if let Side::Station(ticket) = &mut self.side {
+            ticket.start(now);
+        }
         let capabilities = radio.get(self.config.adapter, AttributeName::Capabilities);
         let able = matches!(capabilities, Some(Attribute::Capabilities(c)) if c.not_before);
         if self.config.hold_back && able {
@@ -185,6 +240,8 @@ impl<P: Protocol, const N: usize, const L: usize, const S: usize> Tdma<P, N, L, 
     fn settle(&mut self, now: Instant, radio: &mut dyn Radio) {
         loop {
             self.counters.expired += self.above.held.expire(now) as u64;
+            self.follow_lists(now);
+            self.listen(now, radio);
             self.refuse_what_has_no_slot();
             self.note_lost_slot(now);
             self.learn_time(now, radio);
@@ -207,8 +264,24 @@ impl<P: Protocol, const N: usize, const L: usize, const S: usize> Tdma<P, N, L, 
         }
         if self.first_beacon.is_some_and(|t| t <= now) && self.sending.is_none() {
             self.first_beacon = None;
-            self.send_beacon(now + self.config.plan.cycle(), None, radio);
+            self.send_beacon(now + self.config.plan.cycle(), None, None, radio);
         }
+    }
+
+    fn insists_on_rts(&self, held: &Held<L>) -> bool {
+        held.how.rts == RtsPolicy::Always && !self.config.left_on.rts
+    }
+
+    /// What the clock that counts showed at an event. True if it was that.
+    fn note_follow_up(&mut self, received: &Indication<'_>) -> bool {
+        let told = self
+            .config
+            .reference
+            .and_then(|_| FollowUp::parse(received.frame));
+        if let Some((_, told)) = told.filter(|t| t.0 == self.config.follows && !self.is_master()) {
+            self.references.follow(&told, &mut self.config.sync);
+        }
+        told.is_some()
     }
 
     fn refuse_what_has_no_slot(&mut self) {
@@ -216,7 +289,8 @@ impl<P: Protocol, const N: usize, const L: usize, const S: usize> Tdma<P, N, L, 
             let Some(held) = self.above.held.get(i).filter(|h| h.is_waiting() && h.tag == 0) else {
                 continue;
             };
-            let readable = Header::parse(held.frame()).is_ok();
+            let receiver = Header::parse(held.frame()).map(|h| h.receiver());
+            let readable = receiver.is_ok();
             let mut to_peer = self
                 .own
                 .iter()
@@ -224,7 +298,10 @@ impl<P: Protocol, const N: usize, const L: usize, const S: usize> Tdma<P, N, L, 
                 .filter(|o| matches!(o.right, Right::To(_)));
             if !readable {
                 self.above.held.end(i, Outcome::Refused(Refusal::BadFrame));
-            } else if held.how.rts == RtsPolicy::Always || !to_peer.any(|o| self.fits(o, held)) {
+            } else if self.insists_on_rts(held) || !to_peer.any(|o| self.fits(o, held)) {
+                if !self.insists_on_rts(held) && receiver.is_ok_and(|r| self.may_come(r)) {
+                    continue;
+                }
                 self.counters.no_slot += 1;
                 self.above.held.end(i, Outcome::Refused(Refusal::NotSupported));
             } else if let Some(held) = self.above.held.get_mut(i) {
@@ -243,6 +320,7 @@ impl<P: Protocol, const N: usize, const L: usize, const S: usize> Tdma<P, N, L, 
         let still_there = match lost.content {
             Content::Beacon => true,
             Content::Held(i) => self.above.held.get(i).is_some_and(Held::is_waiting),
+            Content::Ask(_) | Content::Sign => false,
         };
         self.counters.overruns += u64::from(still_there);
         if let (Content::Held(i), true) = (lost.content, still_there)
@@ -251,126 +329,46 @@ impl<P: Protocol, const N: usize, const L: usize, const S: usize> Tdma<P, N, L, 
             held.tag |= BEHIND;
         }
     }
-
-    fn use_slot(&mut self, window: Window, radio: &mut dyn Radio) {
-        self.done = Some((window.cycle, window.own));
-        let guard_ends = window.start + self.config.plan.costs().guard();
-        let not_before = self.holds_back.then_some(window.start);
-        let index = match window.content {
-            Content::Beacon => return self.send_beacon(guard_ends, not_before, radio),
-            Content::Held(index) => index,
-        };
-        let own = self.own[window.own].expect("its own slot");
-        let held = self.above.held.get_mut(index).expect("it waits");
-        let (_, series) = held.how.series.at(held.tag as u16).expect("it fits");
-        let how = TxHow {
-            series: SeriesList::one(series.rate, 1),
-            rts: RtsPolicy::Never,
-            not_before,
-            expires: Some(held.how.expires.map_or(guard_ends, |t| t.min(guard_ends))),
-            ..held.how
-        };
-        self.above.held.launch(index, &how, radio);
-        self.counters.released += 1;
-        self.counters.in_shared += u64::from(matches!(own.right, Right::Shared(_)));
-    }
-
-    fn send_beacon(&mut self, expires: Instant, not_before: Option<Instant>, radio: &mut dyn Radio) {
-        let Some(slot) = self.config.plan.beacon() else {
-            return;
-        };
-        let interval = self.config.plan.cycle().times(u64::from(slot.every.max(1)));
-        let interval_tu = (interval.as_ns() / 1_024_000).clamp(1, u64::from(u16::MAX)) as u16;
-        let beacon = BeaconFrame {
-            bssid: self.config.me,
-            interval_tu,
-            ssid: self.config.ssid.as_bytes(),
-            basic: BeaconFrame::basic_for(slot.rate),
-            sequence: self.sequence,
-        };
-        self.sequence = (self.sequence + 1) & 0xfff;
-        let how = TxHow {
-            not_before,
-            ..TxHow::one_shot(slot.rate)
-        };
-        let how = how
-            .queue(Queue::Beacon)
-            .expires(expires)
-            .adapter(self.config.adapter);
-        let token = radio.token();
-        self.sending = Some(token);
-        radio.request(token, beacon.emit(&mut [0; MAX_BEACON_OCTETS]), &how);
-    }
-
-    fn beacon_ended(&mut self, now: Instant, confirm: &Confirm, radio: &mut dyn Radio) {
-        self.sending = None;
-        self.counters.beacons.note(confirm);
-        if !self.config.sync.look(now, radio) {
-            self.config.sync.sent(now, confirm);
-        }
-        if !self.config.sync.is_good(now) {
-            self.first_beacon = Some(now + self.config.plan.cycle());
-        }
-    }
-
-    fn land(&mut self, now: Instant, index: usize, confirm: &Confirm) {
-        let held = self.above.held.get_mut(index).expect("it was in flight");
-        let (series, _) = held.how.series.at(held.tag as u16).expect("it was launched");
-        let to_group = Header::parse(held.frame()).is_ok_and(|h| h.is_group());
-        let asks_for_ack = held.how.ack == AckPolicy::Normal && !to_group;
-        let over = held.how.expires.is_some_and(|t| t < now);
-        let (end, tried) = match confirm.outcome {
-            Outcome::Acked | Outcome::Refused(_) => (true, false),
-            Outcome::NotAcked => (!asks_for_ack, true),
-            Outcome::Unknown => (false, true),
-            // too late for its slot; it may have others
-            Outcome::Expired => (over, false),
-            Outcome::Aborted => (false, false),
-        };
-        self.counters.expired += u64::from(confirm.outcome == Outcome::Expired && over);
-        if !end {
-            self.counters.failed += 1;
-            self.counters.late += u64::from(confirm.outcome == Outcome::Expired);
-        }
-        held.tag = (held.tag + u64::from(tried)) | BEHIND;
-        if end || held.is_unwanted() {
-            self.above.held.finish(index, &Confirm { series, ..*confirm });
-            return;
-        }
-        if tried {
-            // a frame without a header is not in the table
-            let _ = set_retry(held.frame_mut(), true);
-        }
-        let held = self.above.held.get(index).expect("just there");
-        if self.own.iter().flatten().any(|o| self.fits(o, held)) {
-            self.above.held.wait_again(index);
-        } else {
-            // no tries left, or none that is short enough
-            self.above.held.finish(index, &Confirm { series, ..*confirm });
-        }
-    }
 }
 
 impl<P: Protocol, const N: usize, const L: usize, const S: usize> Protocol for Tdma<P, N, L, S> {
     fn handle(&mut self, now: Instant, event: Event<'_>, radio: &mut dyn Radio) {
         match event {
             Event::Confirm(c) if self.sending == Some(c.token) => self.beacon_ended(now, &c, radio),
+            Event::Confirm(c) if self.errand_out.is_some_and(|e| e.0 == c.token) => {
+                let (_, window) = self.errand_out.expect("just seen");
+                self.errand_ended(window, &c);
+            }
             Event::Confirm(c) => match self.above.held.landed(&c) {
-                Some(index) => self.land(now, index, &c),
+                Some(index) => {
+                    if c.outcome == Outcome::Acked {
+                        self.was_heard(now);
+                    }
+                    self.land(now, index, &c);
+                }
                 None => self.above.tell(now, event, radio),
             },
             Event::Set(answer) if self.access.is_answered_by(&answer) => {}
+            Event::Set(answer) if self.switches.is_answered_by(&answer) => {
+                self.counters.not_switched += u64::from(answer.result.is_err());
+            }
             Event::Timer => self.above.timer(now, radio),
             Event::Start => {
                 self.start(now, radio);
                 self.above.tell(now, event, radio);
             }
             Event::Beacon(b) => {
-                if b.bssid == self.config.follows && !self.is_master() {
+                if self.config.reference == Some(b.bssid) {
+                    self.references.heard(now, &b, radio);
+                }
+                if b.bssid == self.config.follows && !self.is_master() && self.config.reference.is_none() {
                     self.config.sync.heard(now, &b, radio);
+                    self.note_beacon(now, &b);
                 }
                 self.above.tell(now, event, radio);
             }
+            Event::Indication(i) if self.note_follow_up(&i) => {}
+            Event::Indication(i) if self.note_frame(now, &i, radio) => {}
             _ => self.above.tell(now, event, radio),
         }
         self.settle(now, radio);
@@ -379,8 +377,8 @@ impl<P: Protocol, const N: usize, const L: usize, const S: usize> Protocol for T
     fn deadline(&self) -> Option<Instant> {
         let expiry = self.above.held.next_expiry().map(|t| t + Duration::from_ns(1));
         let slot = self.next.map(|w| w.open);
-        let all = [slot, expiry, self.first_beacon, self.above.deadline()];
-        all.into_iter().flatten().min()
+        let own = [slot, expiry, self.first_beacon, self.wake, self.switches.change];
+        own.into_iter().chain([self.above.deadline()]).flatten().min()
     }
 }
 

@@ -11,6 +11,11 @@
 //! been idle for AIFS before. With a backoff there would also have to be room for the contention window: see
 //! [`Access::without_backoff`](crate::mac::overlay::Access::without_backoff).
 
+mod error;
+
+pub use error::PlanError;
+
+use super::join::wire::ASK_OCTETS;
 use crate::mac::data::QOS_OVERHEAD_OCTETS;
 use frame::{MacAddr, Phy, Rate, RateSet, ppdu_us};
 use radio::Duration;
@@ -141,6 +146,8 @@ pub enum SlotUse {
     },
     /// Anybody's whose frame has failed.
     Shared,
+    /// Anybody's who wants to join or to leave.
+    Ask,
 }
 
 /// A slot of the cycle.
@@ -165,48 +172,13 @@ pub enum LinkKind {
     Receive(MacAddr),
     /// It may send what has failed.
     Shared,
+    /// It may ask for slots of its own.
+    Ask,
     /// It sends the beacon.
     SendBeacon,
     /// It hears the beacon.
     HearBeacon,
 }
-
-/// Why there is no schedule.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum PlanError {
-    /// The cycle is too short for one slot per flow.
-    DoesNotFit {
-        /// The shortest cycle that they fit in, without second chances.
-        shortest_cycle: Duration,
-    },
-    /// More slots than the plan has room for.
-    TooManySlots {
-        /// Slots that are needed.
-        needed: usize,
-    },
-    /// There are no flows.
-    NoFlows,
-}
-
-impl core::fmt::Display for PlanError {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self {
-            PlanError::DoesNotFit { shortest_cycle } => {
-                let us = shortest_cycle.as_ns().div_ceil(1_000);
-                write!(
-                    f,
-                    "the cycle is too short for one slot per flow, the shortest is {us} us"
-                )
-            }
-            PlanError::TooManySlots { needed } => {
-                write!(f, "{needed} slots are more than the schedule has room for")
-            }
-            PlanError::NoFlows => write!(f, "there is nothing to schedule"),
-        }
-    }
-}
-
-impl core::error::Error for PlanError {}
 
 /// A schedule of up to `S` slots for up to `S` flows.
 #[derive(Clone, Debug)]
@@ -214,6 +186,7 @@ pub struct TdmaPlan<const S: usize = DEFAULT_SLOTS> {
     cycle: Duration,
     costs: SlotCosts,
     beacon: Option<BeaconSlot>,
+    ask: Option<Duration>,
     flows: [Option<Flow>; S],
     slots: [Option<Slot>; S],
     rounds: u32,
@@ -233,11 +206,39 @@ impl<const S: usize> TdmaPlan<S> {
         if flows.is_empty() {
             return Err(PlanError::NoFlows);
         }
-        let needed = flows.len() + usize::from(beacon.is_some());
+        TdmaPlan::of(flows, cycle, beacon, None, costs)
+    }
+
+    /// A plan that stations join on the air: nothing but the beacon and a slot to ask in.
+    ///
+    /// # Errors
+    /// [`PlanError`] if not even the first two fit.
+    pub fn open(cycle: Duration, beacon: BeaconSlot, costs: &SlotCosts) -> Result<TdmaPlan<S>, PlanError> {
+        let ask = costs.exchange(ASK_OCTETS as u32, beacon.rate, true);
+        TdmaPlan::of(&[], cycle, Some(beacon), Some(ask), costs)
+    }
+
+    /// The same cycle with other flows.
+    ///
+    /// # Errors
+    /// [`PlanError`] says what does not fit.
+    pub fn with_flows(&self, flows: &[Flow]) -> Result<TdmaPlan<S>, PlanError> {
+        TdmaPlan::of(flows, self.cycle, self.beacon, self.ask, &self.costs)
+    }
+
+    fn of(
+        flows: &[Flow],
+        cycle: Duration,
+        beacon: Option<BeaconSlot>,
+        ask: Option<Duration>,
+        costs: &SlotCosts,
+    ) -> Result<TdmaPlan<S>, PlanError> {
+        let needed = flows.len() + usize::from(beacon.is_some()) + usize::from(ask.is_some());
         if needed > S || flows.len() > usize::from(u16::MAX) {
             return Err(PlanError::TooManySlots { needed });
         }
-        let shortest_cycle = Self::shortest_cycle(flows, beacon, costs, 0);
+        let asking = ask.map_or(Duration::ZERO, |a| costs.slot(a));
+        let shortest_cycle = Self::shortest_cycle(flows, beacon, costs, 0) + asking;
         if shortest_cycle > cycle {
             return Err(PlanError::DoesNotFit { shortest_cycle });
         }
@@ -245,6 +246,7 @@ impl<const S: usize> TdmaPlan<S> {
             cycle,
             costs: *costs,
             beacon,
+            ask,
             flows: core::array::from_fn(|i| flows.get(i).copied()),
             slots: [None; S],
             rounds: 0,
@@ -258,19 +260,22 @@ impl<const S: usize> TdmaPlan<S> {
         if let Some(beacon) = &beacon {
             room.add(costs, costs.of_beacon(beacon), SlotUse::Beacon);
         }
+        if let Some(exchange) = ask {
+            room.add(costs, exchange, SlotUse::Ask);
+        }
         let round: Duration = flows
             .iter()
             .map(|f| costs.slot(costs.of_flow(f)))
             .fold(Duration::ZERO, |a, b| a + b);
         let mut chance = 0;
-        while room.has(round, flows.len()) {
+        while !flows.is_empty() && room.has(round, flows.len()) {
             for (flow, f) in (0..).zip(flows) {
                 room.add(costs, costs.of_flow(f), SlotUse::Flow { flow, chance });
             }
             chance += 1;
         }
-        let longest = flows.iter().map(|f| costs.of_flow(f)).max().unwrap_or_default();
-        while room.has(costs.slot(longest), 1) {
+        let longest = flows.iter().map(|f| costs.of_flow(f)).max();
+        while let Some(longest) = longest.filter(|l| room.has(costs.slot(*l), 1)) {
             room.add(costs, longest, SlotUse::Shared);
         }
         plan.rounds = u32::from(chance);
@@ -341,6 +346,7 @@ impl<const S: usize> TdmaPlan<S> {
             SlotUse::Beacon if self.beacon?.from == me => Some(LinkKind::SendBeacon),
             SlotUse::Beacon => Some(LinkKind::HearBeacon),
             SlotUse::Shared => Some(LinkKind::Shared),
+            SlotUse::Ask => Some(LinkKind::Ask),
             SlotUse::Flow { flow, .. } => {
                 let f = self.flow(flow)?;
                 if f.from == me {

@@ -579,3 +579,5 @@ fn the_plan_counts_the_octets_that_are_sent() {
         .unwrap();
     assert_eq!(mpdu.len() + 4, 50 + usize::from(costs(US(0)).overhead_octets));
 }
+
+mod reference;

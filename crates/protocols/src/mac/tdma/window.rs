@@ -1,5 +1,7 @@
 //! Which slot is next, and what goes in it.
 
+use super::join::wire::Ask;
+use super::join::{Membership, Side};
 use super::schedule::LinkKind;
 use super::{Tdma, TdmaConfig};
 use crate::dice;
@@ -16,6 +18,7 @@ pub(super) enum Right {
     To(MacAddr),
     /// With the number of shared slots from this one to the end of the cycle.
     Shared(u64),
+    Ask,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -43,6 +46,10 @@ pub(super) struct Window {
 pub(super) enum Content {
     Beacon,
     Held(usize),
+    /// A wish to the coordinator.
+    Ask(Ask),
+    /// A frame that says that it is still there.
+    Sign,
 }
 
 /// In the tags of held requests: tries in the low 16 bits, and these.
@@ -64,7 +71,8 @@ pub(super) fn own_slots<const S: usize>(config: &TdmaConfig<S>) -> [Option<Own>;
                 shared_before += 1;
                 Right::Shared(shared - shared_before + 1)
             }
-            LinkKind::Receive(_) | LinkKind::HearBeacon => continue,
+            LinkKind::Ask if matches!(config.membership, Membership::Station(_)) => Right::Ask,
+            LinkKind::Receive(_) | LinkKind::HearBeacon | LinkKind::Ask => continue,
         };
         let slot = config.plan.slot(index).expect("a link has a slot");
         own[used] = Some(Own {
@@ -87,20 +95,37 @@ impl<P: Protocol, const N: usize, const L: usize, const S: usize> Tdma<P, N, L, 
         let to_it = match own.right {
             Right::To(peer) => peer == header.receiver(),
             Right::Shared(_) => true,
-            Right::SendBeacon => false,
+            Right::SendBeacon | Right::Ask => false,
         };
         let Some((_, series)) = held.how.series.at(held.tag as u16) else {
             return false;
         };
-        let acked = held.how.ack == AckPolicy::Normal && !header.is_group();
+        let acked = self.config.left_on.acks && held.how.ack == AckPolicy::Normal && !header.is_group();
         let octets = held.frame().len() as u32 + 4;
         to_it && self.config.plan.costs().exchange(octets, series.rate, acked) <= own.exchange
+    }
+
+    /// How much later than a slot a frame in it may be on the air, and how much later it has to be at least.
+    pub(super) fn latest(&self, own: &Own) -> Duration {
+        let guard = self.config.plan.costs().guard();
+        match own.right {
+            Right::SendBeacon => guard,
+            _ => guard.less(self.restraint.late),
+        }
+    }
+
+    fn earliest(&self, own: &Own) -> Duration {
+        match own.right {
+            Right::SendBeacon => Duration::ZERO,
+            _ => self.restraint.early,
+        }
     }
 
     /// The first slot of its own that is not over and has something to send.
     pub(super) fn next_window(&self, now: Instant) -> Option<Window> {
         let sync = &self.config.sync;
-        let nothing = self.above.held.is_empty() && !self.is_master();
+        let fixed = matches!(self.side, Side::Fixed);
+        let nothing = self.above.held.is_empty() && !self.is_master() && fixed;
         if nothing || !sync.is_good(now) {
             return None;
         }
@@ -117,8 +142,14 @@ impl<P: Protocol, const N: usize, const L: usize, const S: usize> Tdma<P, N, L, 
             // further on only the beacon, the first slot of all, is of interest
             let slots = if cycle > first + 1 { 1 } else { S };
             for (i, own) in self.own.iter().take(slots).map_while(Option::as_ref).enumerate() {
+                // the slots of the beacon and of those who ask are in all plans the same
+                let always = matches!(own.right, Right::SendBeacon | Right::Ask);
+                if !always && (!self.holds_in(cycle) || self.restraint.silences(costs.guard())) {
+                    continue;
+                }
                 let start = NetworkTime(cycle.saturating_mul(cycle_ns).saturating_add(own.start.as_ns()));
-                let end = NetworkTime(start.0.saturating_add(costs.guard().as_ns()));
+                let end = NetworkTime(start.0.saturating_add(self.latest(own).as_ns()));
+                let start = NetworkTime(start.0.saturating_add(self.earliest(own).as_ns()));
                 if end < on_air || done.is_some_and(|done| (cycle, i) <= done) {
                     continue;
                 }
@@ -154,8 +185,10 @@ impl<P: Protocol, const N: usize, const L: usize, const S: usize> Tdma<P, N, L, 
             }
             Right::To(_) => {
                 let first = all.min_by_key(|(_, h)| (h.tag & BEHIND == 0, h.order()));
-                first.map(|(i, _)| Content::Held(i))
+                let data = first.map(|(i, _)| Content::Held(i));
+                data.or_else(|| self.errand(false, cycle))
             }
+            Right::Ask => self.errand(true, cycle),
             Right::Shared(left) => {
                 let behind = || {
                     self.above

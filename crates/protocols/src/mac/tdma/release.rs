@@ -1,0 +1,135 @@
+//! What goes down in a slot, and how it ends.
+
+use super::Tdma;
+use super::join::wire::MAX_LIST_OCTETS;
+use super::window::{BEHIND, Content, Right, Window};
+use crate::mac::beacon::{BeaconFrame, MAX_BEACON_OCTETS};
+use crate::mac::sync::reference::FOLLOW_UP_OCTETS;
+use frame::mac::Header;
+use frame::mac::header::set_retry;
+use radio::{AckPolicy, Confirm, Instant, Outcome, Protocol, Queue, Radio, RtsPolicy, SeriesList, TxHow};
+
+impl<P: Protocol, const N: usize, const L: usize, const S: usize> Tdma<P, N, L, S> {
+    pub(super) fn use_slot(&mut self, window: Window, radio: &mut dyn Radio) {
+        self.done = Some((window.cycle, window.own));
+        let guard_ends = window.close + self.config.plan.costs().release.min;
+        let not_before = self.holds_back.then_some(window.start);
+        let index = match window.content {
+            Content::Beacon => {
+                return self.send_beacon(guard_ends, not_before, Some(window.cycle), radio);
+            }
+            Content::Ask(_) | Content::Sign => {
+                return self.send_errand(window, guard_ends, not_before, radio);
+            }
+            Content::Held(index) => index,
+        };
+        let own = self.own[window.own].expect("its own slot");
+        let on = self.config.left_on;
+        let held = self.above.held.get_mut(index).expect("it waits");
+        let (_, series) = held.how.series.at(held.tag as u16).expect("it fits");
+        let how = TxHow {
+            series: SeriesList::one(series.rate, 1),
+            rts: if on.rts { held.how.rts } else { RtsPolicy::Never },
+            ack: if on.acks { held.how.ack } else { AckPolicy::NoAck },
+            not_before,
+            expires: Some(held.how.expires.map_or(guard_ends, |t| t.min(guard_ends))),
+            ..held.how
+        };
+        self.above.held.launch(index, &how, radio);
+        self.counters.released += 1;
+        self.counters.in_shared += u64::from(matches!(own.right, Right::Shared(_)));
+    }
+
+    pub(super) fn send_beacon(
+        &mut self,
+        expires: Instant,
+        not_before: Option<Instant>,
+        cycle: Option<u64>,
+        radio: &mut dyn Radio,
+    ) {
+        let Some(slot) = self.config.plan.beacon() else {
+            return;
+        };
+        let how = TxHow {
+            not_before,
+            ..TxHow::one_shot(slot.rate)
+        };
+        let how = how
+            .queue(Queue::Beacon)
+            .expires(expires)
+            .adapter(self.config.adapter);
+        if self.config.reference.is_some() {
+            self.sequence = (self.sequence + 1) & 0xfff;
+            let Some(told) = self.references.follow_up() else {
+                return;
+            };
+            let token = radio.token();
+            self.sending = Some(token);
+            let mut out = [0; FOLLOW_UP_OCTETS];
+            return radio.request(token, told.emit(self.config.me, self.sequence, &mut out), &how);
+        }
+        let interval = self.config.plan.cycle().times(u64::from(slot.every.max(1)));
+        let interval_tu = (interval.as_ns() / 1_024_000).clamp(1, u64::from(u16::MAX)) as u16;
+        let beacon = BeaconFrame {
+            bssid: self.config.me,
+            interval_tu,
+            ssid: self.config.ssid.as_bytes(),
+            basic: BeaconFrame::basic_for(slot.rate),
+            sequence: self.sequence,
+        };
+        self.sequence = (self.sequence + 1) & 0xfff;
+        let token = radio.token();
+        self.sending = Some(token);
+        let mut out = [0; MAX_BEACON_OCTETS + MAX_LIST_OCTETS];
+        radio.request(token, self.write_beacon(&beacon, cycle, &mut out), &how);
+    }
+
+    pub(super) fn beacon_ended(&mut self, now: Instant, confirm: &Confirm, radio: &mut dyn Radio) {
+        self.sending = None;
+        self.counters.beacons.note(confirm);
+        if !self.config.sync.look(now, radio) {
+            self.config.sync.sent(now, confirm);
+        }
+        if !self.config.sync.is_good(now) {
+            self.first_beacon = Some(now + self.config.plan.cycle());
+        }
+    }
+
+    pub(super) fn land(&mut self, now: Instant, index: usize, confirm: &Confirm) {
+        let acks = self.config.left_on.acks;
+        let held = self.above.held.get_mut(index).expect("it was in flight");
+        let (series, _) = held.how.series.at(held.tag as u16).expect("it was launched");
+        let to_group = Header::parse(held.frame()).is_ok_and(|h| h.is_group());
+        let asks_for_ack = acks && held.how.ack == AckPolicy::Normal && !to_group;
+        let over = held.how.expires.is_some_and(|t| t < now);
+        let (end, tried) = match confirm.outcome {
+            Outcome::Acked | Outcome::Refused(_) => (true, false),
+            Outcome::NotAcked => (!asks_for_ack, true),
+            Outcome::Unknown => (false, true),
+            // too late for its slot; it may have others
+            Outcome::Expired => (over, false),
+            Outcome::Aborted => (false, false),
+        };
+        self.counters.expired += u64::from(confirm.outcome == Outcome::Expired && over);
+        if !end {
+            self.counters.failed += 1;
+            self.counters.late += u64::from(confirm.outcome == Outcome::Expired);
+        }
+        held.tag = (held.tag + u64::from(tried)) | BEHIND;
+        if end || held.is_unwanted() {
+            self.above.held.finish(index, &Confirm { series, ..*confirm });
+            return;
+        }
+        if tried {
+            // a frame without a header is not in the table
+            let _ = set_retry(held.frame_mut(), true);
+        }
+        let held = self.above.held.get(index).expect("just there");
+        if self.own.iter().flatten().any(|o| self.fits(o, held)) {
+            self.above.held.wait_again(index);
+        } else {
+            // no tries left, or none that is short enough
+            self.above.held.finish(index, &Confirm { series, ..*confirm });
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! What of the adapter is switched off, and reception in between: with it off the adapter listens only in the slots in
+//! which something may come for this node.
+//!
+//! A foreign frame that is being received keeps the adapter from sending until it is over, even with carrier sense off.
+//! So reception is off in all other slots, those in which the node sends among them; ACKs to its own frames are
+//! heard all the same. Without a clock that is to be trusted it listens all the time, or it would never hear a beacon.
+
+use super::Tdma;
+use super::schedule::LinkKind;
+use crate::mac::slotted::LeftOn;
+use crate::mac::sync::NetworkTime;
+use radio::{Attribute, Instant, Protocol, Radio, SetAnswer, Token};
+
+/// What is left on unless something else is said: all but RTS and the contention window.
+pub const USUAL: LeftOn = LeftOn {
+    rts: false,
+    backoff: false,
+    ..LeftOn::ALL
+};
+
+/// Changes of attributes without an answer so far, at most; answers to others go up.
+const OPEN: usize = 8;
+
+/// Switches that were turned.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Switches {
+    open: [Option<Token>; OPEN],
+    /// Reception, as it was set last.
+    listening: Option<bool>,
+    /// When it changes next.
+    pub(super) change: Option<Instant>,
+}
+
+impl Switches {
+    /// Whether an answer is to one of its own, and what the host made of it.
+    pub(super) fn is_answered_by(&mut self, answer: &SetAnswer) -> bool {
+        let mine = self.open.iter_mut().find(|t| **t == Some(answer.token));
+        mine.map(Option::take).is_some()
+    }
+}
+
+impl<P: Protocol, const N: usize, const L: usize, const S: usize> Tdma<P, N, L, S> {
+    pub(super) fn switch_off(&mut self, radio: &mut dyn Radio) {
+        let on = self.config.left_on;
+        let all = [
+            (on.acks, Attribute::AckGeneration(false)),
+            (on.virtual_carrier_sense, Attribute::VirtualCarrierSense(false)),
+            (on.carrier_sense, Attribute::CarrierSense(false)),
+        ];
+        for (_, attribute) in all.into_iter().filter(|(stays, _)| !stays) {
+            self.switch(attribute, radio);
+        }
+    }
+
+    fn switch(&mut self, attribute: Attribute, radio: &mut dyn Radio) {
+        let token = radio.token();
+        if let Some(place) = self.switches.open.iter_mut().find(|t| t.is_none()) {
+            *place = Some(token);
+        }
+        radio.set(token, self.config.adapter, attribute);
+    }
+
+    /// Turns reception on or off, as the present slot asks for.
+    pub(super) fn listen(&mut self, now: Instant, radio: &mut dyn Radio) {
+        if self.config.left_on.reception {
+            return;
+        }
+        let (listening, change) = self.listening(now).unwrap_or((true, None));
+        self.switches.change = change;
+        // it is on when the node starts
+        if self.switches.listening.unwrap_or(true) != listening {
+            self.switches.listening = Some(listening);
+            self.switch(Attribute::Reception(listening), radio);
+        }
+    }
+
+    /// Whether it listens now, and until when that stays so. `None` without a clock.
+    fn listening(&self, now: Instant) -> Option<(bool, Option<Instant>)> {
+        let plan = &self.config.plan;
+        let (costs, cycle_ns) = (plan.costs(), plan.cycle().as_ns());
+        let sync = &self.config.sync;
+        let at = sync.to_network(now).filter(|_| sync.is_good(now))?;
+        let every = plan.beacon().map_or(1, |b| u64::from(b.every.max(1)));
+        let first = at.0 / cycle_ns;
+        let (early, late) = (
+            costs.sync_error + costs.release.min,
+            costs.guard() + costs.sync_error,
+        );
+        let mut until = None;
+        for cycle in first.saturating_sub(1)..=first + every {
+            for (index, link) in plan.links(self.config.me) {
+                let hears = match link {
+                    LinkKind::HearBeacon => cycle.is_multiple_of(every),
+                    LinkKind::Ask => self.is_master(),
+                    LinkKind::Receive(_) | LinkKind::Shared => self.holds_in(cycle),
+                    LinkKind::Transmit(_) | LinkKind::SendBeacon => false,
+                };
+                let Some(slot) = plan.slot(index).filter(|_| hears) else {
+                    continue;
+                };
+                let start = NetworkTime(cycle * cycle_ns + slot.start.as_ns());
+                let end = sync.to_local(NetworkTime(start.0 + (late + slot.exchange).as_ns()))?;
+                let begin = sync.to_local(start)? - early;
+                match until {
+                    _ if end <= now => {}
+                    // it goes on as long as one slot follows the other
+                    None if begin <= now => until = Some(end),
+                    Some(end_so_far) if begin <= end_so_far => until = Some(end),
+                    Some(end_so_far) => return Some((true, Some(end_so_far))),
+                    None => return Some((false, Some(begin))),
+                }
+            }
+        }
+        Some((until.is_some(), until))
+    }
+}
