@@ -114,7 +114,7 @@ pub(in crate::wifi) mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::wifi::Interface;
+    use crate::wifi::{AdHoc, Interface};
 
     /// The next outcome, as (octets are those of `frame`, acked); `None` if there is none within 100 ms.
     fn outcome(socket: &OrdinarySocket, frame: &[u8]) -> Option<(bool, bool)> {
@@ -141,7 +141,12 @@ pub(in crate::wifi) mod tests {
         all.sort_by_key(|i| std::cmp::Reverse(i.index));
         all.truncate(2);
         for interface in &all {
-            control.join_ad_hoc(interface.index, 2412).unwrap();
+            let network = AdHoc {
+                ssid: "sdmac",
+                mhz: 2412,
+                bssid: Some(frame::MacAddr::local(0x1b55)),
+            };
+            control.join_ad_hoc(interface, &network).unwrap();
         }
         Some((control, all))
     }
