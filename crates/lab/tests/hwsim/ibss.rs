@@ -2,20 +2,25 @@
 //! and of two networks the one whose clock is behind joins the other. Then datagrams go both ways between an ordinary UDP
 //! socket on Linux's interface and our station.
 //!
-//! mac80211_hwsim is no hardware that moves its own TSF, so what can be seen of clocks here is which network joins which.
+//! mac80211_hwsim is no hardware that moves its own TSF, so what can be seen of clocks here is which network joins which. Its
+//! own air says of frames that a program has made that they came at time 0, which is before every timestamp; so where two
+//! clocks are compared, the simulator is the air.
 
 use std::net::UdpSocket;
+use std::path::Path;
 use std::process::Command;
+use std::sync::atomic::Ordering;
 use std::time::Duration as Time;
 
 use super::*;
+use lab::scenario::Scenario;
+use lab::testbed::air;
 use linux::wifi::{AdHoc, Control, Interface, TsfSource};
 use protocols::mac::ibss::{Ibss, IbssConfig, IbssCounters};
 use radio::{AdapterId, Attribute, Event, Radio, Tsf};
 
-/// Channel 1, and one from which it is not heard.
-const MHZ: u16 = 2_412;
-const ELSEWHERE: u16 = 2_462;
+/// A channel from which the others are not heard.
+const ELSEWHERE: u16 = 5_240;
 const SSID: &str = "robots";
 const LINUX: [u8; 4] = [10, 9, 0, 1];
 const OURS: [u8; 4] = [10, 9, 0, 2];
@@ -39,7 +44,7 @@ impl Protocol for Station {
         }
         if self.comes.take_if(|t| *t <= now).is_some() {
             let token = radio.token();
-            radio.set(token, AdapterId::FIRST, Attribute::Channel(MHZ));
+            radio.set(token, AdapterId::FIRST, Attribute::Channel(CHANNEL));
         }
         let early = event == Event::Timer && self.inner.deadline().is_none_or(|t| t > now);
         if !early {
@@ -183,11 +188,61 @@ struct Plan {
     end_ms: u64,
 }
 
+/// The air of two stations that hear each other.
+const PAIR: &str = r#"
+[run]
+duration = "1s"
+
+[medium]
+loss.fixed_power_dbm = -50
+error = "perfect"
+
+[[group]]
+name = "linux"
+protocol.sender = { rate = "54M" }
+
+[[group]]
+name = "ours"
+protocol.sender = { rate = "54M" }
+"#;
+
+/// As the plan says, on the air of mac80211_hwsim.
 fn play(plan: &Plan) -> Option<IbssCounters> {
     let (_lab, radios) = lab()?;
+    Some(play_on(&radios, plan))
+}
+
+/// As the plan says, with the simulator as the air.
+fn play_under_scenario(plan: &Plan) -> Option<IbssCounters> {
+    let (_lab, radios) = lab()?;
+    if std::env::var("SDMAC_LAB").as_deref() != Ok("virtual") {
+        eprintln!("skipped: the simulator is the air in virtual time only");
+        return None;
+    }
+    let scenario = Scenario::parse(Path::new("pair.toml"), PAIR, &[]).unwrap_or_else(|e| panic!("{e}"));
+    let stop = AtomicBool::new(false);
+    let (ready, is_ready) = std::sync::mpsc::channel();
+    std::thread::scope(|scope| {
+        let air = scope.spawn(|| air::run(&scenario, 1, &stop, |_| ready.send(()).unwrap()));
+        is_ready.recv().expect("the air is ready");
+        let counters = play_on(&radios, plan);
+        stop.store(true, Ordering::Relaxed);
+        air.join().unwrap().unwrap_or_else(|e| panic!("{e}"));
+        Some(counters)
+    })
+}
+
+fn play_on(radios: &[String], plan: &Plan) -> IbssCounters {
     let config = AdapterConfig {
         tsf: TsfSource::Computer,
-        ..AdapterConfig::new(&radios[1], if plan.comes_ms.is_some() { ELSEWHERE } else { MHZ })
+        ..AdapterConfig::new(
+            &radios[1],
+            if plan.comes_ms.is_some() {
+                ELSEWHERE
+            } else {
+                CHANNEL
+            },
+        )
     };
     let adapter = Adapter::open(config).unwrap();
     let ours = adapter.address();
@@ -198,7 +253,6 @@ fn play(plan: &Plan) -> Option<IbssCounters> {
     let (begins, until) = (at(plan.exchange_ms), at(plan.end_ms));
     let station = Station {
         inner: Ibss::new(IbssConfig {
-            channel: Some(1),
             ethertype: 0x0800,
             scan: Duration::from_ms(plan.ours_scans_ms),
             // on this host it takes longer than a slot of the PHY until one knows of another's beacon
@@ -231,7 +285,7 @@ fn play(plan: &Plan) -> Option<IbssCounters> {
         sleep(at(plan.linux_ms));
         let network = AdHoc {
             ssid: SSID,
-            mhz: MHZ,
+            mhz: CHANNEL,
             bssid: None,
         };
         control.join_ad_hoc(&interface, &network).unwrap();
@@ -258,7 +312,7 @@ fn play(plan: &Plan) -> Option<IbssCounters> {
         counters.beacons > 0 && counters.beacons_heard > 0,
         "both send beacons"
     );
-    Some(counters)
+    counters
 }
 
 #[test]
@@ -289,7 +343,7 @@ fn linux_joins_a_network_that_we_have_made() {
 
 #[test]
 fn our_network_joins_linuxs_whose_clock_is_ahead() {
-    let done = play(&Plan {
+    let done = play_under_scenario(&Plan {
         linux_ms: 0,
         ours_scans_ms: 500,
         ahead_us: 0,
@@ -304,7 +358,7 @@ fn our_network_joins_linuxs_whose_clock_is_ahead() {
 fn linuxs_network_joins_ours_whose_clock_is_ahead() {
     // the radios of mac80211_hwsim have the time of day
     let day_us = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap().as_micros() as u64;
-    let done = play(&Plan {
+    let done = play_under_scenario(&Plan {
         linux_ms: 0,
         ours_scans_ms: 500,
         ahead_us: day_us + 1_000_000_000,
