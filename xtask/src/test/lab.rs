@@ -69,7 +69,7 @@ const HOST: [Tests; 2] = [
     Tests {
         folder: LAB,
         names: &["hwsim"],
-        args: &["--skip", "tdma::"],
+        args: &["--skip", "tdma::", "--skip", "ibss::"],
     },
 ];
 /// What takes modules: the one of the folder `kernel/`, and a driver that goes.
