@@ -3,6 +3,7 @@
 //! What belongs here: checks that look at the repository from outside and run other programs.
 //! This crate depends on no room of the project, so that it still builds when one of them does not.
 
+mod c;
 mod compare;
 mod test;
 mod tidy;
@@ -26,6 +27,8 @@ enum Command {
     Tidy(tidy::Options),
     /// Run another simulator and sdmac on the same scenarios and compare them.
     Compare(compare::Options),
+    /// Headers of the C bindings, and their library installed.
+    C(c::Options),
 }
 
 fn main() -> ExitCode {
@@ -35,6 +38,7 @@ fn main() -> ExitCode {
         Command::Lab => test::lab(&workspace),
         Command::Tidy(options) => tidy::run(&workspace, &options),
         Command::Compare(options) => compare::run(&options),
+        Command::C(options) => c::run_it(&workspace, &options),
     });
     match done {
         Ok(true) => ExitCode::SUCCESS,

@@ -3,10 +3,11 @@
 //! A step that fails does not stop the others, unless they need what it makes. A step that cannot run here says why.
 
 mod binaries;
+mod c;
 mod firmware;
 mod lab;
 mod steps;
-mod tools;
+pub(crate) mod tools;
 
 use std::time::{Duration, Instant};
 
@@ -81,6 +82,7 @@ const STEPS: &[Step] = &[
     Step::new("readme", "the commands of README.md run", steps::readme).needs("build"),
     Step::new("lab", "the 802.11 stack of Linux in virtual time, see `cargo xtask lab`", steps::lab).needs("build"),
     Step::new("firmware", "the firmware fits its memory, and boards with it talk in QEMU", firmware::firmware).needs("build"),
+    Step::new("c", "C programs over the bindings, here and on a Cortex-M3; headers that fit", c::c).needs("build"),
     Step::new("deny", "licences, sources and bans of the dependencies", steps::deny),
     Step::new("miri", "tests of `frame` and `radio` under miri", steps::miri).needs("build"),
     Step::new("fuzz", "each fuzz target for a few seconds", steps::fuzz).needs("build"),

@@ -12,7 +12,7 @@ use anyhow::{Context, Result, bail, ensure};
 use crate::workspace::{Workspace, cargo};
 
 /// `cargo` with these arguments, spaces between them, at the root.
-pub(super) fn cargo_at_root(workspace: &Workspace, arguments: &str) -> Command {
+pub(crate) fn cargo_at_root(workspace: &Workspace, arguments: &str) -> Command {
     let mut command = Command::new(cargo());
     command
         .args(arguments.split_whitespace())
@@ -36,7 +36,7 @@ pub(super) fn nightly_at_root(workspace: &Workspace, arguments: &str) -> Command
 }
 
 /// Prints the command and runs it; its output goes where ours goes.
-pub(super) fn run(command: &mut Command) -> Result<()> {
+pub(crate) fn run(command: &mut Command) -> Result<()> {
     println!("$ {}", shown(command));
     let status = command
         .status()
@@ -84,7 +84,7 @@ pub(super) fn answer(command: &mut Command) -> Option<String> {
 }
 
 /// Installs a program from its crate into the build folder, unless it is there. `Err` says why it is not.
-pub(super) fn install(workspace: &Workspace, package: &str, version: &str) -> Result<(), String> {
+pub(crate) fn install(workspace: &Workspace, package: &str, version: &str) -> Result<(), String> {
     let folder = workspace.target.join("tools");
     let have = answer(cargo_at_root(workspace, "install --list --root").arg(&folder));
     if have.is_some_and(|list| list.lines().any(|line| line == format!("{package} v{version}:"))) {
@@ -101,7 +101,7 @@ pub(super) fn install(workspace: &Workspace, package: &str, version: &str) -> Re
 }
 
 /// Adds the folder of [`install`] to the path of a command.
-pub(super) fn with_tools(command: &mut Command, workspace: &Workspace) {
+pub(crate) fn with_tools(command: &mut Command, workspace: &Workspace) {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let folders = [workspace.target.join("tools/bin")]
         .into_iter()

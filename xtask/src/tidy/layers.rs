@@ -11,7 +11,7 @@ const LAYERS: &[&[&str]] = &[
     &["protocols", "sim", "linux", "ar9170"],
     &["node"],
     &["lab", "transfer"],
-    &["cli", "examples"],
+    &["cli", "examples", "c"],
 ];
 /// Rooms that look at the tree from outside: they use no other room, and none uses them.
 const OUTSIDE: &[&str] = &["xtask"];

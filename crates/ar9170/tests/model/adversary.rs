@@ -1,32 +1,13 @@
 //! The stick as an adversary: any event at any time, any octets of any length. The driver does not panic, keeps the laws
 //! towards its protocol, and is up again within a bounded time after the last of it.
 
-use ar9170::driver::{BusEvent, Config};
+use ar9170::driver::BusEvent;
 use ar9170::emulated::{Knobs, Random};
 use radio::{Duration, Event, Instant, Protocol};
 
 use crate::air::{Air, Sends, acked, computer, file};
-
-const MS: fn(u64) -> Duration = Duration::from_ms;
-
-/// Times so short that all of them pass while it is disturbed.
-const CONFIG: Config = Config {
-    mhz: 2_412,
-    requests: u16::MAX,
-    reads: 4,
-    window: 2,
-    completion_timeout: MS_5,
-    response_timeout: Duration::from_ms(20),
-    status_timeout: Duration::from_ms(30),
-    control_timeout: MS_5,
-    reset_timeout: Duration::from_ms(20),
-    boot_timeout: Duration::from_ms(10),
-    rest: MS_5,
-    beacon: None,
-};
-const MS_5: Duration = Duration::from_ms(5);
-/// The longest way up: the longest rest (64 times 5 ms), and before it and after it whatever it may wait for.
-const BOUND: Duration = Duration::from_ms(64 * 5 + 2 * (20 + 30 + 5 + 20 + 10) + 100);
+use crate::script::{BOUND, CONFIG, MS, try_driver, try_pipe};
+use proptest::prelude::*;
 
 /// Something that looks like what the firmware says, with one thing or another wrong.
 fn transfer(random: &mut Random) -> Vec<u8> {
@@ -123,4 +104,19 @@ fn comes_back_from_every_disturbance() {
         assert_eq!(node.inner().confirms.len(), 2_000, "seed {seed}");
     }
     println!("up again after {worst:?} at the latest");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    /// What a fuzzer may say, too: any octets are a script of events.
+    #[test]
+    fn comes_back_from_any_script(octets in proptest::collection::vec(any::<u8>(), 0..1_500)) {
+        try_driver(&octets);
+    }
+
+    #[test]
+    fn a_pipe_takes_any_octets(octets in proptest::collection::vec(any::<u8>(), 0..3_000)) {
+        try_pipe(&octets);
+    }
 }

@@ -5,5 +5,6 @@ mod adversary;
 mod air;
 mod faults;
 mod redirected;
+mod script;
 mod stick;
 mod work;

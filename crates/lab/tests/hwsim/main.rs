@@ -4,6 +4,7 @@
 
 mod conformance;
 mod edf;
+mod ibss;
 mod oneshot;
 mod tdma;
 

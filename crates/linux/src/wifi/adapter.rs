@@ -95,6 +95,11 @@ impl Adapter {
         Ok(adapter)
     }
 
+    /// The BSSID whose beacons are told as such; zero: those of all.
+    pub(super) fn bssid(&self) -> MacAddr {
+        self.wanted.bssid
+    }
+
     /// Its address.
     pub fn address(&self) -> MacAddr {
         self.wanted.me

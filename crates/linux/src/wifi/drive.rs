@@ -1,5 +1,6 @@
 //! The loop of a [`Host`]: what it does in one turn, and how it rests.
 
+use frame::MacAddr;
 use radio::{AdapterId, Event, Instant, Msdu, Protocol};
 
 use super::desk::{Seat, now};
@@ -187,6 +188,7 @@ impl Host {
         };
         match event(octets, &arrival, &mut self.duplicates[usize::from(adapter)]) {
             Ok(event) => {
+                let event = as_it_is_told(event, desk.adapters[usize::from(adapter)].bssid());
                 desk.counters.indications += 1;
                 self.last = self.last.max(now());
                 let seat = &mut Seat {
@@ -250,5 +252,15 @@ impl Host {
             any |= changed;
         }
         any
+    }
+}
+
+/// Beacons of another BSSID than ours are told as any other frame; all are beacons as long as we have none.
+fn as_it_is_told(event: Event<'_>, bssid: MacAddr) -> Event<'_> {
+    match event {
+        Event::Beacon(beacon) if bssid != MacAddr::ZERO && beacon.bssid != bssid => {
+            Event::Indication(beacon.received)
+        }
+        event => event,
     }
 }

@@ -11,6 +11,9 @@ const PRESENT: u32 = 5;
 const PRESENT_TX_FLAGS: u32 = 0x80;
 /// Frame control of a beacon, first octet.
 const BEACON: u32 = 0x80;
+/// The capabilities in a beacon, and the bit of an ad hoc network (IEEE 802.11-2016, 9.4.1.4).
+const CAPABILITY: u32 = 24 + 10;
+const CAPABILITY_IBSS: u32 = 2;
 const ACCEPT: u32 = u32::MAX;
 const DROP: u32 = 0;
 
@@ -19,7 +22,7 @@ const DROP: u32 = 0;
 pub(super) struct Wanted {
     /// Frames for this address and for groups.
     pub me: MacAddr,
-    /// Of beacons only those of this BSSID; all if it is zero.
+    /// Of beacons only those of this BSSID, and those of ad hoc networks, which may be one to join; all if it is zero.
     pub bssid: MacAddr,
     /// Frames for others too.
     pub promiscuous: bool,
@@ -61,11 +64,13 @@ pub(super) fn received(wanted: &Wanted) -> Vec<Instruction> {
     if !all_beacons {
         p.extend([
             load(octet, 0),
-            jump(libc::BPF_JEQ, BEACON, 0, 4), // Not a beacon: to the receiver address.
+            jump(libc::BPF_JEQ, BEACON, 0, 6), // Not a beacon: to the receiver address.
             load(word, 16),
-            jump(libc::BPF_JEQ, bssid_hi, 0, TO_DROP),
+            jump(libc::BPF_JEQ, bssid_hi, 0, 2),
             load(half, 20),
-            jump(libc::BPF_JEQ, bssid_lo, TO_ACCEPT, TO_DROP),
+            jump(libc::BPF_JEQ, bssid_lo, TO_ACCEPT, 0),
+            load(octet, CAPABILITY),
+            jump(libc::BPF_JSET, CAPABILITY_IBSS, TO_ACCEPT, TO_DROP),
         ]);
     }
     if !wanted.promiscuous {
@@ -223,6 +228,23 @@ mod tests {
                 [true, true, true, true, true, true, false]
             );
         }
+    }
+
+    /// Of two ad hoc networks of one name one joins the other, so a member hears of others.
+    #[test]
+    fn beacons_of_other_ad_hoc_networks_come_up() {
+        let wanted = Wanted {
+            me: ME,
+            bssid: BSSID,
+            promiscuous: false,
+        };
+        let beacon = |capability| {
+            let mut p = packet(36, false, 0x80, MacAddr::BROADCAST, OTHER);
+            p[36 + 34] = capability;
+            p
+        };
+        let packets = [beacon(1), beacon(2), beacon(0x12)];
+        assert_eq!(passes(&received(&wanted), &packets), [false, true, true]);
     }
 
     /// Packets that end early are dropped, and the kernel takes the program as it is.

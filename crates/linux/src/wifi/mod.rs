@@ -41,7 +41,7 @@ pub use adapter::Adapter;
 pub use config::{AdapterConfig, TsfSource};
 pub use error::Error;
 pub use host::{Application, Host, HostConfig, HostCounters, Submission};
-pub use nl80211::{Control, Interface, Monitor};
+pub use nl80211::{AdHoc, Control, Interface, Monitor};
 pub use ordinary::{OrdinarySocket, OrdinaryStatus};
 pub use reports::Reports;
 pub use seat::Seat;

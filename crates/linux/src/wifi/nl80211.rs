@@ -25,9 +25,11 @@ mod command {
     pub const GET_WIPHY: u8 = 1;
     pub const SET_WIPHY: u8 = 2;
     pub const GET_INTERFACE: u8 = 5;
+    pub const SET_INTERFACE: u8 = 6;
     pub const NEW_INTERFACE: u8 = 7;
     pub const DEL_INTERFACE: u8 = 8;
     pub const GET_REG: u8 = 31;
+    pub const JOIN_IBSS: u8 = 43;
 }
 
 /// Attributes.
@@ -43,6 +45,8 @@ pub(super) mod attr {
     pub const SUPPORTED_IFTYPES: u16 = 32;
     pub const REG_ALPHA2: u16 = 33;
     pub const WIPHY_FREQ: u16 = 38;
+    pub const SSID: u16 = 52;
+    pub const FREQ_FIXED: u16 = 60;
     pub const TX_POWER_SETTING: u16 = 97;
     pub const TX_POWER_LEVEL: u16 = 98;
     pub const SOFTWARE_IFTYPES: u16 = 121;
@@ -52,6 +56,8 @@ pub(super) mod attr {
     pub const SOCKET_OWNER: u16 = 204;
 }
 
+/// NL80211_IFTYPE_ADHOC.
+const AD_HOC: u32 = 1;
 /// NL80211_IFTYPE_MONITOR.
 pub(super) const MONITOR: u32 = 6;
 const TX_POWER_AUTOMATIC: u32 = 0;
@@ -85,6 +91,17 @@ pub struct Interface {
     pub mhz: Option<u16>,
     /// Transmit power in dBm, where it is known.
     pub tx_power_dbm: Option<i8>,
+}
+
+/// An ad hoc network that an interface of Linux's is to be in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AdHoc<'a> {
+    /// Its name, 1 to 32 octets.
+    pub ssid: &'a str,
+    /// Centre frequency of its channel, MHz; Linux does not look on others.
+    pub mhz: u16,
+    /// Its BSSID; `None`: that of the network that is found, or a random one, and networks of one name become one.
+    pub bssid: Option<MacAddr>,
 }
 
 /// The connection through which radios are controlled. Interfaces that were made through it are removed by the
@@ -256,25 +273,39 @@ impl Control {
         Ok(())
     }
 
-    /// Makes an ordinary interface a member of an ad hoc network, for tests.
-    #[cfg(test)]
-    pub(super) fn join_ad_hoc(&mut self, interface: u32, mhz: u16) -> io::Result<()> {
-        const SET_INTERFACE: u8 = 6;
-        const JOIN_IBSS: u8 = 43;
-        const SSID: u16 = 52;
-        self.set_up(interface, false)?;
-        self.ask(SET_INTERFACE, libc::NLM_F_ACK, |m| {
-            number(m, attr::IFINDEX, interface);
-            number(m, attr::IFTYPE, 1);
-        })?;
-        self.set_up(interface, true)?;
-        self.ask(JOIN_IBSS, libc::NLM_F_ACK, |m| {
-            number(m, attr::IFINDEX, interface);
-            number(m, attr::WIPHY_FREQ, mhz.into());
-            attribute(m, SSID, |m| m.extend(b"sdmac"));
-            attribute(m, attr::MAC, |m| m.extend(MacAddr::local(0x1b55).0));
-        })?;
-        Ok(())
+    /// Makes an ordinary interface of Linux's a member of an ad hoc network: it looks for the network, and creates it if
+    /// there is none. It is down for a moment.
+    ///
+    /// # Errors
+    /// [`Error::NoPermission`] without CAP_NET_ADMIN; [`Error::Kernel`] where driver or country do not allow it.
+    pub fn join_ad_hoc(&mut self, interface: &Interface, network: &AdHoc<'_>) -> Result<(), Error> {
+        let join = Error::control("join an ad hoc network");
+        self.set_up(interface.index, false).map_err(&join)?;
+        let kind = |m: &mut Vec<u8>| {
+            number(m, attr::IFINDEX, interface.index);
+            number(m, attr::IFTYPE, AD_HOC);
+        };
+        self.tell(command::SET_INTERFACE, kind).map_err(&join)?;
+        self.set_up(interface.index, true).map_err(&join)?;
+        let network = |m: &mut Vec<u8>| {
+            number(m, attr::IFINDEX, interface.index);
+            number(m, attr::WIPHY_FREQ, network.mhz.into());
+            flag(m, attr::FREQ_FIXED);
+            attribute(m, attr::SSID, |m| m.extend(network.ssid.as_bytes()));
+            if let Some(bssid) = network.bssid {
+                attribute(m, attr::MAC, |m| m.extend(bssid.0));
+            }
+        };
+        self.tell(command::JOIN_IBSS, network).map_err(&join)
+    }
+
+    /// Sets an ordinary interface down; it is in no network then.
+    ///
+    /// # Errors
+    /// [`Error::NoPermission`] without CAP_NET_ADMIN; [`Error::Kernel`].
+    pub fn set_down(&mut self, interface: &Interface) -> Result<(), Error> {
+        self.set_up(interface.index, false)
+            .map_err(Error::control("set an interface down"))
     }
 
     /// Sockets that become readable when interfaces or rules have changed.

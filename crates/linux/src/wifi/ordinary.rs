@@ -114,7 +114,7 @@ pub(in crate::wifi) mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::wifi::{Interface, SimulatedRadios, simulated_radios};
+    use crate::wifi::{AdHoc, Interface, SimulatedRadios, simulated_radios};
 
     /// The next outcome, as (octets are those of `frame`, acked); `None` if there is none within 100 ms.
     fn outcome(socket: &OrdinarySocket, frame: &[u8]) -> Option<(bool, bool)> {
@@ -138,7 +138,12 @@ pub(in crate::wifi) mod tests {
         all.sort_by_key(|i| std::cmp::Reverse(i.index));
         all.truncate(2);
         for interface in &all {
-            control.join_ad_hoc(interface.index, 2412).unwrap();
+            let network = AdHoc {
+                ssid: "sdmac",
+                mhz: 2412,
+                bssid: Some(frame::MacAddr::local(0x1b55)),
+            };
+            control.join_ad_hoc(interface, &network).unwrap();
         }
         // mac80211 looks for a network for 7 s, with timers that it rounds to whole seconds: one begins after 9 to 12 s.
         let has_joined = |i: &Interface| {

@@ -1,0 +1,4 @@
+#ifndef TCPIP_H_
+#define TCPIP_H_
+void tcpip_input(void);
+#endif

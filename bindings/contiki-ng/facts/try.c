@@ -1,0 +1,275 @@
+/* The glue at work: one node made of the three drivers, with just enough of an operating system around them, and a station of
+ * the library as its neighbour, which sends everything back. */
+#include <stdio.h>
+#include <string.h>
+
+#include "contiki.h"
+#include "net/ipv6/uip.h"
+#include "net/netstack.h"
+#include "net/packetbuf.h"
+#include "net/routing/routing.h"
+#include "sdmac-contiki.h"
+
+#define MS UINT64_C(1000000)
+#define PACKETS 20
+#define IN_AIR 8
+
+static const uint8_t us[6] = {2, 0, 0, 0, 0, 1}, them[6] = {2, 0, 0, 0, 0, 2}, nobody[6] = {2, 0, 0, 0, 0, 9};
+static uint64_t now, air_is_free, memory[SDMAC_IBSS_OCTETS / 8];
+static SDMAC_IBSS_Station *peer;
+static bool receives[2] = {true, true};
+static int64_t offset_us[2] = {0, 5000000};
+static struct sending {
+    bool used, from_peer;
+    uint64_t token, ends;
+    SDMAC_IBSS_How how;
+    size_t octets;
+    uint8_t frame[1400];
+} air[IN_AIR];
+static unsigned in, acked, failed, link_told;
+
+/* The operating system. */
+linkaddr_t linkaddr_node_addr;
+const linkaddr_t linkaddr_null;
+uint8_t uip_buf[UIP_BUFSIZE];
+uint16_t uip_len;
+static struct process *process;
+static struct etimer *timer;
+static uint8_t packet[PACKETBUF_SIZE];
+static uint16_t packet_octets;
+static linkaddr_t packet_addresses[2];
+
+void linkaddr_copy(linkaddr_t *to, const linkaddr_t *from) { *to = *from; }
+int linkaddr_cmp(const linkaddr_t *a, const linkaddr_t *b) { return memcmp(a, b, sizeof *a) == 0; }
+void packetbuf_clear(void) { packet_octets = 0; memset(packet_addresses, 0, sizeof packet_addresses); }
+void *packetbuf_dataptr(void) { return packet; }
+uint16_t packetbuf_datalen(void) { return packet_octets; }
+const linkaddr_t *packetbuf_addr(uint8_t which) { return &packet_addresses[which]; }
+
+int packetbuf_set_addr(uint8_t which, const linkaddr_t *to)
+{
+    packet_addresses[which] = *to;
+    return 1;
+}
+
+int packetbuf_copyfrom(const void *from, uint16_t octets)
+{
+    packet_octets = octets < sizeof packet ? octets : sizeof packet;
+    memcpy(packet, from, packet_octets);
+    return packet_octets;
+}
+
+void mac_call_sent_callback(mac_callback_t sent, void *ptr, int status, int tries)
+{
+    sent(ptr, status, tries);
+}
+
+void process_poll(struct process *which) { which->polled = 1; }
+void etimer_stop(struct etimer *t) { t->runs = 0; }
+
+void process_start(struct process *which, process_data_t data)
+{
+    process = which;
+    process->thread(process, PROCESS_EVENT_INIT, data);
+}
+
+void etimer_set(struct etimer *t, clock_time_t ticks)
+{
+    t->at = (clock_time_t)(now / MS) + ticks;
+    t->runs = 1;
+    timer = t;
+}
+
+/* The stack. */
+void link_stats_input_callback(const linkaddr_t *from) { (void)from; }
+void tcpip_input(void) { in += uip_len == 600; }
+void uip_ds6_link_callback(int status, int tries) { (void)status, (void)tries; }
+
+void link_stats_packet_sent(const linkaddr_t *to, int status, int tries)
+{
+    (void)to, (void)tries;
+    acked += status == MAC_TX_OK;
+    failed += status != MAC_TX_OK;
+}
+
+static void link_callback(const linkaddr_t *to, int status, int tries)
+{
+    (void)to, (void)status, (void)tries;
+    link_told++;
+}
+
+const struct routing_driver facts_routing = {.name = "none", .link_callback = link_callback};
+
+/* The port: a radio of a few lines for both. */
+static void request(void *context, uint64_t token, const uint8_t *frame, size_t octets, const SDMAC_IBSS_How *how)
+{
+    for (struct sending *s = air; s < air + IN_AIR; s++) {
+        if (!s->used && octets <= sizeof s->frame) {
+            air_is_free = (now > air_is_free ? now : air_is_free) + 100000 + 1500 * octets;
+            *s = (struct sending){true, context != NULL, token, air_is_free, *how, octets, {0}};
+            memcpy(s->frame, frame, octets);
+            return;
+        }
+    }
+}
+
+static void take_back(void *context, uint64_t token) { (void)context, (void)token; }
+static int of(void *context) { return context != NULL; }
+
+static bool get_tsf(void *context, uint64_t *tsf_us)
+{
+    *tsf_us = now / 1000 + (uint64_t)offset_us[of(context)];
+    return true;
+}
+
+static bool set_tsf(void *context, uint64_t tsf_us)
+{
+    offset_us[of(context)] = (int64_t)tsf_us - (int64_t)(now / 1000);
+    return true;
+}
+
+static bool set_receiver(void *context, bool to)
+{
+    receives[of(context)] = to;
+    return true;
+}
+
+bool sdmac_platform_init(void) { return true; }
+uint64_t sdmac_platform_now(void) { return now; }
+void sdmac_platform_address(uint8_t address[6]) { memcpy(address, us, 6); }
+
+void sdmac_platform_radio(SDMAC_IBSS_Radio *radio)
+{
+    *radio = (SDMAC_IBSS_Radio){NULL, request, take_back, get_tsf, set_tsf, set_receiver, NULL, NULL};
+}
+
+void SDMAC_IBSS_panicked(uint32_t line)
+{
+    printf("a fault in line %u\n", (unsigned)line);
+    for (;;)
+        ;
+}
+
+static bool echo_due;
+static uint8_t echo[SDMAC_IBSS_PAYLOAD];
+static size_t echo_octets;
+
+static void peer_deliver(void *context, const uint8_t *from, const uint8_t *payload, size_t octets)
+{
+    (void)context, (void)from;
+    memcpy(echo, payload, octets);
+    echo_octets = octets;
+    echo_due = true;
+}
+
+static void over(struct sending *s)
+{
+    struct sending it = *s;
+    int to = !it.from_peer;
+    const uint8_t *address = to ? them : us;
+    bool for_it = memcmp(it.frame + 4, address, 6) == 0, got = false;
+    uint64_t sent_at = now / 1000 + (uint64_t)offset_us[it.from_peer], time = now / 1000 + (uint64_t)offset_us[to];
+    s->used = false;
+    if (it.how.timestamp)
+        for (int i = 0; i < 8; i++)
+            it.frame[24 + i] = (uint8_t)(sent_at >> (8 * i));
+    if (receives[to] && (for_it || (it.frame[4] & 1))) {
+        got = for_it;
+        if (to)
+            SDMAC_IBSS_received(peer, now, it.frame, it.octets, it.how.rate, &time);
+        else
+            sdmac_frame_received(it.frame, it.octets, it.how.rate, &time);
+    }
+    uint32_t outcome = got ? SDMAC_IBSS_OUTCOME_ACKED : SDMAC_IBSS_OUTCOME_NOT_ACKED;
+    if (it.from_peer)
+        SDMAC_IBSS_confirm(peer, now, it.token, outcome, 1, it.how.rate);
+    else
+        sdmac_frame_sent(it.token, outcome, 1, it.how.rate);
+}
+
+static void run_until(uint64_t end)
+{
+    while (now < end) {
+        struct sending *first = NULL;
+        uint64_t next = end, deadline = SDMAC_IBSS_deadline(peer);
+        if (process->polled) {
+            process->polled = 0;
+            process->thread(process, PROCESS_EVENT_POLL, NULL);
+            continue;
+        }
+        if (echo_due) {
+            echo_due = false;
+            SDMAC_IBSS_submit(peer, now, us, echo, echo_octets);
+            continue;
+        }
+        for (struct sending *s = air; s < air + IN_AIR; s++)
+            if (s->used && s->ends <= next)
+                next = s->ends, first = s;
+        if (timer != NULL && timer->runs && timer->at * MS < next)
+            next = timer->at * MS, first = NULL;
+        if (deadline < next) {
+            now = deadline > now ? deadline : now;
+            SDMAC_IBSS_timer(peer, now);
+            continue;
+        }
+        now = next > now ? next : now;
+        if (first != NULL) {
+            over(first);
+        } else if (timer != NULL && timer->runs && timer->at * MS <= now) {
+            timer->runs = 0;
+            process->thread(process, PROCESS_EVENT_TIMER, timer);
+        }
+    }
+}
+
+static void output(const uint8_t to[6])
+{
+    linkaddr_t address;
+    sdmac_to_linkaddr(&address, to);
+    memset(uip_buf, 7, 600);
+    uip_len = 600;
+    NETSTACK_NETWORK.output(&address);
+}
+
+int main(void)
+{
+    int peer_context;
+    SDMAC_IBSS_Radio radio;
+    SDMAC_IBSS_Config config;
+    SDMAC_IBSS_Counters counters;
+    radio_value_t on;
+    uint8_t back[6];
+    NETSTACK_RADIO.init();
+    NETSTACK_MAC.init();
+    NETSTACK_NETWORK.init();
+    sdmac_from_linkaddr(back, &linkaddr_node_addr);
+    sdmac_platform_radio(&radio);
+    radio.context = &peer_context;
+    radio.deliver = peer_deliver;
+    SDMAC_IBSS_config(&config, them);
+    config.ssid = SDMAC_CONF_SSID;
+    config.ssid_octets = sizeof SDMAC_CONF_SSID - 1;
+    config.channel = SDMAC_CONF_CHANNEL;
+    config.atim_window_tu = SDMAC_CONF_ATIM_WINDOW;
+    config.scan_ms = 100;
+    peer = SDMAC_IBSS_init((uint8_t *)memory, sizeof memory, &config, &radio, now);
+    if (peer == NULL || sdmac_station() == NULL || memcmp(back, us, 6) != 0)
+        return printf("no stations\n"), 1;
+    run_until(10000 * MS);
+    /* two at a time, so that one waits for the other */
+    for (int i = 0; i < PACKETS / 2; i++) {
+        output(them);
+        output(them);
+        run_until(now + 1000 * MS);
+    }
+    output(nobody);
+    run_until(now + 5000 * MS);
+    SDMAC_IBSS_counters(sdmac_station(), now, &counters);
+    NETSTACK_RADIO.get_value(RADIO_PARAM_POWER_MODE, &on);
+    printf("acked %u, failed %u, came back %u, link callbacks %u, dozed %u of %u intervals\n", acked, failed, in,
+           link_told, (unsigned)counters.intervals_dozed, (unsigned)counters.intervals);
+    return acked == PACKETS && failed == 1 && in == PACKETS && link_told == PACKETS + 1 &&
+                   counters.intervals_dozed > 0 && on == RADIO_POWER_MODE_ON
+               ? 0
+               : 1;
+}

@@ -1,0 +1,269 @@
+/* The MAC driver: the library with its timer, and the queues between it and the stack.
+ *
+ * The library tells no outcome of a single payload, so payloads to one neighbour go down one after the other, and the
+ * counters say what became of each. Payloads to everybody go down at once. */
+#include <string.h>
+
+#include "contiki.h"
+#include "net/ipv6/uip.h"
+#include "net/netstack.h"
+#include "net/packetbuf.h"
+#include "sdmac-contiki.h"
+
+#if LINKADDR_SIZE != 8
+#error "sdmac: link addresses of 8 octets are wanted: leave LINKADDR_CONF_SIZE as it is"
+#endif
+#if PACKETBUF_SIZE < SDMAC_IBSS_PAYLOAD
+#error "sdmac: a whole packet of IPv6 goes through the packetbuf: set PACKETBUF_CONF_SIZE to 1280 or more"
+#endif
+
+struct outgoing {
+    linkaddr_t to;
+    mac_callback_t sent;
+    void *ptr;
+    uint16_t octets;
+    uint8_t payload[SDMAC_IBSS_PAYLOAD];
+};
+
+struct incoming {
+    uint8_t from[6];
+    uint16_t octets;
+    uint8_t payload[SDMAC_IBSS_PAYLOAD];
+};
+
+static uint64_t memory[SDMAC_IBSS_OCTETS / sizeof(uint64_t)];
+static SDMAC_IBSS_Station *station;
+static struct outgoing queue[SDMAC_CONF_QUEUE];
+static struct incoming heard[SDMAC_CONF_QUEUE];
+static unsigned queue_first, queue_length, heard_first, heard_length;
+/* The first of the queue is with the library; what was acknowledged before it. */
+static bool is_below;
+static uint64_t acked_before;
+
+PROCESS(sdmac_process, "sdmac");
+
+SDMAC_IBSS_Station *sdmac_station(void)
+{
+    return station;
+}
+
+void sdmac_to_linkaddr(linkaddr_t *to, const uint8_t from[6])
+{
+    memcpy(to->u8, from, 3);
+    to->u8[3] = 0xff;
+    to->u8[4] = 0xfe;
+    memcpy(to->u8 + 5, from + 3, 3);
+    to->u8[0] ^= 2;
+}
+
+void sdmac_from_linkaddr(uint8_t to[6], const linkaddr_t *from)
+{
+    memcpy(to, from->u8, 3);
+    memcpy(to + 3, from->u8 + 5, 3);
+    to[0] ^= 2;
+}
+
+/* From within a call of the library: the stack gets it later. */
+static void deliver(void *context, const uint8_t *from, const uint8_t *payload, size_t octets)
+{
+    struct incoming *place = &heard[(heard_first + heard_length) % SDMAC_CONF_QUEUE];
+    (void)context;
+    if (heard_length == SDMAC_CONF_QUEUE || octets > sizeof place->payload)
+        return;
+    memcpy(place->from, from, 6);
+    memcpy(place->payload, payload, octets);
+    place->octets = (uint16_t)octets;
+    heard_length++;
+    process_poll(&sdmac_process);
+}
+
+void sdmac_frame_received(const uint8_t *frame, size_t octets, uint8_t rate, const uint64_t *tsf_us)
+{
+    SDMAC_IBSS_received(station, sdmac_platform_now(), frame, octets, rate, tsf_us);
+    process_poll(&sdmac_process);
+}
+
+void sdmac_frame_sent(uint64_t token, uint32_t outcome, uint16_t attempts, uint8_t rate)
+{
+    SDMAC_IBSS_confirm(station, sdmac_platform_now(), token, outcome, attempts, rate);
+    process_poll(&sdmac_process);
+}
+
+static uint64_t acked(void)
+{
+    SDMAC_IBSS_Counters counters;
+    SDMAC_IBSS_counters(station, sdmac_platform_now(), &counters);
+    return counters.acked;
+}
+
+/* The stack finds in the packetbuf whom a callback is about. */
+static void tell(const struct outgoing *of, int status)
+{
+    packetbuf_clear();
+    packetbuf_set_addr(PACKETBUF_ADDR_RECEIVER, &of->to);
+    mac_call_sent_callback(of->sent, of->ptr, status, 1);
+}
+
+static void work_queue(void)
+{
+    while (queue_length > 0) {
+        struct outgoing *first = &queue[queue_first];
+        if (!is_below) {
+            uint8_t to[6];
+            sdmac_from_linkaddr(to, &first->to);
+            acked_before = acked();
+            if (!SDMAC_IBSS_submit(station, sdmac_platform_now(), to, first->payload, first->octets))
+                return; /* groups fill the library: later */
+            is_below = true;
+        }
+        bool got_it = acked() != acked_before;
+        if (!got_it && SDMAC_IBSS_waiting(station) > 0)
+            return;
+        is_below = false;
+        queue_first = (queue_first + 1) % SDMAC_CONF_QUEUE;
+        queue_length--;
+        /* the callback may send, and take the place */
+        struct outgoing done = {.to = first->to, .sent = first->sent, .ptr = first->ptr};
+        tell(&done, got_it ? MAC_TX_OK : MAC_TX_NOACK);
+    }
+}
+
+static void work_heard(void)
+{
+    while (heard_length > 0) {
+        struct incoming *first = &heard[heard_first];
+        linkaddr_t from;
+        packetbuf_clear();
+        packetbuf_copyfrom(first->payload, first->octets);
+        sdmac_to_linkaddr(&from, first->from);
+        packetbuf_set_addr(PACKETBUF_ADDR_SENDER, &from);
+        packetbuf_set_addr(PACKETBUF_ADDR_RECEIVER, &linkaddr_node_addr);
+        heard_first = (heard_first + 1) % SDMAC_CONF_QUEUE;
+        heard_length--;
+        NETSTACK_MAC.input();
+    }
+}
+
+/* What is due, then the next deadline: in ticks, rounded up, since early does nothing. */
+static void work(struct etimer *timer)
+{
+    uint64_t now = sdmac_platform_now(), deadline;
+    SDMAC_IBSS_timer(station, now);
+    work_heard();
+    work_queue();
+    now = sdmac_platform_now();
+    deadline = SDMAC_IBSS_deadline(station);
+    if (deadline == SDMAC_IBSS_NEVER) {
+        etimer_stop(timer);
+    } else {
+        uint64_t left = deadline > now ? deadline - now : 0;
+        uint64_t ticks = (left * CLOCK_SECOND + UINT64_C(999999999)) / UINT64_C(1000000000);
+        etimer_set(timer, ticks > 0 ? (clock_time_t)ticks : 1);
+    }
+}
+
+PROCESS_THREAD(sdmac_process, ev, data)
+{
+    static struct etimer timer;
+    PROCESS_BEGIN();
+    (void)data;
+    for (;;) {
+        work(&timer);
+        PROCESS_WAIT_EVENT_UNTIL(ev == PROCESS_EVENT_POLL || ev == PROCESS_EVENT_TIMER);
+    }
+    PROCESS_END();
+}
+
+static void init(void)
+{
+    static const char ssid[] = SDMAC_CONF_SSID;
+    SDMAC_IBSS_Radio radio;
+    SDMAC_IBSS_Config config;
+    uint8_t address[6];
+    if (station != NULL)
+        return;
+    sdmac_platform_address(address);
+    sdmac_to_linkaddr(&linkaddr_node_addr, address);
+    memset(&radio, 0, sizeof radio);
+    sdmac_platform_radio(&radio);
+    radio.deliver = deliver;
+    SDMAC_IBSS_config(&config, address);
+    config.ssid = ssid;
+    config.ssid_octets = sizeof ssid - 1;
+    config.channel = SDMAC_CONF_CHANNEL;
+    config.interval_tu = SDMAC_CONF_INTERVAL;
+    config.atim_window_tu = SDMAC_CONF_ATIM_WINDOW;
+    config.slot_us = SDMAC_CONF_SLOT_US;
+    config.cw_min = SDMAC_CONF_CW_MIN;
+    station = SDMAC_IBSS_init((uint8_t *)memory, sizeof memory, &config, &radio, sdmac_platform_now());
+    if (station != NULL)
+        process_start(&sdmac_process, NULL);
+}
+
+static void send(mac_callback_t sent, void *ptr)
+{
+    const linkaddr_t *to = packetbuf_addr(PACKETBUF_ADDR_RECEIVER);
+    struct outgoing *place = &queue[(queue_first + queue_length) % SDMAC_CONF_QUEUE];
+    int status = MAC_TX_QUEUE_FULL;
+    if (station == NULL || packetbuf_datalen() > SDMAC_IBSS_PAYLOAD) {
+        mac_call_sent_callback(sent, ptr, MAC_TX_ERR_FATAL, 0);
+        return;
+    }
+    if (linkaddr_cmp(to, &linkaddr_null)) {
+        static const uint8_t everybody[6] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
+        if (SDMAC_IBSS_submit(station, sdmac_platform_now(), everybody, packetbuf_dataptr(), packetbuf_datalen()))
+            status = MAC_TX_OK;
+        process_poll(&sdmac_process);
+        mac_call_sent_callback(sent, ptr, status, 1);
+        return;
+    }
+    if (queue_length == SDMAC_CONF_QUEUE) {
+        mac_call_sent_callback(sent, ptr, status, 0);
+        return;
+    }
+    linkaddr_copy(&place->to, to);
+    place->sent = sent;
+    place->ptr = ptr;
+    place->octets = packetbuf_datalen();
+    memcpy(place->payload, packetbuf_dataptr(), place->octets);
+    queue_length++;
+    process_poll(&sdmac_process);
+}
+
+static void input(void)
+{
+    NETSTACK_NETWORK.input();
+}
+
+static int on(void)
+{
+    if (station == NULL)
+        return 0;
+    SDMAC_IBSS_begin(station, sdmac_platform_now());
+    process_poll(&sdmac_process);
+    return 1;
+}
+
+static int off(void)
+{
+    if (station == NULL)
+        return 0;
+    SDMAC_IBSS_leave(station, sdmac_platform_now());
+    process_poll(&sdmac_process);
+    return 1;
+}
+
+static int max_payload(void)
+{
+    return SDMAC_IBSS_PAYLOAD;
+}
+
+const struct mac_driver sdmac_mac_driver = {
+    .name = "sdmac",
+    .init = init,
+    .send = send,
+    .input = input,
+    .on = on,
+    .off = off,
+    .max_payload = max_payload,
+};

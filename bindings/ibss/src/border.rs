@@ -1,0 +1,338 @@
+//! The border: pointers of C become references here.
+//!
+//! What every function asks of C, besides what its own text says: a pointer is null or points to as much as its type or the
+//! number beside it says, for the time of the call; a station is one of [`SDMAC_IBSS_init`], and no other call uses it
+//! meanwhile.
+//!
+//! The header is for readers of C, so this stands here once and not at each function.
+#![allow(non_snake_case, unsafe_code, clippy::missing_safety_doc)]
+
+use core::panic::PanicInfo;
+use core::ptr;
+
+use frame::MacAddr;
+use protocols::mac::ibss::{Ibss, IbssConfig, PowerProfile};
+use radio::{
+    AdapterId, Confirm, Duration, Event, Indication, Instant, Msdu, Outcome, Protocol, Stamps, Token, Tsf,
+};
+
+use crate::radio_of_c::{Desk, Radio};
+use crate::types::{self, Config, Counters};
+
+/// Packets that wait for their receivers at most.
+const PACKETS: usize = 4;
+/// Octets of a payload at most: the MTU that IPv6 asks for.
+pub const PAYLOAD: usize = 1280;
+/// Octets of memory for a station, aligned to 8.
+pub const OCTETS: usize = 8192;
+/// No deadline.
+pub const NEVER: u64 = u64::MAX;
+
+/// A station.
+#[repr(align(8))]
+pub struct Station {
+    link: Ibss<PACKETS, PAYLOAD>,
+    desk: Desk,
+}
+
+const _: () = assert!(size_of::<Station>() <= OCTETS && align_of::<Station>() <= 8);
+
+impl Station {
+    fn tell(&mut self, now_ns: u64, event: Event<'_>) {
+        let now = Instant::from_ns(now_ns);
+        self.link.handle(now, event, &mut self.desk);
+        self.answer(now);
+    }
+
+    fn answer(&mut self, now: Instant) {
+        while let Some(answer) = self.desk.owed() {
+            self.link.handle(now, Event::Set(answer), &mut self.desk);
+        }
+    }
+}
+
+/// Octets of a C buffer to read; empty for a null pointer.
+///
+/// # Safety
+/// As the [module](self) says of pointers.
+unsafe fn octets<'a>(from: *const u8, octets: usize) -> &'a [u8] {
+    if from.is_null() || octets > isize::MAX as usize {
+        return &[];
+    }
+    // SAFETY: the caller's promise: `octets` octets are there, and nobody writes to them during the call.
+    unsafe { core::slice::from_raw_parts(from, octets) }
+}
+
+/// Fills in a config for a station with this address: 100 TU without power save, a scan of 7 s, 6 Mb/s, IPv6, slots of
+/// 802.11a. The name of the network is missing.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn SDMAC_IBSS_config(config: *mut Config, address: *const u8) {
+    // SAFETY: the caller's promise: 6 octets, and a place.
+    let (address, config) = unsafe { (octets(address, 6), config.as_mut()) };
+    let (Ok(address), Some(config)) = (address.try_into(), config) else {
+        return;
+    };
+    let own = IbssConfig::new(MacAddr(address), "", frame::Rate::OFDM_6);
+    *config = Config {
+        address,
+        ssid: ptr::null(),
+        ssid_octets: 0,
+        channel: 0,
+        interval_tu: own.interval_tu,
+        atim_window_tu: own.atim_window_tu,
+        ethertype: 0x86dd,
+        scan_ms: 7_000,
+        wake_ahead_us: (own.wake_ahead.as_ns() / 1_000) as u32,
+        rate: types::octet(own.rate),
+        group_rate: types::octet(own.group_rate),
+        tries: own.tries,
+        lifetime_intervals: own.lifetime_intervals,
+        slot_us: (own.slot.as_ns() / 1_000) as u32,
+        cw_min: own.cw_min,
+        seed: own.seed,
+    };
+}
+
+/// Makes a station in `memory` and starts it; it looks for its network from now on. NULL if the memory is too small or not
+/// aligned, if a number in `config` has no meaning, or if `radio` lacks a function. Config and radio are copied; the memory
+/// is the library's until the firmware uses it for something else.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn SDMAC_IBSS_init(
+    memory: *mut u8,
+    memory_octets: usize,
+    config: *const Config,
+    radio: *const Radio,
+    now_ns: u64,
+) -> *mut Station {
+    let place = memory.cast::<Station>();
+    // SAFETY: the caller's promise on pointers.
+    let (config, radio) = unsafe { (config.as_ref(), radio.as_ref()) };
+    let (Some(config), Some(radio)) = (config, radio) else {
+        return ptr::null_mut();
+    };
+    // SAFETY: the caller's promise: as many octets, which stay for good.
+    let ssid: &'static [u8] = unsafe { octets(config.ssid.cast(), config.ssid_octets) };
+    let (Ok(ssid), Some(rate), Some(group_rate)) = (
+        core::str::from_utf8(ssid),
+        types::rate(config.rate),
+        types::rate(config.group_rate),
+    ) else {
+        return ptr::null_mut();
+    };
+    let fits = !place.is_null() && place.is_aligned() && memory_octets >= size_of::<Station>();
+    let numbers = config.interval_tu > 0
+        && config.atim_window_tu < config.interval_tu
+        && config.tries > 0
+        && config.address[0] & 1 == 0
+        && ssid.len() <= 32;
+    if !fits || !numbers || !radio.is_whole() {
+        return ptr::null_mut();
+    }
+    let own = IbssConfig {
+        channel: (config.channel > 0).then_some(config.channel),
+        interval_tu: config.interval_tu,
+        atim_window_tu: config.atim_window_tu,
+        ethertype: config.ethertype,
+        scan: Duration::from_ms(config.scan_ms.into()),
+        wake_ahead: Duration::from_us(config.wake_ahead_us.into()),
+        group_rate,
+        tries: config.tries,
+        lifetime_intervals: config.lifetime_intervals,
+        slot: Duration::from_us(config.slot_us.into()),
+        cw_min: config.cw_min,
+        seed: config.seed,
+        ..IbssConfig::new(MacAddr(config.address), ssid, rate)
+    };
+    let station = Station {
+        link: Ibss::new(own),
+        desk: Desk::new(*radio),
+    };
+    // SAFETY: aligned, large enough, and by the caller's promise nobody else's.
+    let station = unsafe {
+        place.write(station);
+        &mut *place
+    };
+    station.tell(now_ns, Event::Start);
+    station
+}
+
+/// When SDMAC_IBSS_timer() is to be called next; SDMAC_IBSS_NEVER: not by itself.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn SDMAC_IBSS_deadline(station: *const Station) -> u64 {
+    // SAFETY: the caller's promise on stations.
+    let station = unsafe { station.as_ref() };
+    let deadline = station.and_then(|station| station.link.deadline());
+    deadline.map_or(NEVER, Instant::as_ns)
+}
+
+/// Tells that the deadline has passed. Does nothing if it has not.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn SDMAC_IBSS_timer(station: *mut Station, now_ns: u64) {
+    // SAFETY: the caller's promise on stations.
+    let Some(station) = (unsafe { station.as_mut() }) else {
+        return;
+    };
+    if station.link.deadline().is_some_and(|t| t.as_ns() <= now_ns) {
+        station.tell(now_ns, Event::Timer);
+    }
+}
+
+/// Tells how a request ended: `outcome` is an SDMAC_IBSS_OUTCOME, `attempts` how many frames of it went on the air.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn SDMAC_IBSS_confirm(
+    station: *mut Station,
+    now_ns: u64,
+    token: u64,
+    outcome: u32,
+    attempts: u16,
+    rate: u8,
+) {
+    // SAFETY: the caller's promise on stations.
+    let Some(station) = (unsafe { station.as_mut() }) else {
+        return;
+    };
+    let outcome: Outcome = types::outcome(outcome);
+    let rate = types::rate(rate).unwrap_or(frame::Rate::OFDM_6);
+    let confirm = Confirm {
+        attempts,
+        ..Confirm::without_air(Token(token), outcome, rate)
+    };
+    station.tell(now_ns, Event::Confirm(confirm));
+}
+
+/// Tells a received frame without FCS: every frame to this station or to a group. `tsf_us`: adapter time of its first bit,
+/// NULL if that is not known; beacons of networks that are ahead are only followed with it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn SDMAC_IBSS_received(
+    station: *mut Station,
+    now_ns: u64,
+    frame: *const u8,
+    frame_octets: usize,
+    rate: u8,
+    tsf_us: *const u64,
+) {
+    // SAFETY: the caller's promise on pointers and stations.
+    let (frame, tsf, station) = unsafe { (octets(frame, frame_octets), tsf_us.as_ref(), station.as_mut()) };
+    let Some(station) = station else {
+        return;
+    };
+    let received = Indication {
+        frame,
+        rate: types::rate(rate).unwrap_or(frame::Rate::OFDM_6),
+        signal_dbm: None,
+        tsf: tsf.map(|us| Tsf(*us)),
+        adapter: AdapterId::FIRST,
+        stamps: Stamps::NONE,
+    };
+    station.tell(now_ns, Event::Indication(received));
+}
+
+/// Hands a payload down, for `to` (6 octets). False if there is no room for it now, or never: it is longer than
+/// SDMAC_IBSS_PAYLOAD.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn SDMAC_IBSS_submit(
+    station: *mut Station,
+    now_ns: u64,
+    to: *const u8,
+    payload: *const u8,
+    payload_octets: usize,
+) -> bool {
+    // SAFETY: the caller's promise on pointers and stations.
+    let (to, payload, station) =
+        unsafe { (octets(to, 6), octets(payload, payload_octets), station.as_mut()) };
+    let (Ok(to), Some(station)) = (to.try_into(), station) else {
+        return false;
+    };
+    let before = station.link.counters().no_room;
+    station.tell(now_ns, Event::Submit(Msdu::new(MacAddr(to), payload)));
+    station.link.counters().no_room == before
+}
+
+/// Leaves the network; what waits is given up.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn SDMAC_IBSS_leave(station: *mut Station, now_ns: u64) {
+    // SAFETY: the caller's promise on stations.
+    if let Some(station) = unsafe { station.as_mut() } {
+        let now = Instant::from_ns(now_ns);
+        station.link.leave(now, &mut station.desk);
+        station.answer(now);
+    }
+}
+
+/// Looks for the network again, after it was left.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn SDMAC_IBSS_begin(station: *mut Station, now_ns: u64) {
+    // SAFETY: the caller's promise on stations.
+    if let Some(station) = unsafe { station.as_mut() } {
+        let now = Instant::from_ns(now_ns);
+        station.link.begin(now, &mut station.desk);
+        station.answer(now);
+    }
+}
+
+/// Whether it is in a network; then `bssid` (6 octets, or NULL) tells which.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn SDMAC_IBSS_network(station: *const Station, bssid: *mut u8) -> bool {
+    // SAFETY: the caller's promise on stations.
+    let network = unsafe { station.as_ref() }.and_then(|station| station.link.network());
+    let Some(network) = network else {
+        return false;
+    };
+    if !bssid.is_null() {
+        // SAFETY: the caller's promise: 6 octets.
+        unsafe { ptr::copy_nonoverlapping(network.bssid.0.as_ptr(), bssid, 6) };
+    }
+    true
+}
+
+/// Stations that were heard of late.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn SDMAC_IBSS_neighbours(station: *const Station) -> usize {
+    // SAFETY: the caller's promise on stations.
+    unsafe { station.as_ref() }.map_or(0, |station| station.link.neighbours().count())
+}
+
+/// Payloads that wait for their receivers.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn SDMAC_IBSS_waiting(station: *const Station) -> usize {
+    // SAFETY: the caller's promise on stations.
+    unsafe { station.as_ref() }.map_or(0, |station| station.link.waiting())
+}
+
+/// What it has counted until now.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn SDMAC_IBSS_counters(station: *const Station, now_ns: u64, counters: *mut Counters) {
+    // SAFETY: the caller's promise on pointers and stations.
+    let (station, counters) = unsafe { (station.as_ref(), counters.as_mut()) };
+    let (Some(station), Some(counters)) = (station, counters) else {
+        return;
+    };
+    let (link, now) = (&station.link, Instant::from_ns(now_ns));
+    let c = link.counters();
+    *counters = Counters {
+        beacons: c.beacons,
+        beacons_heard: c.beacons_heard,
+        merges: c.merges,
+        atims: c.atims,
+        intervals: c.intervals,
+        intervals_dozed: c.intervals_dozed,
+        submitted: c.submitted,
+        no_room: c.no_room,
+        expired: c.expired,
+        acked: c.confirms.acked,
+        delivered: c.delivered,
+        microjoules: link.energy(now).microjoules(&PowerProfile::TYPICAL),
+    };
+}
+
+unsafe extern "C" {
+    /// The firmware's: what is to be done when a fault was found in this line of the library. Does not return.
+    fn SDMAC_IBSS_panicked(line: u32) -> !;
+}
+
+#[panic_handler]
+fn panic(info: &PanicInfo<'_>) -> ! {
+    let line = info.location().map_or(0, |location| location.line());
+    // SAFETY: the firmware has it, or it does not link; it takes any number.
+    unsafe { SDMAC_IBSS_panicked(line) }
+}

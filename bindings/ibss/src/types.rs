@@ -1,0 +1,118 @@
+//! Numbers and structs of C.
+
+use core::ffi::c_char;
+use frame::{GuardInterval, Rate, Width};
+
+/// How a request ended.
+#[repr(C)]
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// An ACK came.
+    Acked = 0,
+    /// No ACK came; frames that ask for none end like this, too.
+    NotAcked = 1,
+    /// The radio did not take it.
+    Refused = 2,
+    /// Taken back, or lost in a reset.
+    Aborted = 3,
+    /// Its time was over.
+    Expired = 4,
+    /// Nobody knows.
+    Unknown = 5,
+}
+
+/// How a station takes part. SDMAC_IBSS_config() fills one in.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Config {
+    /// Its address.
+    pub address: [u8; 6],
+    /// Name of the network: UTF-8, 32 octets at most; it must stay where it is for good.
+    pub ssid: *const c_char,
+    /// Octets of `ssid`.
+    pub ssid_octets: usize,
+    /// Channel as beacons tell it; 0: they do not (5 GHz).
+    pub channel: u8,
+    /// Beacon interval of a network that it creates, in units of 1024 us, 1 or more.
+    pub interval_tu: u16,
+    /// ATIM window of a network that it creates, in the same units, below the interval; 0: no power save.
+    pub atim_window_tu: u16,
+    /// EtherType of what it carries, such as 0x86dd for IPv6.
+    pub ethertype: u16,
+    /// How long it looks for a network before it creates one, ms.
+    pub scan_ms: u16,
+    /// How long before a beacon is due it wakes up, us.
+    pub wake_ahead_us: u32,
+    /// Rate of data to one station: below 128 in units of 500 kb/s, 128 + MCS for HT.
+    pub rate: u8,
+    /// Rate of everything else.
+    pub group_rate: u8,
+    /// Tries of frames to one station, 1 or more.
+    pub tries: u8,
+    /// Beacon intervals that a frame waits for its receiver at most.
+    pub lifetime_intervals: u8,
+    /// The delay of a beacon is drawn from 0 to 2 `cw_min` slots of this length, us: longer than it takes until a station
+    /// knows that another has sent its beacon.
+    pub slot_us: u32,
+    /// See `slot_us`.
+    pub cw_min: u16,
+    /// What is random follows from this and the address.
+    pub seed: u64,
+}
+
+/// What a station has counted since its start.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+pub struct Counters {
+    /// Beacons sent.
+    pub beacons: u64,
+    /// Beacons of the network that were heard.
+    pub beacons_heard: u64,
+    /// Times that another network of the name was joined, because its clock was ahead.
+    pub merges: u64,
+    /// ATIMs that were acknowledged, and those to groups.
+    pub atims: u64,
+    /// Beacon intervals, and those that it dozed through after the ATIM window.
+    pub intervals: u64,
+    /// See `intervals`.
+    pub intervals_dozed: u64,
+    /// Payloads from above.
+    pub submitted: u64,
+    /// Of these, without room.
+    pub no_room: u64,
+    /// Of these, given up.
+    pub expired: u64,
+    /// Of these, acknowledged.
+    pub acked: u64,
+    /// Payloads delivered.
+    pub delivered: u64,
+    /// Energy with 1500, 800, 800 and 10 mW in transmit, receive, listen and doze, microjoules.
+    pub microjoules: u64,
+}
+
+/// A rate as C says it.
+pub(crate) fn rate(octet: u8) -> Option<Rate> {
+    match octet {
+        128.. => Rate::ht(octet - 128, Width::Mhz20, GuardInterval::Long),
+        _ => Rate::from_500kbps(octet),
+    }
+}
+
+/// The same, the other way round.
+pub(crate) fn octet(rate: Rate) -> u8 {
+    match rate {
+        Rate::Ht(mcs, ..) => 128 + mcs.index(),
+        other => other.to_500kbps().unwrap_or(0),
+    }
+}
+
+pub(crate) fn outcome(number: u32) -> radio::Outcome {
+    match number {
+        0 => radio::Outcome::Acked,
+        1 => radio::Outcome::NotAcked,
+        2 => radio::Outcome::Refused(radio::Refusal::NotSupported),
+        3 => radio::Outcome::Aborted,
+        4 => radio::Outcome::Expired,
+        _ => radio::Outcome::Unknown,
+    }
+}

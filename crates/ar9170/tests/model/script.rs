@@ -1,0 +1,159 @@
+//! The bus as an adversary whose moves are octets: for tests and for the fuzz target `driver`.
+
+use ar9170::driver::{BusEvent, Config};
+use ar9170::emulated::Knobs;
+use ar9170::pipe::{Act, DRIVER_OCTETS, Decoder, Tell};
+use radio::{Duration, Event, Instant, Protocol};
+
+use crate::air::{Air, Computer, Sends, acked, computer, file};
+
+pub const MS: fn(u64) -> Duration = Duration::from_ms;
+
+/// Times so short that all of them pass while it is disturbed.
+pub const CONFIG: Config = Config {
+    mhz: 2_412,
+    requests: u16::MAX,
+    reads: 4,
+    window: 2,
+    completion_timeout: MS_5,
+    response_timeout: Duration::from_ms(20),
+    status_timeout: Duration::from_ms(30),
+    control_timeout: MS_5,
+    reset_timeout: Duration::from_ms(20),
+    boot_timeout: Duration::from_ms(10),
+    rest: MS_5,
+    beacon: None,
+};
+const MS_5: Duration = Duration::from_ms(5);
+/// The longest way up: the longest rest (64 times 5 ms), and before it and after it whatever it may wait for.
+pub const BOUND: Duration = Duration::from_ms(64 * 5 + 2 * (20 + 30 + 5 + 20 + 10) + 100);
+/// Events of a script at most.
+const EVENTS: usize = 300;
+/// Frames that the protocol sends.
+const FRAMES: u16 = 200;
+
+/// Reads a script: one octet says what happens, those behind it how.
+struct Script<'a>(&'a [u8]);
+
+impl<'a> Script<'a> {
+    fn octet(&mut self) -> Option<u8> {
+        let (first, rest) = self.0.split_first()?;
+        self.0 = rest;
+        Some(*first)
+    }
+
+    /// Octets behind a length.
+    fn octets(&mut self) -> Option<&'a [u8]> {
+        let length = usize::from(self.octet()?) * 2;
+        let (octets, rest) = self.0.split_at(length.min(self.0.len()));
+        self.0 = rest;
+        Some(octets)
+    }
+
+    /// A transfer with one response, whose parts may be wrong.
+    fn response(&mut self) -> Option<Vec<u8>> {
+        let [code, sequence, more] = [self.octet()?, self.octet()?, self.octet()?];
+        let payload = self.octets()?;
+        let mut block = vec![0xff; 12];
+        block.extend([payload.len() as u8, code, sequence & 0x1f, more]);
+        block.extend(payload);
+        let mut out = (block.len() as u16).to_le_bytes().to_vec();
+        out.extend([0, 0x4e]);
+        out.extend(block);
+        out.resize(out.len().next_multiple_of(4), 0);
+        Some(out)
+    }
+
+    /// Tells the driver one thing, or lets time pass; `None` at its end.
+    fn step(&mut self, computer: &mut Computer<'_>, air: &mut Air) -> Option<()> {
+        let kind = self.octet()?;
+        let owned;
+        let event = match kind % 12 {
+            0..3 => {
+                let until = air.now + Duration::from_us(u64::from(self.octet()?) * 100);
+                air.run(computer, until);
+                return Some(());
+            }
+            3 => BusEvent::Received(self.octets()?),
+            4..7 => {
+                owned = self.response()?;
+                BusEvent::Received(&owned)
+            }
+            7 => BusEvent::Sent(self.octet()?.into(), kind < 128),
+            8 => BusEvent::ControlDone(kind < 128),
+            9 => BusEvent::ReadFailed,
+            10 => BusEvent::Attached,
+            _ => BusEvent::Detached,
+        };
+        computer.disturb(air.now, event);
+        computer.handle(air.now, Event::Timer, air);
+        Some(())
+    }
+}
+
+/// Any octets as a script: the driver does not panic, is up within a bounded time after the script's end, and has kept the
+/// laws towards its protocol.
+pub fn try_driver(octets: &[u8]) {
+    let file = file();
+    let sends = Sends::every(MS(1), FRAMES);
+    let mut computer = computer(&file, CONFIG, Knobs::default(), sends);
+    let mut air = Air::new(acked);
+    let mut script = Script(octets);
+    let first = u64::from(script.octet().unwrap_or(0)) * 300;
+    air.run(&mut computer, Instant::ZERO + Duration::from_us(1 + first));
+    for _ in 0..EVENTS {
+        if script.step(&mut computer, &mut air).is_none() {
+            break;
+        }
+    }
+    // a stick that was said to be gone is there again, and from now on it behaves
+    computer.disturb(air.now, BusEvent::Attached);
+    let quiet = air.now;
+    while !computer.is_up() {
+        assert!(air.now.since(quiet) <= BOUND, "not up after {BOUND:?}");
+        let next = air.now + MS(1);
+        air.run(&mut computer, next);
+    }
+    let until = air.now + MS(1_000);
+    air.run(&mut computer, until);
+    assert!(computer.is_up());
+    let mut node = computer.into_protocol();
+    node.finish();
+    assert_eq!(node.violations(), 0);
+    assert_eq!(node.inner().confirms.len(), usize::from(FRAMES));
+}
+
+/// Any octets as what comes out of a pipe, in pieces: each is taken or counted as damaged, what is understood is written as it
+/// was read, and a whole message behind them is found.
+pub fn try_pipe(octets: &[u8]) {
+    let mut decoder = Box::new(Decoder::<DRIVER_OCTETS>::new());
+    let mut look = |octets: &[u8]| {
+        let mut last = None;
+        for piece in octets.chunks(57) {
+            let mut left = piece;
+            while !left.is_empty() {
+                let taken = decoder.feed(left);
+                left = &left[taken..];
+                let mut found = 0;
+                while let Some(packet) = decoder.packet() {
+                    found += 1;
+                    if let Some((now, tell)) = Tell::parse(packet) {
+                        let mut again = Vec::new();
+                        assert!(tell.write(now, &mut |part| again.extend_from_slice(part)));
+                        last = Some(now);
+                    }
+                    let _ = Act::parse(packet);
+                }
+                assert!(taken > 0 || found > 0, "it goes on");
+            }
+        }
+        last
+    };
+    look(octets);
+    // longer than any packet: what was left of one is over by then
+    look(&[0; 2 * DRIVER_OCTETS]);
+    let mut message = Vec::new();
+    let now = Instant::from_ns(77);
+    assert!(Tell::Timer.write(now, &mut |part| message.extend_from_slice(part)));
+    assert_eq!(look(&message), Some(now), "the next message is found");
+}

@@ -1,0 +1,207 @@
+//! The step `c`: headers that fit their crates, and C programs that use them, compiled and run: on this computer against
+//! `libsdmac` and the ad hoc link layer, the latter on a Cortex-M3 in QEMU too, and below the drivers for Contiki-NG.
+
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Result, ensure};
+
+use super::Outcome;
+use super::lab::{get, get_qemu};
+use super::steps::{THUMB, done, skipped};
+use super::tools::{answer, cargo_at_root, exists, run, rust_target};
+use crate::c::{get_cbindgen, put, stale_headers};
+use crate::workspace::Workspace;
+
+/// The link layer for firmware: a workspace of its own.
+const IBSS: &str = "bindings/ibss";
+const CONTIKI: &str = "bindings/contiki-ng";
+const STRICT: &[&str] = &["-std=c11", "-Wall", "-Wextra", "-Werror", "-O1"];
+/// Programs of `bindings/c/samples` with the hosts that they are run on.
+const SAMPLES: &[(&str, &[&str])] = &[
+    (
+        "oneshot",
+        &["simulator:2", "simulator:2,seed=3,loss=0.2", "ar9170:2"],
+    ),
+    ("beacons", &["simulator:2", "ar9170:2"]),
+];
+
+pub(super) fn c(workspace: &Workspace) -> Result<Outcome> {
+    if !exists("gcc") {
+        return skipped("no `gcc`");
+    }
+    let headers = match get_cbindgen(workspace) {
+        Ok(()) => {
+            let stale = stale_headers(workspace)?;
+            ensure!(
+                stale.is_empty(),
+                "not what the crates say: {}; run `cargo xtask c header`",
+                stale.join(", ")
+            );
+            "headers fit".to_owned()
+        }
+        Err(why) => format!("headers not compared, {why}"),
+    };
+    let folder = workspace.target.join("c");
+    put(workspace, &folder, true)?;
+    let samples = samples(workspace, &folder)?;
+    let archive = build_ibss(workspace, None)?;
+    let three = three(workspace, &folder, &archive)?;
+    contiki(workspace, &folder, &archive)?;
+    let board = board(workspace, &folder, &three)?;
+    done(format!(
+        "{headers}; {samples} runs of samples; link layer and Contiki-NG's drivers run here; {board}"
+    ))
+}
+
+fn gcc(workspace: &Workspace) -> Command {
+    let mut command = Command::new("gcc");
+    command.args(STRICT).current_dir(&workspace.root);
+    command
+}
+
+/// Each sample with the shared and with the static library; how many runs.
+fn samples(workspace: &Workspace, folder: &Path) -> Result<usize> {
+    let lib = folder.join("lib");
+    let mut runs = 0;
+    for (name, hosts) in SAMPLES {
+        let source = format!("bindings/c/samples/{name}.c");
+        let shared = folder.join(name);
+        let mut compile = gcc(workspace);
+        compile.arg(&source).arg("-o").arg(&shared);
+        match flags(&lib) {
+            Some(flags) => compile.args(flags.split_whitespace()),
+            // without pkg-config, what its file says
+            None => compile
+                .arg("-I")
+                .arg(folder.join("include"))
+                .arg("-L")
+                .arg(&lib)
+                .arg("-lsdmac"),
+        };
+        run(&mut compile)?;
+        for host in *hosts {
+            run(Command::new(&shared).arg(host).env("LD_LIBRARY_PATH", &lib))?;
+            runs += 1;
+        }
+        let alone = folder.join(format!("{name}-static"));
+        let mut compile = gcc(workspace);
+        compile.arg("-I").arg(folder.join("include")).arg(&source);
+        compile.arg(lib.join("libsdmac.a"));
+        run(compile.args(["-lpthread", "-ldl", "-lm", "-o"]).arg(&alone))?;
+        run(&mut Command::new(&alone))?;
+        runs += 1;
+    }
+    Ok(runs)
+}
+
+fn flags(lib: &Path) -> Option<String> {
+    let mut ask = Command::new("pkg-config");
+    ask.args(["--cflags", "--libs", "sdmac"])
+        .env("PKG_CONFIG_PATH", lib.join("pkgconfig"));
+    answer(&mut ask)
+}
+
+/// Builds the link layer for a target, or for this computer: the library.
+fn build_ibss(workspace: &Workspace, target: Option<&str>) -> Result<std::path::PathBuf> {
+    let root = workspace.root.join(IBSS);
+    let mut build = cargo_at_root(workspace, "build --release --locked");
+    if let Some(target) = target {
+        build.args(["--target", target]);
+    }
+    run(build.current_dir(&root).env_remove("CARGO_TARGET_DIR"))?;
+    let built = root.join("target").join(target.unwrap_or(""));
+    Ok(built.join("release/libsdmac_ibss.a"))
+}
+
+/// Stations in one program: what it printed.
+fn three(workspace: &Workspace, folder: &Path, archive: &Path) -> Result<String> {
+    let program = folder.join("three");
+    let mut compile = gcc(workspace);
+    compile.args(["-I", IBSS, &format!("{IBSS}/samples/three.c")]);
+    run(compile.arg(archive).arg("-o").arg(&program))?;
+    let told = super::tools::run_and_read(&mut Command::new(&program))?;
+    ensure!(
+        told.code == Some(0),
+        "the stations of three.c did not find each other"
+    );
+    Ok(told.stdout)
+}
+
+/// The drivers for Contiki-NG against the facts of its interfaces, at work.
+fn contiki(workspace: &Workspace, folder: &Path, archive: &Path) -> Result<()> {
+    let program = folder.join("contiki");
+    let mut compile = gcc(workspace);
+    compile.args(contiki_flags());
+    for name in CONTIKI_SOURCES.iter().chain(&["facts/try"]) {
+        compile.arg(format!("{CONTIKI}/{name}.c"));
+    }
+    run(compile.arg(archive).arg("-o").arg(&program))?;
+    run(&mut Command::new(&program))
+}
+
+const CONTIKI_SOURCES: [&str; 3] = ["sdmac-mac", "sdmac-network", "sdmac-radio"];
+
+fn contiki_flags() -> Vec<String> {
+    let folders = [IBSS.to_owned(), CONTIKI.to_owned(), format!("{CONTIKI}/facts")];
+    let settings = [
+        "NETSTACK_CONF_MAC=sdmac_mac_driver",
+        "NETSTACK_CONF_NETWORK=sdmac_network_driver",
+        "NETSTACK_CONF_RADIO=sdmac_radio_driver",
+        "PACKETBUF_CONF_SIZE=1280",
+        "UIP_CONF_BUFFER_SIZE=1280",
+    ];
+    let folders = folders.into_iter().map(|folder| format!("-I{folder}"));
+    let settings = settings.into_iter().map(|setting| format!("-D{setting}"));
+    folders.chain(settings).collect()
+}
+
+/// The same on a microcontroller, as far as there are tools: it has to print what it printed here.
+fn board(workspace: &Workspace, folder: &Path, expected: &str) -> Result<String> {
+    if let Err(why) = rust_target(workspace, THUMB) {
+        return Ok(format!("not for a Cortex-M3: {why}"));
+    }
+    let archive = build_ibss(workspace, Some(THUMB))?;
+    let packages = &["gcc-arm-none-eabi", "libnewlib-arm-none-eabi"];
+    if let Err(why) = get("arm-none-eabi-gcc", packages) {
+        return Ok(format!("built for a Cortex-M3; not linked with C, {why}"));
+    }
+    let arm = || {
+        let mut command = Command::new("arm-none-eabi-gcc");
+        command.args(STRICT).args(["-mcpu=cortex-m3", "-mthumb", "-Os"]);
+        command.current_dir(&workspace.root);
+        command
+    };
+    for name in CONTIKI_SOURCES {
+        let source = format!("{CONTIKI}/{name}.c");
+        let object = folder.join(format!("{name}.o"));
+        run(arm()
+            .args(contiki_flags())
+            .args(["-c", &source, "-o"])
+            .arg(object))?;
+    }
+    let program = folder.join("three.elf");
+    let script = format!("{IBSS}/samples/mps2.ld");
+    let mut link = arm();
+    link.args(["-ffunction-sections", "-Wl,--gc-sections", "-Wl,-z,noexecstack"]);
+    link.args(["--specs=rdimon.specs", "-T", &script, "-I", IBSS]);
+    for name in ["three", "mps2"] {
+        link.arg(format!("{IBSS}/samples/{name}.c"));
+    }
+    run(link.arg(&archive).arg("-o").arg(&program))?;
+    if let Err(why) = get_qemu("qemu-system-arm", "qemu-system-arm") {
+        return Ok(format!("linked for a Cortex-M3; not run without QEMU, {why}"));
+    }
+    let mut qemu = Command::new("qemu-system-arm");
+    qemu.args(["-M", "mps2-an385", "-nographic", "-semihosting", "-kernel"]);
+    let told = super::tools::run_and_read(qemu.arg(&program))?;
+    ensure!(
+        told.code == Some(0),
+        "the stations on a Cortex-M3 did not find each other"
+    );
+    ensure!(
+        told.stdout == expected,
+        "a Cortex-M3 comes to other numbers than this computer"
+    );
+    Ok("on a Cortex-M3 in QEMU the same to the last digit".to_owned())
+}
