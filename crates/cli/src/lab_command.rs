@@ -114,7 +114,8 @@ struct RunArgs {
     /// time of this computer
     #[arg(long = "stick", value_name = "SOCKET", requires = "qemu")]
     sticks: Vec<PathBuf>,
-    /// CPUs of the computer in QEMU: 1, and with --kvm 2, unless it is given
+    /// CPUs of the computer in QEMU: 1, and with --kvm 2, unless it is given; with more than 1 the guest has the time of this
+    /// computer
     #[arg(long, value_name = "N", requires = "qemu", value_parser = value_parser!(u32).range(1..=64))]
     cpus: Option<u32>,
     /// Virtual time: computing takes none, and sleeping is over at once (this is so unless --real is given)

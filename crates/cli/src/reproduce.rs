@@ -8,7 +8,7 @@ use std::time::Instant;
 use lab::report::folder::{Folder, FolderError, REPORT, Status};
 use lab::report::html::Report;
 use lab::report::plot::Figure;
-use lab::reproduce::{Plan, Reproduction, atp, figures, rtwlan, tdma};
+use lab::reproduce::{Plan, Reproduction, atp, contiki80211, figures, rtwlan, tdma};
 use serde::Serialize;
 
 use crate::ui::{self, Failure, Ui};
@@ -21,6 +21,7 @@ use crate::ui::{self, Failure, Ui};
   sdmac reproduce tdma --quick                      # slots of 256 us, predicted from one of the paper's tables
   sdmac reproduce rtwlan --quick                    # two and three hosts, and the same hosts in slots of TBMAC
   sdmac reproduce atp --quick                       # chains of 1, 3 and 6 hops with short files
+  sdmac reproduce contiki80211 --quick              # what a microcontroller loses of what an AR9170 says
   sdmac reproduce sdmac --quick --json | jq '.rows[] | select(.ok | not)'")]
 pub struct Args {
     /// The paper
@@ -53,6 +54,8 @@ enum Paper {
     Rtwlan,
     /// The thesis on ATP in a wireless mesh: its chains
     Atp,
+    /// Glaropoulos, Vukadinovic, Mangold: Contiki80211, a link layer for a microcontroller, 2014
+    Contiki80211,
 }
 
 /// Makes the page of a reproduction that took so long.
@@ -86,6 +89,7 @@ pub fn main(args: &Args, ui: &Ui) -> Result<ExitCode, Failure> {
         Paper::Tdma => tdma(args, ui),
         Paper::Rtwlan => rtwlan(args, ui),
         Paper::Atp => atp(args, ui),
+        Paper::Contiki80211 => contiki80211(args, ui),
     };
     let (reproduction, seconds) = (&done.reproduction, done.seconds);
     let answer = Answer {
@@ -163,6 +167,21 @@ fn atp(args: &Args, ui: &Ui) -> Done {
         seconds,
         figures: atp::figures(&measured),
         page: Box::new(move |reproduction, time| atp::page(&measured, reproduction, time)),
+    }
+}
+
+fn contiki80211(args: &Args, ui: &Ui) -> Done {
+    let plan = contiki80211::Plan {
+        seed: args.seed,
+        quick: args.quick,
+    };
+    let run = |jobs, progress: &(dyn Fn(u64) + Sync)| plan.run(jobs, ui.stop(), progress);
+    let (measured, seconds) = timed(args, ui, "pieces", plan.pieces(), run);
+    Done {
+        reproduction: measured.judge(plan),
+        seconds,
+        figures: measured.figures(),
+        page: Box::new(move |reproduction, time| measured.page(reproduction, time)),
     }
 }
 

@@ -12,6 +12,9 @@ use radio::Checked;
 use sim::rng::{Cause, Stream};
 use sim::{Pattern, Traffic};
 
+/// A `sender` hands down all that comes, so up to 500 frames wait in each of the five queues of two adapters.
+type Watched = Checked<Program, 5_100>;
+
 const MS: u64 = 1_000_000;
 const SECOND: u64 = 1_000 * MS;
 
@@ -152,8 +155,8 @@ ack.fixed = {ack}
     );
     let scenario =
         Scenario::parse(Path::new("swarm.toml"), &text, &[]).unwrap_or_else(|e| panic!("{name}: {e}"));
-    let mut world = scenario
-        .build_with::<Checked<Program>>(seed, |_, config, program| (config, Checked::strict(program)));
+    let mut world =
+        scenario.build_with::<Watched>(seed, |_, config, program| (config, Watched::strict(program)));
     for from in 0..4u32 {
         for to in 0..4u32 {
             if (from == 0) == (to == 0) {

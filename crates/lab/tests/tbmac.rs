@@ -192,6 +192,7 @@ fn acquisitions(n: u32, asks: u8, tries: usize) -> Vec<u64> {
 }
 
 /// `1 - (1 - p)^K` with `p = (1 - 1/m)^(n - 1)`: rounds of asking that are enough in 99.9 % of cases.
+/// Within 10 %, or a round where that is more: of two hosts 0.098 % need more than 5, so that chance decides between 5 and 6.
 #[test]
 fn the_999th_of_a_thousand_comes_to_its_slot_as_soon_as_computed() {
     for (n, m, tries, expected) in [
@@ -209,7 +210,7 @@ fn the_999th_of_a_thousand_comes_to_its_slot_as_soon_as_computed() {
             1.0 / p
         );
         assert!(
-            (quantile / f64::from(expected) - 1.0).abs() <= 0.1,
+            (quantile - f64::from(expected)).abs() <= (f64::from(expected) * 0.1).max(1.0),
             "{n} {m}: {quantile}"
         );
         assert!((mean * p - 1.0).abs() < 0.03, "{n} {m}: {mean}");

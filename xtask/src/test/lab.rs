@@ -105,7 +105,7 @@ const INSIDE: &[(&[Tests], &str)] = &[
     (&[CERTIFY], "--radios 4 --param mac80211_hwsim.rctbl=0"),
     (&[CERTIFY], "--radios 4 --param mac80211_hwsim.rctbl=1"),
     (&[REPORTS], "--radios 4"),
-    (&[AIR], "--radios 8"),
+    (&[AIR], "--radios 9"),
 ];
 /// What runs on Debian's kernels in QEMU.
 const IN_QEMU: &[(&[Tests], &str)] = &[

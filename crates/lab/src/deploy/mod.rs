@@ -115,13 +115,14 @@ pub struct Deployed {
 }
 
 impl Deployed {
-    /// One sentence if slots were lost because this computer was late.
+    /// One sentence if slots were lost because this host was late.
     pub fn lateness(&self) -> Option<String> {
         let s = self.slots.filter(|s| s.overruns + s.late > 0)?;
         Some(format!(
-            "{}: this computer is too slow for the schedule: {} slots were over before it woke up for them, and {} of {} \
-             released frames were not on the air by the end of their guard; give the schedule a release.high that this \
-             computer keeps (`sdmac measure` tells), for an emulated CPU some milliseconds",
+            "{}: {} slots were over before the node woke up for them, and {} of {} released frames were not on the air by the \
+             end of their guard: this host needs more than the schedule's release.high says; give it what this host keeps \
+             (`sdmac measure` tells; an emulated CPU needs milliseconds, and in the lab's virtual time nodes wait for each \
+             other's readings of the clock)",
             self.node, s.overruns, s.late, s.released
         ))
     }

@@ -1,6 +1,6 @@
 //! The experiments of published papers, done again: what a paper states, what comes out here, and a verdict on each
 //! row. Here: SDMAC (Cena et al. 2018), with its claims in `papers/sdmac/claims.toml`. Other papers have folders of
-//! their own: [`tdma`], [`atp`], [`rtwlan`].
+//! their own: [`tdma`], [`atp`], [`rtwlan`], [`contiki80211`].
 //!
 //! Every value of ours comes from the simulated measurement bed ([`bed`]), from the arithmetic of the standard
 //! ([`frame`]), or, where a row checks the paper's own arithmetic, from other numbers of the paper; such rows say so.
@@ -10,6 +10,7 @@
 pub mod atp;
 pub mod bed;
 pub mod claims;
+pub mod contiki80211;
 pub mod convolve;
 pub mod counts;
 pub mod estimate;

@@ -1,4 +1,4 @@
-//! Eight stations in a static schedule of slots: nobody ever collides.
+//! Stations in a static schedule of slots: nobody ever collides.
 
 use super::*;
 use frame::{AccessCategory, Phy, Rate};
@@ -120,4 +120,26 @@ fn nobody_collides_in_a_thousand_cycles() {
         assert_eq!((c.released, c.failed), (CYCLES, 0), "{c:?}");
         assert_eq!(station.app.delivered, CYCLES);
     }
+}
+
+/// The scenario as it is, clocks by beacons included, only shorter: each node by `deploy`, as users have it.
+#[test]
+fn the_scenario_keeps_its_slots_as_in_the_simulator() {
+    let Some(_lab) = lab(9) else { return };
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/tdma.toml");
+    let points = lab::plan::grid(&["duration=700ms".to_owned()]).unwrap();
+    let scenario = Scenario::open(&file, &points[0]).unwrap();
+    let never = AtomicBool::new(false);
+    let real = lab::testbed::compare::real(&scenario, 1, &never).unwrap();
+    let sim = lab::testbed::compare::simulated(&scenario, 1, &never).unwrap();
+    eprintln!("{sim:?} in the simulator, {real:?}");
+    assert_eq!((real.overlapping, real.unknown, real.refused), (0, 0, 0));
+    let lost = real.numbers.lost_ratio.unwrap() - sim.lost_ratio.unwrap();
+    let tries = real.numbers.tries.unwrap() / sim.tries.unwrap();
+    // Of the 100 messages of each flow one may be on its way at the end, and a slot now and then is over at the wake-up.
+    assert!(
+        lost < 0.015 && (tries - 1.0).abs() < 0.015,
+        "{lost} {tries}, {:?}",
+        real.lateness
+    );
 }

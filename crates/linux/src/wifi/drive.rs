@@ -13,16 +13,21 @@ const LOOK: radio::Duration = radio::Duration::from_ms(100);
 const BUSY_TURNS: u32 = 64;
 
 impl Host {
-    /// One turn; false if there was nothing to do.
-    pub(super) fn turn(&mut self, protocol: &mut impl Protocol, application: &mut impl Application) -> bool {
+    /// One turn at `at`, the clock as it was just read; false if there was nothing to do.
+    pub(super) fn turn(
+        &mut self,
+        at: Instant,
+        protocol: &mut impl Protocol,
+        application: &mut impl Application,
+    ) -> bool {
         self.turns = self.turns.wrapping_add(1);
         if self.turns.is_multiple_of(BUSY_TURNS) {
             self.news();
         }
-        if self.answer(protocol, application) || self.desk.do_due(now()) {
+        if self.answer(protocol, application) || self.desk.do_due(at) {
             return true;
         }
-        let at = self.tick();
+        let at = self.not_before_the_last(at);
         if protocol.deadline().is_some_and(|t| t <= at) {
             self.tell(at, protocol, application, Event::Timer);
             return true;
@@ -36,9 +41,10 @@ impl Host {
         self.news()
     }
 
-    /// Rests until something is due or comes.
+    /// Rests until something is due or comes. `at` is when the turn before it began, in which nothing was to do.
     pub(super) fn rest(
         &mut self,
+        at: Instant,
         protocol: &impl Protocol,
         application: &impl Application,
         until: Option<Instant>,
@@ -49,7 +55,7 @@ impl Host {
             application.due(),
             until,
         ];
-        let look = now() + LOOK;
+        let look = at + LOOK;
         let first = due.into_iter().flatten().min().map_or(look, |t| t.min(look));
         self.wait_until(first)
     }
@@ -63,7 +69,11 @@ impl Host {
 
     /// The time of the next event: now, and never before the last one.
     pub(super) fn tick(&mut self) -> Instant {
-        self.last = self.last.max(now());
+        self.not_before_the_last(now())
+    }
+
+    fn not_before_the_last(&mut self, at: Instant) -> Instant {
+        self.last = self.last.max(at);
         self.last
     }
 

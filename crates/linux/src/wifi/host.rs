@@ -262,9 +262,14 @@ impl Host {
             let at = self.tick();
             self.tell(at, protocol, application, Event::Start);
         }
-        while !stop.load(Ordering::Relaxed) && until.is_none_or(|t| now() < t) {
-            if !self.turn(protocol, application) {
-                self.rest(protocol, application, until)?;
+        while !stop.load(Ordering::Relaxed) {
+            // Read once in a turn: in the lab's virtual time, which all hosts share, each reading takes some.
+            let at = now();
+            if until.is_some_and(|t| at >= t) {
+                break;
+            }
+            if !self.turn(at, protocol, application) {
+                self.rest(at, protocol, application, until)?;
             }
         }
         Ok(())

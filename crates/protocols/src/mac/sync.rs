@@ -5,7 +5,8 @@
 //! in the same way. Samples come from the best source that the host has:
 //!
 //! 1. the adapter's time of the beacon, and the adapter's time now: no latency of the host is in it;
-//! 2. the host's stamp of the interrupt (t5), less the latency that the configuration names;
+//! 2. the host's first stamp of it, less the latency that the configuration names: of the interrupt (t5), or of
+//!    its way up (t6 to t8);
 //! 3. the time of the event, less the same.
 //!
 //! Propagation (3.3 ns per metre) is not compensated.
@@ -14,7 +15,9 @@ mod fit;
 
 use fit::Fit;
 use frame::{Band, Rate, airtime, ppdu_us};
-use radio::{AdapterId, Attribute, AttributeName, Beacon, Confirm, Duration, Instant, Plane, Radio, Tsf};
+use radio::{
+    AdapterId, Attribute, AttributeName, Beacon, Confirm, Duration, Instant, Plane, Radio, Stamps, Tsf,
+};
 
 /// Samples that the line goes through.
 pub const WINDOW: usize = 8;
@@ -30,7 +33,7 @@ pub struct SyncConfig {
     pub band: Band,
     /// Which adapter's beacons count.
     pub adapter: AdapterId,
-    /// Latency from the end of a frame to its t5 stamp (or to the event, if there is no stamp): the usual or the
+    /// Latency from the end of a frame to its first stamp of t5 to t8 (or to the event, if there is none): the usual or the
     /// smallest value. Only hosts whose adapter time cannot be read need it.
     pub latency: Duration,
     /// Samples before the clock is trusted, at least 1.
@@ -156,7 +159,7 @@ impl Sync {
                 let whole = 1_000 * u64::from(ppdu_us(rate, octets, config.band));
                 let before = first_bit_ns(rate) + to_timestamp;
                 let end = network.saturating_add(whole.saturating_sub(before));
-                let seen = received.stamps.get_host(Plane::T5).unwrap_or(now);
+                let seen = seen(&received.stamps, now);
                 self.sample(seen - config.latency, NetworkTime(end));
             }
         }
@@ -177,7 +180,7 @@ impl Sync {
     /// For the node that sends the beacons, where the adapter time cannot be read: the confirm of a beacon.
     pub fn sent(&mut self, now: Instant, confirm: &Confirm) {
         if let (Kind::Tracking(Tracker { config, .. }), Some(end)) = (&self.kind, confirm.tsf) {
-            let seen = confirm.stamps.get_host(Plane::T5).unwrap_or(now);
+            let seen = seen(&confirm.stamps, now);
             self.sample(seen - config.latency, NetworkTime(end.0.wrapping_mul(1_000)));
         }
     }
@@ -292,6 +295,12 @@ impl Sync {
     }
 }
 
+/// When the host had what an event tells of: its first stamp on the way up. The event itself may have waited for others.
+fn seen(stamps: &Stamps, now: Instant) -> Instant {
+    let way_up = [Plane::T5, Plane::T6, Plane::T7, Plane::T8];
+    way_up.into_iter().find_map(|p| stamps.get_host(p)).unwrap_or(now)
+}
+
 impl Tracker {
     fn last(&self) -> Option<Instant> {
         let (local, _) = self.samples[..self.count].last()?;
@@ -343,6 +352,19 @@ mod tests {
             s.sample(Instant::from_ns(i * 100 * MS), network_at(i * 100 * MS));
         }
         s
+    }
+
+    #[test]
+    fn what_waited_for_others_was_seen_when_it_was_first_stamped() {
+        let [t7, t8, now] = [10, 20, 90].map(Instant::from_us);
+        let mut stamps = Stamps::default();
+        assert_eq!(seen(&stamps, now), now);
+        stamps.host(Plane::T9, now);
+        assert_eq!(seen(&stamps, now), now);
+        stamps.host(Plane::T8, t8);
+        assert_eq!(seen(&stamps, now), t8);
+        stamps.host(Plane::T7, t7);
+        assert_eq!(seen(&stamps, now), t7);
     }
 
     #[test]

@@ -5,7 +5,9 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 
 use frame::{MacAddr, Rate};
-use radio::{AdapterId, Attribute, Confirm, Event, Instant, Protocol, Radio, Token, Tsf, TxHow};
+use radio::{
+    AdapterId, Attribute, AttributeName, Confirm, Event, Instant, Msdu, Protocol, Radio, Token, Tsf, TxHow,
+};
 use sim::World;
 use sim::clock::Clock;
 use sim::fault::HostFaults;
@@ -34,18 +36,31 @@ type Outbox = Rc<RefCell<VecDeque<(u32, Happening)>>>;
 
 /// What is on a node: a puppet, or a stranger of the scenario who lives on.
 enum Resident {
-    Puppet { node: u32, outbox: Outbox },
+    Puppet {
+        node: u32,
+        outbox: Outbox,
+        /// What the scenario would have run here.
+        program: Box<Program>,
+    },
     Stranger(Box<Program>),
 }
 
 impl Protocol for Resident {
     fn handle(&mut self, now: Instant, event: Event<'_>, radio: &mut dyn Radio) {
-        let (node, outbox) = match self {
+        let (node, outbox, program) = match self {
             Resident::Stranger(program) => return program.handle(now, event, radio),
-            Resident::Puppet { node, outbox } => (*node, outbox),
+            Resident::Puppet {
+                node,
+                outbox,
+                program,
+            } => (*node, outbox, program),
         };
         let happening = match event {
-            Event::Start => return set(radio, Attribute::Promiscuous(true)),
+            Event::Start => {
+                set(radio, Attribute::Promiscuous(true));
+                // That is all it ever does.
+                return program.handle(now, event, &mut AccessOnly(radio));
+            }
             Event::Confirm(confirm) => Happening::Done(confirm),
             Event::Indication(i) | Event::Beacon(radio::Beacon { received: i, .. }) => Happening::Heard {
                 frame: i.frame.to_vec(),
@@ -65,6 +80,31 @@ impl Protocol for Resident {
     }
 }
 
+/// A radio that does nothing but take channel access parameters, which Linux has no way to set for a monitor.
+struct AccessOnly<'a>(&'a mut dyn Radio);
+
+impl Radio for AccessOnly<'_> {
+    fn token(&mut self) -> Token {
+        self.0.token()
+    }
+
+    fn request(&mut self, _: Token, _: &[u8], _: &TxHow) {}
+
+    fn set(&mut self, token: Token, adapter: AdapterId, attribute: Attribute) {
+        if matches!(attribute, Attribute::Edca(..)) {
+            self.0.set(token, adapter, attribute);
+        }
+    }
+
+    fn get(&self, adapter: AdapterId, name: AttributeName) -> Option<Attribute> {
+        self.0.get(adapter, name)
+    }
+
+    fn abort(&mut self, _: Token) {}
+
+    fn deliver(&mut self, _: Msdu<'_>) {}
+}
+
 fn set(radio: &mut dyn Radio, attribute: Attribute) {
     let token = radio.token();
     radio.set(token, AdapterId::FIRST, attribute);
@@ -81,7 +121,7 @@ pub struct Air {
 
 impl Air {
     /// The air at time 0. Nodes have no latencies and exact clocks, whatever the scenario says: those of the stations
-    /// that use this air are their own.
+    /// that use this air are their own. Channel access is that of the scenario, with what its protocols set at their start.
     pub fn new(scenario: &Scenario, seed: u64) -> Air {
         let outbox = Outbox::default();
         let nodes = scenario.nodes();
@@ -94,7 +134,15 @@ impl Air {
             (config.faults, config.start_ns) = (HostFaults::default(), 0);
             mhz.push(config.adapters[0].mhz);
             let outbox = Rc::clone(&outbox);
-            (config, Resident::Puppet { node, outbox })
+            let program = Box::new(program);
+            (
+                config,
+                Resident::Puppet {
+                    node,
+                    outbox,
+                    program,
+                },
+            )
         });
         // the kernel tells repetitions apart itself, and must take each of them for an ACK
         (0..nodes).for_each(|node| world.show_repetitions(node, 0));
@@ -283,6 +331,38 @@ pattern.periodic = { period = "1ms" }
         );
         assert_eq!(done(&all), [(5_080_000, 0, Outcome::Acked, 1)]);
         assert_eq!((air.tries(0), air.tries(1)), ((1, 0), (0, 0)));
+    }
+
+    /// After its slot a node of the schedule does not back off: its next frame follows DIFS (34 us) after the ACK.
+    #[test]
+    fn channel_access_is_what_the_protocol_of_the_scenario_sets() {
+        let between = |protocol: &str| {
+            let schedule = "[[schedule]]\nname = \"s\"\ncycle = \"9ms\"\nsend = { rate = \"24M\", qos = true }\n\
+                            beacon = { from = \"a\", rate = \"6M\" }\n";
+            let group = |name: &str| format!("[[group]]\nname = \"{name}\"\n{protocol}\n");
+            let flow = "[[traffic]]\nfrom = \"a\"\nto = \"b\"\noctets = 58\npattern.periodic = { period = \"9ms\" }\n";
+            let text = format!(
+                "[run]\nduration = \"1s\"\n[medium]\nloss.fixed_power_dbm = -50\n{}{}{}{flow}",
+                if protocol.contains("tdma") { schedule } else { "" },
+                group("a"),
+                group("b")
+            );
+            let scenario = Scenario::parse(Path::new("a.toml"), &text, &[]).unwrap_or_else(|e| panic!("{e}"));
+            let mut air = Air::new(&scenario, 1);
+            play(&mut air, 5_000_000, |_| true);
+            let how = TxHow::one_shot(Rate::OFDM_54).queue(radio::Queue::Voice);
+            for _ in 0..20 {
+                let mut frame = data(1, 0);
+                frame[0] = 0x88; // QoS data
+                air.send(0, &frame, &how);
+            }
+            let ends = done(&play(&mut air, 20_000_000, |_| true));
+            assert_eq!(ends.len(), 20);
+            ends.windows(2).map(|w| w[1].0 - w[0].0).collect::<Vec<_>>()
+        };
+        assert_eq!(between("protocol.tdma.schedule = \"s\""), [114_000; 19]);
+        let backoff = between("protocol.sender = { rate = \"54M\" }");
+        assert!(backoff.iter().any(|ns| *ns > 114_000), "{backoff:?}");
     }
 
     #[test]

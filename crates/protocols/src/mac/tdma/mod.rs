@@ -10,6 +10,7 @@
 //!
 //! Without a clock that is to be trusted the node is silent.
 
+pub mod admission;
 pub mod schedule;
 mod window;
 
