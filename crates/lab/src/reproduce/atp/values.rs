@@ -17,7 +17,7 @@ const ATP: [Kind; 3] = [Default, Aggressive, Adaptive];
 const FEW: usize = 5;
 
 /// The mean of values of independent runs, with its error; unbounded if they are few.
-fn mean(values: &[f64]) -> Option<Estimate> {
+pub(super) fn mean(values: &[f64]) -> Option<Estimate> {
     let n = values.len() as f64;
     let mean = values.iter().sum::<f64>() / n;
     let squares: f64 = values.iter().map(|x| (x - mean) * (x - mean)).sum();
@@ -37,13 +37,13 @@ fn median(mut values: Vec<f64>) -> Option<f64> {
     values.get(values.len() / 2).copied()
 }
 
-fn average(values: impl Iterator<Item = f64>) -> Option<f64> {
+pub(super) fn average(values: impl Iterator<Item = f64>) -> Option<f64> {
     let all: Vec<f64> = values.collect();
     (!all.is_empty()).then(|| all.iter().sum::<f64>() / all.len() as f64)
 }
 
 /// Gains in per cent.
-fn percent(ratio: f64) -> f64 {
+pub(super) fn percent(ratio: f64) -> f64 {
     (ratio - 1.0) * 100.0
 }
 
@@ -154,6 +154,8 @@ impl Values {
         values.several(measured);
         values.testbed_b(measured);
         values.utilities();
+        values.stack(measured);
+        values.random_flows(measured);
         values
     }
 
