@@ -82,6 +82,8 @@ pub struct Ended {
     pub received: Trace,
     /// What the sender saw.
     pub sent: Trace,
+    /// Where the connection of the sender was in the end.
+    pub state: State,
 }
 
 impl Ended {
@@ -248,6 +250,7 @@ impl Net {
             done,
             received: receiver.trace().clone(),
             sent: sender.trace().clone(),
+            state: sender.state(),
         }
     }
 }

@@ -30,6 +30,8 @@ const FIELD_DBM: f64 = 2.0;
 const REACH_M: f64 = 17.5;
 /// Flows start when OLSR has found all.
 const FIELD_START_NS: u64 = 40 * SECOND_NS;
+/// Within so much of that: nobody starts programs on many computers in the same instant. Assumed.
+const FIELD_SPREAD_NS: u64 = SECOND_NS;
 /// Files that are not there after so many seconds have failed. Assumed.
 const FILE_SECONDS: u64 = 240;
 /// Seconds of a stream (thesis, section 5.5.2).
@@ -231,7 +233,7 @@ fn longest_path(places: &[Position]) -> Option<u32> {
     (0..places.len()).try_fold(0, |most, n| Some(far(n)?.max(most)))
 }
 
-/// Flows between random nodes of the building, all at once, over OLSR.
+/// Flows between random nodes of the building, all within a second, over OLSR.
 fn field(kind: Kind, flows: u32, octets: u64, seconds: u64, seed: u64) -> Net {
     let node = |flow: u32, end: u64| mix3(seed, u64::from(flow), 0x9a17 + end) % u64::from(NODES);
     let demand = |flow: u32| {
@@ -242,7 +244,7 @@ fn field(kind: Kind, flows: u32, octets: u64, seconds: u64, seed: u64) -> Net {
             from,
             to: (from + step) % NODES,
             octets,
-            start_ns: FIELD_START_NS,
+            start_ns: FIELD_START_NS + mix3(seed, u64::from(flow), 0x57a7) % FIELD_SPREAD_NS,
         }
     };
     Net {
@@ -283,6 +285,7 @@ mod tests {
                 ..Default::default()
             },
             sent: Default::default(),
+            state: protocols::transport::State::Open,
         };
         // 100 octets in 200 ms are 4 kb/s
         assert_eq!(starved(&flow, 0, 4 * WINDOW_NS), 0.5);
