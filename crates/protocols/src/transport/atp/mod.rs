@@ -46,10 +46,9 @@ pub struct Config {
     pub most_spacing: Duration,
     /// Spacing if no hop on the way knows its delay.
     pub unmeasured_spacing: Duration,
-    /// First wait for the answer to a call; each next one is twice as long.
+    /// Mean wait for the answer to a call. Each wait is 3/4 to 5/4 of it, drawn from `initial_number`, so that callers
+    /// that began together do not stay together.
     pub call_wait: Duration,
-    /// Longest wait for the answer to a call.
-    pub most_call_wait: Duration,
     /// Calls before giving up.
     pub calls: u8,
     /// How long the other end may be silent. After half of that it is asked for a sign of life.
@@ -75,8 +74,7 @@ impl Config {
             most_spacing: Duration::from_ms(1_000),
             unmeasured_spacing: Duration::from_ms(10),
             call_wait: Duration::from_ms(1_000),
-            most_call_wait: Duration::from_ms(8_000),
-            calls: 10,
+            calls: 64,
             patience: Duration::from_ms(60_000),
             linger: Duration::from_ms(3_000),
             initial_number: 0,
