@@ -62,6 +62,8 @@ pub enum What {
 pub struct Scene {
     /// What is run.
     pub what: What,
+    /// How often the adapters send a frame at most.
+    pub tries: u8,
     /// What the flows run over.
     pub kind: Kind,
 }
@@ -103,6 +105,10 @@ impl Scene {
             What::Files(flows) => field(self.kind, flows, file_octets, FILE_SECONDS, seed),
             What::Streams(flows) => field(self.kind, flows, ENDLESS, STREAM_SECONDS, seed),
             What::Idle => field(self.kind, 0, 0, FIELD_START_NS / SECOND_NS, seed),
+        };
+        let net = Net {
+            tries: self.tries,
+            ..net
         };
         let ran = net.run(seed, stop);
         let all_ns = net.demands.iter().map(|d| d.start_ns).max().unwrap_or(0);
@@ -303,6 +309,7 @@ mod tests {
     fn the_middle_of_the_stack_gets_least() {
         let scene = Scene {
             what: What::Stack,
+            tries: 1,
             kind: Kind::Default,
         };
         let (outcome, frames) = scene.run(0, 1, &AtomicBool::new(false));

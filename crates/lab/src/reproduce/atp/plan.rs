@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use protocols::mac::sender::DEFAULT_TRIES;
 use rayon::prelude::*;
 use sim::rng::mix3;
 
@@ -84,18 +85,22 @@ impl Plan {
         if self.quick { 200_000 } else { 1_000_000 }
     }
 
-    /// The meshes that are no chains.
+    /// The meshes that are no chains. The thesis says that its adapters did not try again; beside that stands what
+    /// comes of it if they did.
     pub fn scenes(&self) -> Vec<Scene> {
         let files = self.flows().iter().map(|n| What::Files(*n));
         let streams = self.flows().iter().map(|n| What::Streams(*n));
-        let all = files.chain(streams).chain([What::Stack]);
+        let all: Vec<What> = files.chain(streams).chain([What::Stack]).collect();
         let idle = Scene {
             what: What::Idle,
+            tries: 1,
             kind: Kind::Default,
         };
-        all.flat_map(|what| KINDS.map(|kind| Scene { what, kind }))
-            .chain([idle])
-            .collect()
+        let of = |tries| {
+            let scenes = move |&what: &What| KINDS.map(|kind| Scene { what, tries, kind });
+            all.iter().flat_map(scenes)
+        };
+        of(1).chain(of(DEFAULT_TRIES)).chain([idle]).collect()
     }
 
     /// Number of runs.
@@ -205,8 +210,7 @@ impl Measured {
     }
 
     /// What came of the runs of a scene.
-    pub fn outcomes(&self, what: What, kind: Kind) -> Vec<&Outcome> {
-        let scene = Scene { what, kind };
+    pub fn outcomes(&self, scene: Scene) -> Vec<&Outcome> {
         let of = self.fields.range((scene, 0)..=(scene, u64::MAX));
         of.map(|(_, outcome)| outcome).collect()
     }
