@@ -1,5 +1,6 @@
 //! Our values for the rows of sections 5.4 and 5.5.
 
+use super::THESIS;
 use super::field::{Outcome, Scene, What};
 use super::plan::Measured;
 use super::values::{average, mean, percent};
@@ -8,7 +9,6 @@ use crate::reproduce::estimate::Estimate;
 use crate::reproduce::values::Values;
 use protocols::mac::sender::DEFAULT_TRIES;
 
-const ALL: [Kind; 4] = [Tahoe, Default, Aggressive, Adaptive];
 const FLOWS: [&str; 3] = ["flow 1", "flow 2", "flow 3"];
 
 /// The runs with adapters that try so often, and what their values are called besides.
@@ -41,7 +41,7 @@ impl View<'_> {
 
     /// The share of runs, of those that all transports have done, in which something is so, in per cent.
     fn share(&self, what: What, is_so: impl Fn(&[&Outcome; 4]) -> bool) -> Option<Estimate> {
-        let runs = ALL.map(|kind| self.outcomes(what, kind));
+        let runs = THESIS.map(|kind| self.outcomes(what, kind));
         let seeds = runs.iter().map(Vec::len).min().unwrap_or(0);
         let of = |n: usize| f64::from(is_so(&[0, 1, 2, 3].map(|k| runs[k][n])));
         average((0..seeds).map(of)).map(|share| Estimate::exact(share * 100.0))

@@ -10,6 +10,7 @@
 mod field;
 mod field_values;
 mod figures;
+mod ours;
 mod plan;
 mod summary;
 #[cfg(test)]
@@ -26,10 +27,19 @@ use crate::mesh::{Chain, Kind};
 use crate::report::html::{Report, Section};
 pub use field::{Outcome, Scene, What};
 pub use figures::figures;
+pub use ours::{Beside, beside};
 pub use plan::{Measured, Plan};
 
 /// The transports of the thesis.
-pub const KINDS: [Kind; 4] = [Kind::Tahoe, Kind::Default, Kind::Aggressive, Kind::Adaptive];
+pub const THESIS: [Kind; 4] = [Kind::Tahoe, Kind::Default, Kind::Aggressive, Kind::Adaptive];
+/// What is run: those of the thesis, and ours.
+pub const KINDS: [Kind; 5] = [
+    Kind::Tahoe,
+    Kind::Default,
+    Kind::Aggressive,
+    Kind::Adaptive,
+    Kind::Sdmac,
+];
 
 /// A testbed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -140,7 +150,8 @@ pub fn judge(plan: &Plan, measured: &Measured) -> Reproduction {
 pub fn page(measured: &Measured, reproduction: &Reproduction, time: &str) -> Report {
     let plots = figures(measured)
         .into_iter()
-        .fold(Section::new("Figures"), |plots, (_, figure)| plots.figure(figure));
+        .fold(Section::new("Figures"), |plots, (_, figure)| plots.figure(figure))
+        .table(ours::table(&beside(measured)));
     let title = "Does the thesis on ATP come out again?";
     reproduction.page_of(title, "ATP in a wireless mesh network", Some(plots), time)
 }

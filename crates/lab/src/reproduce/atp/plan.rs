@@ -59,11 +59,8 @@ impl Plan {
                 }));
             }
         };
-        for bed in [Bed::A(LOSS), Bed::B] {
+        for bed in [Bed::A(LOSS), Bed::B, Bed::RetryingA, Bed::RetryingB] {
             [1, 2, 5].into_iter().for_each(|flows| add(bed, flows));
-        }
-        for (bed, flows) in [(Bed::RetryingA, 1), (Bed::RetryingB, 1), (Bed::RetryingB, 5)] {
-            add(bed, flows);
         }
         for loss in self.losses() {
             add(Bed::A(*loss), 1);

@@ -159,7 +159,7 @@ where
         self.call_at = Some(now + wait);
         let call = Header {
             acknowledgement: 0,
-            spacing_us: self.config.epoch.as_us() as u32,
+            spacing_us: self.config.told_epoch_us(),
             ..self.header(Control::default(), self.ours.initial)
         };
         let control = Control::SYN.with(Control::SACK_REQ);

@@ -11,7 +11,12 @@ use std::vec::Vec;
 
 type End = Connection<Vec<u8>, Vec<Sent>>;
 
-const ALL: [fn() -> Config; 3] = [Config::standard, Config::aggressive, Config::adaptive];
+const ALL: [fn() -> Config; 4] = [
+    Config::standard,
+    Config::aggressive,
+    Config::adaptive,
+    Config::sdmac,
+];
 const SECOND: u64 = 1_000_000;
 
 fn buffers(octets: usize) -> Buffers<Vec<u8>, Vec<Sent>> {
@@ -250,7 +255,12 @@ fn a_slow_reader() {
 #[test]
 fn quick_start_after_three_misses() {
     for config in ALL {
-        let epoch_us = config().epoch.as_us();
+        // one that adjusts itself grows with every miss
+        let epoch_us = if config().adjusting {
+            150_000
+        } else {
+            config().epoch.as_us()
+        };
         let cut = Link {
             cut_us: SECOND..=SECOND + 12 * epoch_us,
             ..Link::good()
