@@ -516,10 +516,10 @@ fn any_link(worst: u64) -> impl Strategy<Value = Link> {
         0u64..200,
         0u64..100,
         any::<bool>(),
-        0u64..20,
+        [0u64..20, 0u64..20, 0u64..20],
     )
         .prop_map(
-            |(service, more, jitter, loss, repeat, damage, measured, cut)| Link {
+            |(service, more, jitter, loss, repeat, damage, measured, [cut, long, narrow])| Link {
                 service_us: service..=service + more,
                 queue: 20,
                 delay_us: 500..=500 + jitter,
@@ -527,6 +527,8 @@ fn any_link(worst: u64) -> impl Strategy<Value = Link> {
                 repeat,
                 damage,
                 cut_us: cut * SECOND..=cut * SECOND + SECOND,
+                long_us: long * SECOND..=(long + 2) * SECOND,
+                narrow_us: narrow * SECOND..=(narrow + 5) * SECOND,
                 measured,
             },
         )
@@ -535,20 +537,26 @@ fn any_link(worst: u64) -> impl Strategy<Value = Link> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
 
-    /// Loss up to 40 %, reordering, repetition, damage, cuts: every octet arrives once and in order (the network
+    /// Loss up to 40 %, reordering, repetition, damage, cuts, delays that jump, an MTU that shrinks, clocks that jump: every octet arrives once and in order (the network
     /// checks each), or both ends fail and say so, in bounded time.
     #[test]
     fn any_network(
         seed: u64,
         links in [any_link(400), any_link(400)],
         octets in [0usize..60_000, 0usize..20_000],
-        variant in 0usize..3,
+        variant in 0..ALL.len(),
         slow: bool,
+        jumps in [0..20 * SECOND, 0..20 * SECOND],
     ) {
         let reads = slow.then_some((5_000, 3_000));
         let works = octets.map(|octets| Work { octets, reads });
         let mut n = two(seed, ALL[variant](), links, works);
-        let over = n.run_until(1_500 * SECOND);
+        let mut over = n.run_until(4 * SECOND);
+        for (end, jump) in jumps.into_iter().enumerate() {
+            n.jump(end, jump);
+            over = n.run_until((8 + 4 * end as u64) * SECOND);
+        }
+        over = over || n.run_until(1_500 * SECOND);
         let told = format!("{:?} {:?} {:?}", states(&n), n.end(0).counters(), n.end(1).counters());
         prop_assert!(over, "{}", told);
         if !states(&n).iter().any(|s| matches!(s, State::Failed(_))) {
@@ -556,6 +564,22 @@ proptest! {
         } else {
             prop_assert!(n.end(0).state() == State::Failed(Failure::NoAnswer), "only the call may fail: {}", told);
         }
+    }
+}
+
+/// Longer than the other end may be silent: both ends say so, and what was read until then is right.
+#[test]
+fn a_clock_that_jumps_too_far() {
+    for config in ALL {
+        let mut n = two(4, config(), good(), [work(5_000_000), work(0)]);
+        assert!(!n.run_until(SECOND));
+        n.jump(1, 61 * SECOND);
+        assert!(n.run_until(200 * SECOND), "{:?}", states(&n));
+        assert!(
+            matches!(states(&n), [State::Failed(_), State::Failed(_)]),
+            "{:?}",
+            states(&n)
+        );
     }
 }
 
