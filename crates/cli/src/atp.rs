@@ -52,7 +52,7 @@ enum What {
 /// What both ends must agree on, or may.
 #[derive(clap::Args, Clone, Debug)]
 struct Common {
-    /// Transport: default, aggressive, adaptive (ATP), tahoe, newreno (TCP behind the same header); the same at both ends
+    /// Transport: default, aggressive, adaptive, sdmac (ATP), tahoe, newreno (TCP behind the same header); the same at both ends
     #[arg(long, default_value = "adaptive", value_name = "NAME")]
     variant: Variant,
     /// Time between two packets while no hop on the way tells its delay

@@ -22,6 +22,8 @@ pub enum Variant {
     /// As aggressive, with feedback on three events.
     #[default]
     Adaptive,
+    /// Ours: adaptive, with an epoch that adjusts itself.
+    Sdmac,
     /// TCP Tahoe, for comparison.
     Tahoe,
     /// TCP NewReno, for comparison.
@@ -30,10 +32,11 @@ pub enum Variant {
 
 impl Variant {
     /// All of them.
-    pub const ALL: [Variant; 5] = [
+    pub const ALL: [Variant; 6] = [
         Variant::Default,
         Variant::Aggressive,
         Variant::Adaptive,
+        Variant::Sdmac,
         Variant::Tahoe,
         Variant::NewReno,
     ];
@@ -44,6 +47,7 @@ impl Variant {
             Variant::Default => "default",
             Variant::Aggressive => "aggressive",
             Variant::Adaptive => "adaptive",
+            Variant::Sdmac => "sdmac",
             Variant::Tahoe => "tahoe",
             Variant::NewReno => "newreno",
         }
@@ -124,6 +128,7 @@ impl Flow {
             Variant::Default => atp::Config::standard(),
             Variant::Aggressive => atp::Config::aggressive(),
             Variant::Adaptive => atp::Config::adaptive(),
+            Variant::Sdmac => atp::Config::sdmac(),
             Variant::Tahoe | Variant::NewReno => {
                 let recovery = match config.variant {
                     Variant::Tahoe => tahoe::Recovery::Tahoe,

@@ -26,6 +26,8 @@ pub enum Kind {
     Aggressive,
     /// Adaptive ATP.
     Adaptive,
+    /// Ours, with an epoch that adjusts itself.
+    Sdmac,
 }
 
 impl Kind {
@@ -37,6 +39,7 @@ impl Kind {
             Kind::Default => "default",
             Kind::Aggressive => "aggressive",
             Kind::Adaptive => "adaptive",
+            Kind::Sdmac => "sdmac-atp",
         }
     }
 
@@ -46,6 +49,7 @@ impl Kind {
             Kind::Default => Some(atp::Config::standard()),
             Kind::Aggressive => Some(atp::Config::aggressive()),
             Kind::Adaptive => Some(atp::Config::adaptive()),
+            Kind::Sdmac => Some(atp::Config::sdmac()),
             Kind::Tahoe | Kind::NewReno => None,
         }
     }

@@ -82,6 +82,8 @@ pub struct Ended {
     pub received: Trace,
     /// What the sender saw.
     pub sent: Trace,
+    /// Where the connection of the sender was in the end.
+    pub state: State,
 }
 
 impl Ended {
@@ -98,7 +100,7 @@ pub struct Ran {
     pub flows: Vec<Ended>,
     /// Frames on the air.
     pub frames: u64,
-    /// Routes that OLSR has withdrawn while flows were there.
+    /// Routes that OLSR has withdrawn since the first flow began; without flows in the second half.
     pub withdrawn: u64,
 }
 
@@ -205,13 +207,14 @@ impl Net {
             let (sender, receiver) = self.ends(world, n);
             receiver.read() == self.demands[n].octets || matches!(sender.state(), State::Failed(_))
         };
-        (0..self.demands.len()).all(over)
+        !self.demands.is_empty() && (0..self.demands.len()).all(over)
     }
 
     /// Runs it. When `stop` is set, it ends early.
     pub fn run(&self, seed: u64, stop: &AtomicBool) -> Ran {
         let mut world = self.world(seed);
-        let first_ns = self.demands.iter().map(|d| d.start_ns).min().unwrap_or(0);
+        let half_ns = self.most_seconds / 2 * SECOND_NS;
+        let first_ns = self.demands.iter().map(|d| d.start_ns).min().unwrap_or(half_ns);
         let mut seconds = first_ns / SECOND_NS;
         world.run_until(seconds * SECOND_NS);
         let withdrawn = |world: &World<Station>| -> u64 {
@@ -247,6 +250,7 @@ impl Net {
             done,
             received: receiver.trace().clone(),
             sent: sender.trace().clone(),
+            state: sender.state(),
         }
     }
 }

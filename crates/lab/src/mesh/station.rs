@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use frame::MacAddr;
+use protocols::mesh::forward::Counters;
 use protocols::mesh::{Forwarder, Olsr, Router};
 use protocols::transport::wire::MAX_PACKET_OCTETS;
 use protocols::transport::{Event as End, Path};
@@ -92,6 +93,14 @@ impl Station {
         match &self.node {
             Node::Static(_) => None,
             Node::Routing(router) => Some(router.olsr()),
+        }
+    }
+
+    /// What it has counted of the datagrams that it sent and passed on.
+    pub fn counters(&self) -> &Counters {
+        match &self.node {
+            Node::Static(forwarder) => forwarder.counters(),
+            Node::Routing(router) => router.forwarder().counters(),
         }
     }
 

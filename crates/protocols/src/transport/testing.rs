@@ -28,9 +28,18 @@ pub struct Link {
     pub damage: u64,
     /// Nothing passes in this stretch of time.
     pub cut_us: RangeInclusive<u64>,
+    /// In this stretch everything takes [`LONG_WAY_US`] longer.
+    pub long_us: RangeInclusive<u64>,
+    /// In this stretch only datagrams of up to [`NARROW_OCTETS`] pass.
+    pub narrow_us: RangeInclusive<u64>,
     /// The bottleneck tells its delay.
     pub measured: bool,
 }
+
+/// By how much the delay of a link jumps.
+pub const LONG_WAY_US: u64 = 3_000_000;
+/// What a link still lets through whose MTU has shrunk.
+pub const NARROW_OCTETS: usize = 576;
 
 impl Link {
     /// A packet each 2 ms, 50 in the queue, 1 ms of delay, and nothing bad.
@@ -43,6 +52,8 @@ impl Link {
             repeat: 0,
             damage: 0,
             cut_us: u64::MAX..=u64::MAX,
+            long_us: u64::MAX..=u64::MAX,
+            narrow_us: u64::MAX..=u64::MAX,
             measured: true,
         }
     }
@@ -75,6 +86,8 @@ struct Side<T> {
     finished: bool,
     read: usize,
     read_at: u64,
+    /// Its clock is ahead by so much.
+    ahead_us: u64,
     /// Timer calls without time going on.
     hurried: u32,
 }
@@ -119,6 +132,7 @@ impl<T: Transport> Network<T> {
             finished: false,
             read: 0,
             read_at: 0,
+            ahead_us: 0,
             hurried: 0,
         });
         let mut network = Network {
@@ -165,13 +179,18 @@ impl<T: Transport> Network<T> {
         self.handle(end, Event::Indication(datagram));
     }
 
+    /// The clock of an end jumps forward.
+    pub fn jump(&mut self, end: usize, us: u64) {
+        self.sides[end].ahead_us += us;
+    }
+
     fn at(&mut self, us: u64, ev: Ev) {
         self.order += 1;
         self.events.insert((us, self.order), ev);
     }
 
     fn handle(&mut self, end: usize, event: Event<'_>) {
-        let now = Instant::from_us(self.now_us);
+        let now = Instant::from_us(self.now_us + self.sides[end].ahead_us);
         let mut sent = Vec::new();
         self.sides[end].transport.handle(now, event, &mut Sent(&mut sent));
         assert!(sent.len() <= 3, "the number of datagrams in one call is bounded");
@@ -216,7 +235,8 @@ impl<T: Transport> Network<T> {
         if more {
             self.serve(end);
         }
-        if link.cut_us.contains(&self.now_us) || self.dice.chance(link.loss) {
+        let narrow = link.narrow_us.contains(&self.now_us) && datagram.len() > NARROW_OCTETS;
+        if narrow || link.cut_us.contains(&self.now_us) || self.dice.chance(link.loss) {
             return;
         }
         let copies = if self.dice.chance(link.repeat) { 2 } else { 1 };
@@ -228,14 +248,15 @@ impl<T: Transport> Network<T> {
                 datagram[at] ^= 1 << self.dice.within(0..=7);
                 datagram[1] = 0xff;
             }
-            let us = self.dice.within(link.delay_us.clone());
+            let long = u64::from(link.long_us.contains(&self.now_us)) * LONG_WAY_US;
+            let us = self.dice.within(link.delay_us.clone()) + long;
             self.at(self.now_us + us, Ev::Arrives(1 - end, datagram));
         }
     }
 
     fn applications(&mut self) {
-        let now = Instant::from_us(self.now_us);
         for (end, side) in self.sides.iter_mut().enumerate() {
+            let now = Instant::from_us(self.now_us + side.ahead_us);
             while side.written < side.work.octets {
                 let n = (side.work.octets - side.written).min(777);
                 let piece: Vec<u8> = (0..n).map(|i| octet(end, side.written + i)).collect();
@@ -292,7 +313,10 @@ impl<T: Transport> Network<T> {
             if over && !reading {
                 return true;
             }
-            let timer = |s: &Side<T>| s.transport.deadline().map(|d| d.as_ns().div_ceil(1_000));
+            let timer = |s: &Side<T>| {
+                let own = s.transport.deadline()?.as_ns().div_ceil(1_000);
+                Some(own.saturating_sub(s.ahead_us))
+            };
             let reads = self.sides.iter().filter(|s| waits(s)).map(|s| s.read_at).min();
             let event = self.events.first_key_value().map(|(at, _)| at.0);
             let timers = self.sides.iter().filter_map(timer).min();

@@ -1,4 +1,5 @@
-//! The thesis on ATP in mesh networks: its chains (sections 5.1 to 5.3), with the claims of `papers/atp/claims.toml`.
+//! The thesis on ATP in mesh networks: its chains (sections 5.1 to 5.3), its
+//! stack (5.4) and its random flows (5.5), with the claims of `papers/atp/claims.toml`.
 //!
 //! Testbed A is a chain at 24 Mb/s and 10 dBm with links that lose packets, testbed B one at 6 Mb/s and 17 dBm with
 //! links that do not. What the thesis does not print is assumed once, here ([`Bed`]), and no value of it follows from
@@ -6,7 +7,10 @@
 //! numbers. [`Plan`] therefore runs testbed A with other losses, too, and both testbeds with adapters that try again, and
 //! shows what comes of that.
 
+mod field;
+mod field_values;
 mod figures;
+mod ours;
 mod plan;
 mod summary;
 #[cfg(test)]
@@ -21,11 +25,21 @@ use super::rows::{Reproduction, Totals};
 use super::values::Values;
 use crate::mesh::{Chain, Kind};
 use crate::report::html::{Report, Section};
+pub use field::{Outcome, Scene, What};
 pub use figures::figures;
+pub use ours::{Beside, beside};
 pub use plan::{Measured, Plan};
 
 /// The transports of the thesis.
-pub const KINDS: [Kind; 4] = [Kind::Tahoe, Kind::Default, Kind::Aggressive, Kind::Adaptive];
+pub const THESIS: [Kind; 4] = [Kind::Tahoe, Kind::Default, Kind::Aggressive, Kind::Adaptive];
+/// What is run: those of the thesis, and ours.
+pub const KINDS: [Kind; 5] = [
+    Kind::Tahoe,
+    Kind::Default,
+    Kind::Aggressive,
+    Kind::Adaptive,
+    Kind::Sdmac,
+];
 
 /// A testbed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -38,6 +52,42 @@ pub enum Bed {
     RetryingA,
     /// B, but its adapters try seven times.
     RetryingB,
+}
+
+/// The radios of a testbed, and how they stand.
+struct BedRadio {
+    rate: Rate,
+    tries: u8,
+    tx_dbm: f64,
+    spacing_m: f64,
+    loss: f64,
+}
+
+impl Bed {
+    /// Nodes stand so far apart that a neighbour is received well, the next but one is sensed and the third is hidden:
+    /// 14 m in A. B is sparser, and by as much as 7 dB more power allow.
+    fn radio(self) -> BedRadio {
+        let a = |loss: u16, tries| BedRadio {
+            rate: Rate::OFDM_24,
+            tries,
+            tx_dbm: 10.0,
+            spacing_m: 14.0,
+            loss: f64::from(loss) / 1e3,
+        };
+        let b = |tries| BedRadio {
+            rate: Rate::OFDM_6,
+            tries,
+            tx_dbm: 17.0,
+            spacing_m: 24.0,
+            loss: 0.0,
+        };
+        match self {
+            Bed::A(loss) => a(loss, 1),
+            Bed::B => b(1),
+            Bed::RetryingA => a(LOSS, DEFAULT_TRIES),
+            Bed::RetryingB => b(DEFAULT_TRIES),
+        }
+    }
 }
 
 /// Of 1000 frames, what a link of testbed A loses unless said otherwise. Assumed.
@@ -57,26 +107,18 @@ pub struct Case {
 }
 
 impl Case {
-    /// The chain to be run. Nodes stand so far apart that a neighbour is received well, the next but one is sensed and
-    /// the third is hidden: 14 m in A. B is sparser, and by as much as 7 dB more power allow.
+    /// The chain to be run.
     fn chain(&self, octets: u64, most_seconds: u64) -> Chain {
-        let a = |loss: u16, tries| (Rate::OFDM_24, tries, 10.0, 14.0, f64::from(loss) / 1e3);
-        let b = |tries| (Rate::OFDM_6, tries, 17.0, 24.0, 0.0);
-        let (rate, tries, tx_dbm, spacing_m, loss) = match self.bed {
-            Bed::A(loss) => a(loss, 1),
-            Bed::B => b(1),
-            Bed::RetryingA => a(LOSS, DEFAULT_TRIES),
-            Bed::RetryingB => b(DEFAULT_TRIES),
-        };
+        let radio = self.bed.radio();
         Chain {
             hops: self.hops,
             flows: self.flows,
             kind: self.kind,
-            rate,
-            tries,
-            tx_dbm,
-            spacing_m,
-            loss,
+            rate: radio.rate,
+            tries: radio.tries,
+            tx_dbm: radio.tx_dbm,
+            spacing_m: radio.spacing_m,
+            loss: radio.loss,
             octets,
             most_seconds,
         }
@@ -108,7 +150,8 @@ pub fn judge(plan: &Plan, measured: &Measured) -> Reproduction {
 pub fn page(measured: &Measured, reproduction: &Reproduction, time: &str) -> Report {
     let plots = figures(measured)
         .into_iter()
-        .fold(Section::new("Figures"), |plots, (_, figure)| plots.figure(figure));
+        .fold(Section::new("Figures"), |plots, (_, figure)| plots.figure(figure))
+        .table(ours::table(&beside(measured)));
     let title = "Does the thesis on ATP come out again?";
     reproduction.page_of(title, "ATP in a wireless mesh network", Some(plots), time)
 }

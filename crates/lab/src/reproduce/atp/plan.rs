@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use protocols::mac::sender::DEFAULT_TRIES;
 use rayon::prelude::*;
 use sim::rng::mix3;
 
 use super::summary::Summary;
-use super::{Bed, Case, KINDS, LOSS};
+use super::{Bed, Case, KINDS, LOSS, Outcome, Scene, What};
 use crate::mesh::Kind;
 
 /// What to run.
@@ -58,11 +59,8 @@ impl Plan {
                 }));
             }
         };
-        for bed in [Bed::A(LOSS), Bed::B] {
+        for bed in [Bed::A(LOSS), Bed::B, Bed::RetryingA, Bed::RetryingB] {
             [1, 2, 5].into_iter().for_each(|flows| add(bed, flows));
-        }
-        for (bed, flows) in [(Bed::RetryingA, 1), (Bed::RetryingB, 1), (Bed::RetryingB, 5)] {
-            add(bed, flows);
         }
         for loss in self.losses() {
             add(Bed::A(*loss), 1);
@@ -70,20 +68,53 @@ impl Plan {
         cases
     }
 
+    /// Numbers of random flows (thesis, section 5.5: up to 32).
+    pub fn flows(&self) -> &'static [u32] {
+        if self.quick {
+            &[8, 32]
+        } else {
+            &[1, 2, 4, 8, 16, 32]
+        }
+    }
+
+    /// Octets of a file between random nodes (thesis, section 5.5: 1 MB).
+    fn random_octets(&self) -> u64 {
+        if self.quick { 200_000 } else { 1_000_000 }
+    }
+
+    /// The meshes that are no chains. The thesis says that its adapters did not try again; beside that stands what
+    /// comes of it if they did.
+    pub fn scenes(&self) -> Vec<Scene> {
+        let files = self.flows().iter().map(|n| What::Files(*n));
+        let streams = self.flows().iter().map(|n| What::Streams(*n));
+        let all: Vec<What> = files.chain(streams).chain([What::Stack]).collect();
+        let idle = Scene {
+            what: What::Idle,
+            tries: 1,
+            kind: Kind::Default,
+        };
+        let of = |tries| {
+            let scenes = move |&what: &What| KINDS.map(|kind| Scene { what, tries, kind });
+            all.iter().flat_map(scenes)
+        };
+        of(1).chain(of(DEFAULT_TRIES)).chain([idle]).collect()
+    }
+
     /// Number of runs.
     pub fn runs(&self) -> u64 {
-        self.cases().len() as u64 * self.seeds()
+        (self.cases().len() + self.scenes().len()) as u64 * self.seeds()
     }
 
     /// Runs everything on `jobs` threads (0: as many as there are processors); the numbers do not depend on how many.
     /// `progress` is told the runs done so far. When `stop` is set, what is there is returned.
     pub fn run(&self, jobs: usize, stop: &AtomicBool, progress: &(dyn Fn(u64) + Sync)) -> Measured {
-        self.run_cases(&self.cases(), jobs, stop, progress)
+        self.run_some(&self.cases(), &self.scenes(), jobs, stop, progress)
     }
 
-    pub(super) fn run_cases(
+    pub(super) fn run_some(
         &self,
         cases: &[Case],
+        scenes: &[Scene],
         jobs: usize,
         stop: &AtomicBool,
         progress: &(dyn Fn(u64) + Sync),
@@ -91,14 +122,15 @@ impl Plan {
         let done = AtomicU64::new(0);
         let frames = AtomicU64::new(0);
         let all = Mutex::new(BTreeMap::new());
-        let one = |&(case, n): &(Case, u64)| {
+        let fields = Mutex::new(BTreeMap::new());
+        let chain = |case: Case, n: u64| {
             if stop.load(Ordering::Relaxed) {
                 return;
             }
-            let chain = case.chain(self.octets(), 60 + 60 * u64::from(case.flows));
+            let plan = case.chain(self.octets(), 60 + 60 * u64::from(case.flows));
             // the same seeds for all transports, so that differences are of the same air
             let seed = mix3(self.seed, u64::from(case.hops) << 8 | u64::from(case.flows), n);
-            let (ended, on_air) = chain.run(seed, stop);
+            let (ended, on_air) = plan.run(seed, stop);
             if stop.load(Ordering::Relaxed) {
                 return;
             }
@@ -109,8 +141,33 @@ impl Plan {
                 .insert((case, n), summary);
             progress(done.fetch_add(1, Ordering::Relaxed) + 1);
         };
+        let field = |scene: Scene, n: u64| {
+            if stop.load(Ordering::Relaxed) {
+                return;
+            }
+            // here too: the same nodes and the same ends for all transports
+            let seed = mix3(self.seed, 0xf1e1d, n);
+            let (outcome, on_air) = scene.run(self.random_octets(), seed, stop);
+            if stop.load(Ordering::Relaxed) {
+                return;
+            }
+            frames.fetch_add(on_air, Ordering::Relaxed);
+            fields
+                .lock()
+                .unwrap_or_else(|e| e.into_inner())
+                .insert((scene, n), outcome);
+            progress(done.fetch_add(1, Ordering::Relaxed) + 1);
+        };
+        let one = |work: &(Work, u64)| match work.0 {
+            Work::Chain(case) => chain(case, work.1),
+            Work::Field(scene) => field(scene, work.1),
+        };
         let works: Vec<_> = (0..self.seeds())
-            .flat_map(|n| cases.iter().map(move |case| (*case, n)))
+            .flat_map(|n| {
+                let chains = cases.iter().map(|case| Work::Chain(*case));
+                let fields = scenes.iter().map(|scene| Work::Field(*scene));
+                chains.chain(fields).map(move |work| (work, n))
+            })
             .collect();
         match rayon::ThreadPoolBuilder::new().num_threads(jobs).build() {
             Ok(pool) => pool.install(|| works.par_iter().with_max_len(1).for_each(one)),
@@ -119,16 +176,24 @@ impl Plan {
         }
         Measured {
             runs: all.into_inner().unwrap_or_else(|e| e.into_inner()),
+            fields: fields.into_inner().unwrap_or_else(|e| e.into_inner()),
             frames: frames.into_inner(),
             complete: !stop.load(Ordering::Relaxed),
         }
     }
 }
 
+#[derive(Clone, Copy)]
+enum Work {
+    Chain(Case),
+    Field(Scene),
+}
+
 /// What all runs have measured.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Measured {
     runs: BTreeMap<(Case, u64), Summary>,
+    fields: BTreeMap<(Scene, u64), Outcome>,
     /// Frames on the air.
     pub frames: u64,
     /// False if it was stopped early.
@@ -139,6 +204,12 @@ impl Measured {
     /// A run of a case, if it was done.
     pub fn get(&self, case: Case, n: u64) -> Option<&Summary> {
         self.runs.get(&(case, n))
+    }
+
+    /// What came of the runs of a scene.
+    pub fn outcomes(&self, scene: Scene) -> Vec<&Outcome> {
+        let of = self.fields.range((scene, 0)..=(scene, u64::MAX));
+        of.map(|(_, outcome)| outcome).collect()
     }
 
     /// Numbers of the runs of a case, 0 up to this.

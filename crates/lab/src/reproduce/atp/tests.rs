@@ -16,7 +16,7 @@ fn few(jobs: usize) -> Measured {
         flows: 2,
         kind,
     });
-    PLAN.run_cases(&cases, jobs, &AtomicBool::new(false), &|_| {})
+    PLAN.run_some(&cases, &[], jobs, &AtomicBool::new(false), &|_| {})
 }
 
 #[test]
@@ -48,8 +48,14 @@ fn stopped_before_it_began() {
 #[test]
 fn sizes() {
     let full = Plan { quick: false, ..PLAN };
-    assert_eq!((full.cases().len(), full.runs()), ((6 + 3 + 3) * 6 * 4, 2_880));
-    assert_eq!((PLAN.cases().len(), PLAN.runs()), (108, 540));
+    assert_eq!(
+        (full.cases().len(), full.scenes().len()),
+        ((4 * 3 + 3) * 6 * 5, (6 + 6 + 1) * 5 * 2 + 1)
+    );
+    assert_eq!(
+        (PLAN.cases().len(), PLAN.scenes().len(), PLAN.runs()),
+        (180, 51, 1155)
+    );
 }
 
 /// Each has an id of its own, says something, is not judged where it must not be, and is satisfied by the thesis.

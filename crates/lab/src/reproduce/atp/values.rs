@@ -17,7 +17,7 @@ const ATP: [Kind; 3] = [Default, Aggressive, Adaptive];
 const FEW: usize = 5;
 
 /// The mean of values of independent runs, with its error; unbounded if they are few.
-fn mean(values: &[f64]) -> Option<Estimate> {
+pub(super) fn mean(values: &[f64]) -> Option<Estimate> {
     let n = values.len() as f64;
     let mean = values.iter().sum::<f64>() / n;
     let squares: f64 = values.iter().map(|x| (x - mean) * (x - mean)).sum();
@@ -37,13 +37,13 @@ fn median(mut values: Vec<f64>) -> Option<f64> {
     values.get(values.len() / 2).copied()
 }
 
-fn average(values: impl Iterator<Item = f64>) -> Option<f64> {
+pub(super) fn average(values: impl Iterator<Item = f64>) -> Option<f64> {
     let all: Vec<f64> = values.collect();
     (!all.is_empty()).then(|| all.iter().sum::<f64>() / all.len() as f64)
 }
 
 /// Gains in per cent.
-fn percent(ratio: f64) -> f64 {
+pub(super) fn percent(ratio: f64) -> f64 {
     (ratio - 1.0) * 100.0
 }
 
@@ -83,7 +83,7 @@ impl Measured {
     }
 
     /// Mean goodput over the runs of a case.
-    fn mean_kbps(&self, bed: Bed, hops: u32, flows: u32, kind: Kind) -> Option<f64> {
+    pub(super) fn mean_kbps(&self, bed: Bed, hops: u32, flows: u32, kind: Kind) -> Option<f64> {
         average(
             self.kbps(Case {
                 bed,
@@ -154,6 +154,8 @@ impl Values {
         values.several(measured);
         values.testbed_b(measured);
         values.utilities();
+        values.stack(measured);
+        values.random_flows(measured);
         values
     }
 
@@ -250,17 +252,19 @@ impl Values {
         }
         let at = |h| m.gain(A, 2, &[h], Aggressive, Default);
         self.put("1-31", "shrinks", at(1).zip(at(6)).map(|(one, six)| one - six));
-        for (id, flows) in [("1-32", &[2][..]), ("1-34", &[2, 5][..])] {
-            for (name, over) in [("default", Default), ("tahoe", Tahoe)] {
-                let mut ratios = Vec::new();
-                for (&flows, h) in flows
-                    .iter()
-                    .flat_map(|f| m.hops(A, *f).into_iter().map(move |h| (f, h)))
-                {
-                    let index = |kind| unfairness_of(m, A, h, flows, kind);
-                    ratios.extend(index(over).zip(index(Adaptive)).map(|(o, a)| o / a.max(1e-9)));
+        for (bed, how) in [(A, ""), (Bed::RetryingA, ", 7 tries")] {
+            for (id, flows) in [("1-32", &[2][..]), ("1-34", &[2, 5][..])] {
+                for (name, over) in [("default", Default), ("tahoe", Tahoe)] {
+                    let cases = flows
+                        .iter()
+                        .flat_map(|f| m.hops(bed, *f).into_iter().map(move |h| (*f, h)));
+                    let ratio = |(flows, h)| {
+                        let index = |kind| unfairness_of(m, bed, h, flows, kind);
+                        Some(index(over)? / index(Adaptive)?.max(1e-9))
+                    };
+                    let ratios = median(cases.filter_map(ratio).collect());
+                    self.put(id, &format!("{name}{how}"), ratios.map(Estimate::exact));
                 }
-                self.put(id, name, median(ratios).map(Estimate::exact));
             }
         }
         let many: Vec<u32> = m.hops(A, 5).into_iter().filter(|h| *h > 1).collect();
@@ -288,19 +292,22 @@ impl Values {
             put("tahoe over adaptive", gain(Tahoe, Adaptive));
             put("aggressive over default", gain(Aggressive, Default));
         }
-        let index = |kind| {
-            let cases = [2, 5]
-                .into_iter()
-                .flat_map(|f| m.hops(Bed::B, f).into_iter().map(move |h| (f, h)));
-            average(cases.filter_map(|(f, h)| unfairness_of(m, Bed::B, h, f, kind)))
-        };
-        let least_fair = ATP.map(index).into_iter().flatten().reduce(f64::max);
-        let tahoe = index(Tahoe).zip(least_fair).map(|(t, a)| t / a);
-        self.put("1-36", "tahoe", tahoe.map(Estimate::exact));
-        let others = [Tahoe, Default, Adaptive].map(index);
-        let fairest = others.into_iter().flatten().reduce(f64::min);
-        let aggressive = index(Aggressive).zip(fairest).map(|(a, o)| a / o);
-        self.put("1-36", "aggressive", aggressive.map(Estimate::exact));
+        for (bed, how) in [(Bed::B, ""), (Bed::RetryingB, ", 7 tries")] {
+            let index = |kind| {
+                let cases = [2, 5]
+                    .into_iter()
+                    .flat_map(|f| m.hops(bed, f).into_iter().map(move |h| (f, h)));
+                average(cases.filter_map(|(f, h)| unfairness_of(m, bed, h, f, kind)))
+            };
+            let mut put = |name: &str, value: Option<f64>| {
+                self.put("1-36", &format!("{name}{how}"), value.map(Estimate::exact));
+            };
+            let least_fair = ATP.map(index).into_iter().flatten().reduce(f64::max);
+            put("tahoe", index(Tahoe).zip(least_fair).map(|(t, a)| t / a));
+            let others = [Tahoe, Default, Adaptive].map(index);
+            let fairest = others.into_iter().flatten().reduce(f64::min);
+            put("aggressive", index(Aggressive).zip(fairest).map(|(a, o)| a / o));
+        }
     }
 
     /// Table 5.1: its own goodputs through the formula.
@@ -317,7 +324,7 @@ impl Values {
 }
 
 /// The unfairness index of a case, mean over its runs.
-fn unfairness_of(m: &Measured, bed: Bed, hops: u32, flows: u32, kind: Kind) -> Option<f64> {
+pub(super) fn unfairness_of(m: &Measured, bed: Bed, hops: u32, flows: u32, kind: Kind) -> Option<f64> {
     let case = Case {
         bed,
         hops,

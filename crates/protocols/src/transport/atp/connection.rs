@@ -7,6 +7,7 @@ mod tests;
 use super::meter::Meter;
 use super::rate::Rate;
 use super::{Config, MAX_DATA_OCTETS};
+use crate::dice::Dice;
 use crate::transport::stream::{Inbox, Numbers, Outbox, Piece, Reader, Sent};
 use crate::transport::wire::{
     BLOCK_OCTETS, Control, HEADER_OCTETS, Header, MAX_BLOCKS, OPTION_RAW_DELAY, ProtocolId,
@@ -150,14 +151,15 @@ where
             self.state = State::Failed(Failure::NoAnswer);
             return;
         }
-        let wait = self.config.call_wait.times(1 << self.calls.min(16));
-        let wait = wait.min(self.config.most_call_wait.max(self.config.call_wait));
+        let mean_ns = self.config.call_wait.as_ns();
+        let mut dice = Dice(u64::from(self.ours.initial) << 8 | u64::from(self.calls));
+        let wait = Duration::from_ns(mean_ns / 4 * 3 + dice.below(mean_ns / 2));
         self.calls += 1;
         self.called_at = now;
         self.call_at = Some(now + wait);
         let call = Header {
             acknowledgement: 0,
-            spacing_us: self.config.epoch.as_us() as u32,
+            spacing_us: self.config.told_epoch_us(),
             ..self.header(Control::default(), self.ours.initial)
         };
         let control = Control::SYN.with(Control::SACK_REQ);

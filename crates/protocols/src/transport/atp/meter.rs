@@ -14,6 +14,12 @@ pub const FASTER: f64 = 0.9;
 /// Epochs without data after which the receiver falls silent.
 pub const QUIET_EPOCHS: u8 = 3;
 
+/// Packets in an epoch that adjusts itself: as many as the receiver's average remembers, 1 / (1 - 0.85). Who speaks
+/// more often repeats itself, and who speaks less often keeps news back.
+pub const EPOCH_PACKETS: u64 = 7;
+/// The longest epoch of that kind: that of the authors of ATP.
+pub const MOST_EPOCH: Duration = Duration::from_ms(1_000);
+
 /// The measures that a packet brings along.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Sample {
@@ -27,11 +33,18 @@ pub struct Sample {
     pub drops: u64,
 }
 
+/// An epoch that adjusts itself to a spacing, no shorter than `least`.
+pub fn epoch(spacing: Duration, least: Duration) -> Duration {
+    spacing.times(EPOCH_PACKETS).clamp(least, MOST_EPOCH.max(least))
+}
+
 /// See the [module](self).
 #[derive(Clone, Debug)]
 pub struct Meter {
     memory: f64,
     epoch: Duration,
+    /// The shortest epoch, if epochs follow the spacing.
+    adjusting: Option<Duration>,
     average_us: Option<f64>,
     hops: u8,
     /// When the next feedback is due, while data come.
@@ -49,6 +62,7 @@ impl Meter {
         Meter {
             memory: config.memory,
             epoch: config.epoch,
+            adjusting: None,
             average_us: None,
             hops: 0,
             due: None,
@@ -60,9 +74,12 @@ impl Meter {
         }
     }
 
-    /// The other end's epoch, from its call; 0 means that it did not say.
+    /// The other end's epoch, from its call; 0 means that it follows the spacing that packets tell.
     pub fn set_epoch(&mut self, us: u32) {
-        if us > 0 {
+        if us == 0 {
+            self.adjusting = Some(self.epoch);
+        } else {
+            self.adjusting = None;
             self.epoch = Duration::from_us(us.into()).clamp(Duration::from_ms(1), Duration::from_ms(10_000));
         }
     }
@@ -89,6 +106,9 @@ impl Meter {
     pub fn data(&mut self, now: Instant, sample: &Sample) -> bool {
         self.heard_at = now;
         self.quiet_epochs = 0;
+        if let Some(least) = self.adjusting.filter(|_| sample.spacing_us > 0) {
+            self.epoch = epoch(Duration::from_us(sample.spacing_us.into()), least);
+        }
         self.due.get_or_insert(now + self.epoch);
         self.hops = sample.hops;
         let delay_us = f64::from(sample.delay_us);
@@ -177,6 +197,24 @@ mod tests {
         assert_eq!(m.deadline(), None);
         m.data(at(9_000), &sample(1, 0));
         assert_eq!((m.deadline(), m.is_quiet(at(9_499))), (Some(at(10_000)), false));
+    }
+
+    #[test]
+    fn epochs_that_follow_the_spacing() {
+        let mut m = Meter::new(&Config::sdmac());
+        m.set_epoch(0);
+        for (spacing_us, epoch_ms) in [(20_000, 140), (100, 10), (900_000, 1_000)] {
+            m.data(at(1), &sample(spacing_us, spacing_us));
+            m.speak(at(1));
+            assert_eq!(m.deadline(), Some(at(1 + epoch_ms)));
+        }
+        m.data(at(2), &sample(20_000, 0));
+        m.speak(at(2));
+        assert_eq!(m.deadline(), Some(at(1_002)), "the last one that was told");
+        m.set_epoch(40_000);
+        m.data(at(3), &sample(900_000, 900_000));
+        m.speak(at(3));
+        assert_eq!(m.deadline(), Some(at(43)), "told, and kept");
     }
 
     #[test]

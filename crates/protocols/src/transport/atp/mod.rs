@@ -33,11 +33,16 @@ pub struct Config {
     pub threshold: f64,
     /// Share of the difference by which the rate is raised, 0 to 1 (kappa).
     pub gain: f64,
+    /// Share of the difference by which the rate is lowered, 0 to 1; 1 in the thesis.
+    pub fall: f64,
     /// What a missed feedback multiplies the rate by; 1 for no penalty.
     pub miss_penalty: f64,
     /// Tell the receiver the spacing, so that it can speak early, and multiply the delay of quick-start by
     /// `3 + 0.5 (h - 1)` for h hops instead of letting idle hops multiply it.
     pub adaptive: bool,
+    /// The epoch lasts as long as [`meter::EPOCH_PACKETS`] packets at the sender's spacing, but no shorter than `epoch`
+    /// and no longer than [`meter::MOST_EPOCH`]; told to the receiver by an epoch of 0 in the call. Needs `adaptive`.
+    pub adjusting: bool,
     /// Octets of data in a packet, 1 to [`MAX_DATA_OCTETS`].
     pub packet_octets: usize,
     /// Spacing never gets below this.
@@ -46,10 +51,9 @@ pub struct Config {
     pub most_spacing: Duration,
     /// Spacing if no hop on the way knows its delay.
     pub unmeasured_spacing: Duration,
-    /// First wait for the answer to a call; each next one is twice as long.
+    /// Mean wait for the answer to a call. Each wait is 3/4 to 5/4 of it, drawn from `initial_number`, so that callers
+    /// that began together do not stay together.
     pub call_wait: Duration,
-    /// Longest wait for the answer to a call.
-    pub most_call_wait: Duration,
     /// Calls before giving up.
     pub calls: u8,
     /// How long the other end may be silent. After half of that it is asked for a sign of life.
@@ -68,15 +72,16 @@ impl Config {
             memory: 0.85,
             threshold: 1.1,
             gain: 0.2,
+            fall: 1.0,
             miss_penalty: 0.5,
             adaptive: false,
+            adjusting: false,
             packet_octets: MAX_DATA_OCTETS,
             least_spacing: Duration::from_us(200),
             most_spacing: Duration::from_ms(1_000),
             unmeasured_spacing: Duration::from_ms(10),
             call_wait: Duration::from_ms(1_000),
-            most_call_wait: Duration::from_ms(8_000),
-            calls: 10,
+            calls: 64,
             patience: Duration::from_ms(60_000),
             linger: Duration::from_ms(3_000),
             initial_number: 0,
@@ -101,12 +106,34 @@ impl Config {
         }
     }
 
+    /// Ours: adaptive ATP whose epoch adjusts itself, and whose rate goes down as gently as it goes up, because a delay
+    /// that its own queue has caused is gone as soon as it slows down.
+    pub const fn sdmac() -> Config {
+        Config {
+            epoch: Duration::from_ms(10),
+            adjusting: true,
+            gain: 0.3,
+            fall: 0.3,
+            ..Config::adaptive()
+        }
+    }
+
+    /// What a call says of the epoch, in microseconds.
+    fn told_epoch_us(&self) -> u32 {
+        if self.adjusting {
+            0
+        } else {
+            self.epoch.as_us() as u32
+        }
+    }
+
     /// With every field in its range.
     fn bounded(mut self) -> Config {
         let share = |x: f64| if x.is_nan() { 0.0 } else { x.clamp(0.0, 1.0) };
         self.epoch = self.epoch.clamp(Duration::from_ms(1), Duration::from_ms(10_000));
         self.memory = share(self.memory);
         self.gain = share(self.gain);
+        self.fall = share(self.fall);
         self.miss_penalty = share(self.miss_penalty);
         self.threshold = self.threshold.max(1.0);
         self.packet_octets = self.packet_octets.clamp(1, MAX_DATA_OCTETS);

@@ -1,6 +1,6 @@
 //! The sender's rate S in packets per second, or its inverse, the spacing D_s.
 
-use super::{Config, idle_multiplier};
+use super::{Config, idle_multiplier, meter};
 use crate::transport::micros;
 use radio::{Duration, Instant};
 
@@ -90,21 +90,35 @@ impl Rate {
     /// A feedback with the delay of the path, 0 if there is none. `waiting`: more feedback is expected.
     pub fn feedback(&mut self, now: Instant, delay_us: u32, waiting: bool) {
         self.missed = 0;
+        // the next epoch is that of the packets that are on the way: before the rate changes
         self.expect_at = waiting.then(|| now + self.wait());
-        if delay_us == 0 || self.is_searching() {
-            return;
+        if delay_us > 0 && !self.is_searching() {
+            self.follow(1e6 / f64::from(delay_us));
         }
-        let fed_back = 1e6 / f64::from(delay_us);
+    }
+
+    /// Towards the rate that is fed back.
+    fn follow(&mut self, fed_back: f64) {
+        let difference = fed_back - self.hz;
         if fed_back > self.config.threshold * self.hz {
-            self.set_hz(self.hz + self.config.gain * (fed_back - self.hz));
+            self.set_hz(self.hz + self.config.gain * difference);
         } else if fed_back < self.hz {
-            self.set_hz(fed_back);
+            self.set_hz(self.hz + self.config.fall * difference);
+        }
+    }
+
+    /// The epoch of the other end.
+    fn epoch(&self) -> Duration {
+        if self.config.adjusting {
+            meter::epoch(self.spacing(), self.config.epoch)
+        } else {
+            self.config.epoch
         }
     }
 
     /// How long a feedback may take: 1.1 E.
     fn wait(&self) -> Duration {
-        Duration::from_ns(self.config.epoch.as_ns() / 10 * 11)
+        Duration::from_ns(self.epoch().as_ns() / 10 * 11)
     }
 
     /// Something was sent, so that feedback is expected.
@@ -138,7 +152,7 @@ impl Rate {
     /// A probe was sent; the next one follows after an epoch.
     pub fn probed(&mut self, now: Instant) {
         if self.is_searching() {
-            let probe_at = Some(now + self.config.epoch);
+            let probe_at = Some(now + self.epoch());
             self.phase = Phase::QuickStart { probe_at };
         }
     }
@@ -190,7 +204,7 @@ impl Rate {
 
     /// How long a packet is left alone after it was sent, even if it is said to be missing.
     pub fn guard(&self) -> Duration {
-        let half = Duration::from_ns(self.config.epoch.as_ns() / 2);
+        let half = Duration::from_ns(self.epoch().as_ns() / 2);
         half.max(self.rtt + self.spacing().times(2))
     }
 }
@@ -245,6 +259,17 @@ mod tests {
                 r.hz()
             );
         }
+    }
+
+    #[test]
+    fn down_as_gently_as_up() {
+        let mut r = running(&Config::sdmac(), 10_000, 1);
+        assert!(r.spacing_us().abs_diff(30_000) <= 1);
+        r.feedback(at(0), 60_000, true);
+        assert!((r.hz() - (1e6 / 30_000.0 - 5.0)).abs() < 1e-9, "{}", r.hz());
+        // seven packets of the spacing until now, a tenth more
+        let wait = r.expect_at().unwrap().since(at(0)).as_us();
+        assert!(wait.abs_diff(231_000) < 100, "{wait}");
     }
 
     #[test]

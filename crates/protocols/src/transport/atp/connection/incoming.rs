@@ -53,7 +53,7 @@ where
         let answer = Header {
             hops: h.hops,
             delay_us: h.delay_us,
-            spacing_us: self.config.epoch.as_us() as u32,
+            spacing_us: self.config.told_epoch_us(),
             ..self.header(control, self.ours.initial)
         };
         path.request(&answer.octets());
