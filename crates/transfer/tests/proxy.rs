@@ -1,6 +1,6 @@
 //! TCP connections through both ends of a proxy, all on this computer.
 
-use std::io::{ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, channel};
@@ -91,7 +91,8 @@ fn sizes(n: u32) -> (usize, usize) {
     (SIZES[n as usize % 7], SIZES[n as usize / 7 % 7])
 }
 
-/// A server: reads a number, then what belongs to it until its end, while it sends what belongs to it.
+/// A server: reads a number, then what belongs to it until its end, while it sends what belongs to it. A client that
+/// goes away ends its connection, and that is all.
 fn server() -> (SocketAddr, Arc<Mutex<Vec<String>>>) {
     let listener = TcpListener::bind(LOCAL).unwrap();
     let at = listener.local_addr().unwrap();
@@ -100,26 +101,27 @@ fn server() -> (SocketAddr, Arc<Mutex<Vec<String>>>) {
     thread::spawn(move || {
         for tcp in listener.incoming() {
             let wrongs = Arc::clone(&wrongs);
-            thread::spawn(move || {
-                let mut tcp = tcp.unwrap();
-                let mut number = [0; 4];
-                tcp.read_exact(&mut number).unwrap();
-                let n = u32::from_be_bytes(number);
-                let mut other = tcp.try_clone().unwrap();
-                let writes = thread::spawn(move || {
-                    other.write_all(&noise(sizes(n).1, !n)).unwrap();
-                    other.shutdown(Shutdown::Write).unwrap();
-                });
-                let mut got = Vec::new();
-                tcp.read_to_end(&mut got).unwrap();
-                if got != noise(sizes(n).0, n) {
-                    wrongs.lock().unwrap().push(format!("{n}: {} octets", got.len()));
-                }
-                writes.join().unwrap();
-            });
+            thread::spawn(move || serve(tcp?, &wrongs));
         }
     });
     (at, wrong)
+}
+
+fn serve(mut tcp: TcpStream, wrongs: &Mutex<Vec<String>>) -> io::Result<()> {
+    let mut number = [0; 4];
+    tcp.read_exact(&mut number)?;
+    let n = u32::from_be_bytes(number);
+    let mut other = tcp.try_clone()?;
+    let writes = thread::spawn(move || {
+        other.write_all(&noise(sizes(n).1, !n))?;
+        other.shutdown(Shutdown::Write)
+    });
+    let mut got = Vec::new();
+    tcp.read_to_end(&mut got)?;
+    if got != noise(sizes(n).0, n) {
+        wrongs.lock().unwrap().push(format!("{n}: {} octets", got.len()));
+    }
+    writes.join().expect("no panic")
 }
 
 #[test]

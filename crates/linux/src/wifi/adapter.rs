@@ -323,11 +323,6 @@ impl Adapter {
         }
     }
 
-    /// From here on the computer's TSF counts from zero, as that of an adapter that was just switched on.
-    pub(super) fn begin_tsf(&mut self) {
-        self.tsf_offset_us = (monotonic_ns() / 1_000).wrapping_neg();
-    }
-
     /// The computer's TSF.
     fn tsf(&self) -> Tsf {
         Tsf((monotonic_ns() / 1_000).wrapping_add(self.tsf_offset_us))

@@ -8,7 +8,7 @@ use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use frame::{AccessCategory, MacAddr};
-use radio::{Duration, Event, Instant, MAX_FRAME_OCTETS, Msdu, Outcome, Protocol};
+use radio::{Attribute, Duration, Event, Instant, MAX_FRAME_OCTETS, Msdu, Outcome, Protocol, Tsf};
 
 use super::adapter::Adapter;
 use super::confirm::{Device, Path, Records};
@@ -267,7 +267,10 @@ impl Host {
         self.news();
         if !self.started {
             self.started = true;
-            self.desk.adapters.iter_mut().for_each(Adapter::begin_tsf);
+            for adapter in &mut self.desk.adapters {
+                // As that of an adapter that was just switched on. One that counts by itself cannot be set.
+                let _ = adapter.set(Attribute::Tsf(Tsf(0)));
+            }
             let at = self.tick();
             self.tell(at, protocol, application, Event::Start);
         }
