@@ -67,7 +67,7 @@ impl Adapter {
         let packet = Error::packet("open a packet socket");
         let receiver = |index, program: &[Instruction]| receiver(index, program, config.receive_octets);
         let mut adapter = Adapter {
-            watch: monitors.control.watch()?,
+            watch: monitors.control.watch(wiphy.index)?,
             send: sender(monitors.main.index).map_err(&packet)?,
             received: receiver(monitors.main.index, &filter::received(&wanted)).map_err(&packet)?,
             sent: receiver(shows_sent, &filter::sent()).map_err(&packet)?,
@@ -145,9 +145,13 @@ impl Adapter {
         }
         let index = self.wiphy.index;
         self.wiphy = control.wiphys().ok()?.into_iter().find(|w| w.index == index)?;
-        let all = control.interfaces().ok()?;
+        let mut all = control.interfaces().ok()?;
+        all.retain(|i| i.wiphy == index);
+        let indexes: Vec<u32> = all.iter().map(|i| i.index).collect();
+        // At worst, news about others make it read this again.
+        let _ = attach_filter(self.watch[1].as_fd(), &filter::links(&indexes));
         self.neighbours.clear();
-        for other in all.iter().filter(|i| i.wiphy == index && i.kind != MONITOR) {
+        for other in all.iter().filter(|i| i.kind != MONITOR) {
             if control.is_up(other.index).unwrap_or(false) {
                 self.neighbours.push(other.address);
             }

@@ -13,7 +13,8 @@ pub enum TsfSource {
     #[default]
     Adapter,
     /// From this computer, in place of the adapter's: it can be read and set, and is written into the beacons and
-    /// probe responses that are sent, just before they go to the kernel. Indications carry none.
+    /// probe responses that are sent, just before they go to the kernel; it counts from the start of the host. Indications
+    /// carry none.
     Computer,
 }
 

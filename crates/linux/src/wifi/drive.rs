@@ -248,6 +248,7 @@ impl Host {
             }
             if changed {
                 adapter.refresh();
+                desk.counters.news += 1;
             }
             any |= changed;
         }

@@ -1,4 +1,5 @@
-//! Which packets of a monitor interface come up: classic BPF programs, run by the kernel before it wakes anybody.
+//! Which packets of a monitor interface come up, and which news: classic BPF programs, run by the kernel before it wakes
+//! anybody.
 //!
 //! A monitor shows two kinds of packets. What the radio has *received* has no TX_FLAGS in its radiotap header; what
 //! comes back because the radio has *sent* it has. TX_FLAGS is bit 15 of the present word, so 0x80 in octet 5.
@@ -86,6 +87,42 @@ pub(super) fn received(wanted: &Wanted) -> Vec<Instruction> {
     finish(p)
 }
 
+/// Lets through news of rtnetlink about these interfaces (`ifi_index` behind `struct nlmsghdr`): those of others would make
+/// a host read its own again, in the midst of its work. News about all if there are more than a program has room for.
+pub(super) fn links(indexes: &[u32]) -> Vec<Instruction> {
+    const INDEX: u32 = 16 + 4;
+    const MOST: usize = 200; // a jump reaches 255 instructions
+    let Some((last, others)) = indexes.split_last() else {
+        return nothing();
+    };
+    if others.len() > MOST {
+        return vec![end(ACCEPT)];
+    }
+    let mut p = vec![load(libc::BPF_W | libc::BPF_ABS, INDEX)];
+    p.extend(
+        others
+            .iter()
+            .map(|i| jump(libc::BPF_JEQ, i.to_be(), TO_ACCEPT, 0)),
+    );
+    p.push(jump(libc::BPF_JEQ, last.to_be(), TO_ACCEPT, TO_DROP));
+    finish(p)
+}
+
+/// Lets through news of nl80211 about this radio (attribute `wiphy_attribute`), and those about no radio: rules for all.
+pub(super) fn radio(wiphy_attribute: u16, wiphy: u32) -> Vec<Instruction> {
+    const ATTRIBUTES: u32 = 16 + 4; // struct nlmsghdr, struct genlmsghdr
+    const FIND_ATTRIBUTE: u32 = (libc::SKF_AD_OFF + libc::SKF_AD_NLATTR).cast_unsigned();
+    finish(vec![
+        load(libc::BPF_IMM, ATTRIBUTES),
+        step(libc::BPF_LDX | libc::BPF_IMM, wiphy_attribute.into()),
+        load(libc::BPF_W | libc::BPF_ABS, FIND_ATTRIBUTE),
+        jump(libc::BPF_JEQ, 0, TO_ACCEPT, 0),
+        step(libc::BPF_MISC | libc::BPF_TAX, 0),
+        load(libc::BPF_W | libc::BPF_IND, 4),
+        jump(libc::BPF_JEQ, wiphy.to_be(), TO_ACCEPT, TO_DROP),
+    ])
+}
+
 /// Places that are known when the program is whole.
 const TO_ACCEPT: u8 = 0xfe;
 const TO_DROP: u8 = 0xff;
@@ -143,6 +180,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::netlink::{message, number};
     use crate::sys::packet::{attach_filter, receive_stamped};
 
     const ME: MacAddr = MacAddr::local(7);
@@ -163,6 +201,37 @@ mod tests {
                 }
         };
         packets.iter().map(passed).collect()
+    }
+
+    #[test]
+    fn news_about_others_do_not_come() {
+        let link = |index: u32| {
+            message(libc::RTM_NEWLINK, 0, |m| {
+                m.extend([0; 4]);
+                m.extend(index.to_ne_bytes());
+                m.extend([0; 8]);
+            })
+        };
+        let links_of = |own: &[u32]| passes(&links(own), &[1, 3, 0x0100_0000, 70_000].map(link));
+        assert_eq!(links_of(&[3]), [false, true, false, false]);
+        assert_eq!(links_of(&[70_000, 1]), [true, false, false, true]);
+        assert_eq!(links_of(&[]), [false; 4]);
+        assert_eq!(links_of(&(0..500).collect::<Vec<_>>()), [true; 4]);
+        let news = |attributes: &[(u16, u32)]| {
+            message(30, 0, |m| {
+                m.extend([7, 1, 0, 0]);
+                attributes
+                    .iter()
+                    .for_each(|(kind, value)| number(m, *kind, *value));
+            })
+        };
+        let all = [
+            news(&[(3, 5), (1, 2)]),
+            news(&[(3, 2), (1, 5)]),
+            news(&[(3, 2)]),
+            news(&[]),
+        ];
+        assert_eq!(passes(&radio(1, 2), &all), [true, false, true, true]);
     }
 
     /// A radiotap header of `octets` octets with or without TX_FLAGS, and a frame.

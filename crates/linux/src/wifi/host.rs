@@ -128,6 +128,8 @@ pub struct HostCounters {
     pub unreadable: u64,
     /// Packets lost because we did not fetch them in time, statuses among them.
     pub lost_packets: u64,
+    /// Times that a radio's state was read again because there was news about it, the rules, or its interfaces.
+    pub news: u64,
     /// Times that netlink had to leave out news of interfaces and rules; all was read again.
     pub netlink_overflows: u64,
 }

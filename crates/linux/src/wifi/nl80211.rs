@@ -9,13 +9,14 @@ use frame::MacAddr;
 use rustix::net::netlink;
 
 use super::error::Error;
+use super::filter;
 use super::watch::Watch;
 use super::wiphy::Wiphy;
 use crate::generic::{Family, GENERIC_HEADER, family, family_request, generic};
 use crate::netlink::{
     Part, Socket, attribute, find, flag, interface, message, number, set_up, text, text_of, u32_of,
 };
-use crate::sys::packet::join_group;
+use crate::sys::packet::{attach_filter, join_group};
 
 /// Octets of `struct ifinfomsg`.
 const LINK_HEADER: usize = 16;
@@ -308,10 +309,12 @@ impl Control {
             .map_err(Error::control("set an interface down"))
     }
 
-    /// Sockets that become readable when interfaces or rules have changed.
-    pub(super) fn watch(&self) -> Result<[Watch; 2], Error> {
+    /// Sockets that become readable when this radio or the rules have changed, and when an interface has: which ones, the
+    /// second one is to be told ([`filter::links`]).
+    pub(super) fn watch(&self, wiphy: u32) -> Result<[Watch; 2], Error> {
         let open = Error::control("watch interfaces");
         let generic = Socket::open(Some(netlink::GENERIC)).map_err(&open)?;
+        attach_filter(generic.as_fd(), &filter::radio(attr::WIPHY, wiphy)).map_err(&open)?;
         for (name, id) in &self.family.groups {
             if matches!(name.as_str(), "config" | "regulatory") {
                 join_group(generic.as_fd(), *id).map_err(&open)?;

@@ -318,16 +318,35 @@ fn news_that_overflow_are_read_again() {
     let adapter = open(&first);
     let me = adapter.address();
     let mut host = host(adapter, patient(64));
-    let other = Control::open().unwrap().wiphy(&second).unwrap();
-    let all = Control::open().unwrap().interfaces().unwrap();
-    let wlan = all.iter().find(|i| i.wiphy == other.index).unwrap();
-    let path = format!("/sys/class/net/{}/flags", wlan.name);
-    for _ in 0..400 {
-        std::fs::write(&path, "0x1").unwrap();
-        std::fs::write(&path, "0x0").unwrap();
-    }
+    let up_and_down = |radio: &str| {
+        let wiphy = Control::open().unwrap().wiphy(radio).unwrap();
+        let all = Control::open().unwrap().interfaces().unwrap();
+        let wlan = all
+            .iter()
+            .find(|i| i.wiphy == wiphy.index && i.name.starts_with("wlan"));
+        let path = format!("/sys/class/net/{}/flags", wlan.unwrap().name);
+        for _ in 0..400 {
+            std::fs::write(&path, "0x1").unwrap();
+            std::fs::write(&path, "0x0").unwrap();
+        }
+    };
     let mut script = script(me, 5);
     run_for(&mut host, &mut script, 20);
-    assert!(host.counters().netlink_overflows > 0, "{:?}", host.counters());
+    let before = *host.counters();
+    up_and_down(&second);
+    for flags in ["0x8", "0x9"] {
+        std::fs::write("/sys/class/net/lo/flags", flags).unwrap();
+    }
+    run_for(&mut host, &mut script, 20);
+    let after = *host.counters();
+    assert_eq!(
+        (after.news, after.netlink_overflows),
+        (before.news, 0),
+        "the news of others are not ours"
+    );
+    up_and_down(&first);
+    run_for(&mut host, &mut script, 20);
+    let last = *host.counters();
+    assert!(last.news > after.news && last.netlink_overflows > 0, "{last:?}");
     assert_eq!(outcomes_of(host, script), [(Outcome::NotAcked, 5)]);
 }
