@@ -148,8 +148,7 @@ impl Adapter {
         let mut all = control.interfaces().ok()?;
         all.retain(|i| i.wiphy == index);
         let indexes: Vec<u32> = all.iter().map(|i| i.index).collect();
-        // At worst, news about others make it read this again.
-        let _ = attach_filter(self.watch[1].as_fd(), &filter::links(&indexes));
+        let _ = attach_filter(self.watch[1].as_fd(), &filter::links(&indexes)); // Else news of others come, too.
         self.neighbours.clear();
         for other in all.iter().filter(|i| i.kind != MONITOR) {
             if control.is_up(other.index).unwrap_or(false) {
