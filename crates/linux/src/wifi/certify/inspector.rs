@@ -33,6 +33,8 @@ pub(super) struct Inspector<'a> {
     bench: Option<Bench>,
     rows: Vec<Row>,
     pub proven: Proven,
+    /// A frame was seen to be sent more than once.
+    pub retries_show: bool,
 }
 
 impl<'a> Inspector<'a> {
@@ -100,6 +102,7 @@ impl<'a> Inspector<'a> {
             bench: None,
             rows: Vec::new(),
             proven: Proven::default(),
+            retries_show: false,
         };
         let adapter = inspector.open(None)?;
         (inspector.me, inspector.monitor) = (adapter.address(), adapter.monitor());
@@ -111,8 +114,8 @@ impl<'a> Inspector<'a> {
     /// All questions, in an order that opens the radios as seldom as possible.
     pub fn inspect(mut self) -> Result<Certificate, Error> {
         let questions: [Question<'a>; 13] = [
-            ("one-shot", Inspector::one_shot),
             ("retries", Inspector::retries),
+            ("one-shot", Inspector::one_shot),
             ("rates", Inspector::rates),
             ("no-ack", Inspector::no_ack),
             ("queues", Inspector::queues),

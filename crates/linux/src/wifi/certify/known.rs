@@ -46,9 +46,8 @@ impl Inspector<'_> {
             ..self.ask()
         };
         let one = self.tries(ask)?;
-        self.proven.one_shot_to_stations = proof(one.verdict());
-        let asked = "1 try, as an interface that is up";
-        self.add(WHAT[0], asked, one.text(), one.verdict());
+        let verdict = self.one_try(WHAT[0], "1 try, as an interface that is up", &one);
+        self.proven.one_shot_to_stations = proof(verdict);
         let none = self.tries(Ask { ack: false, ..ask })?;
         self.proven.no_ack_to_stations = proof(none.verdict());
         self.add(

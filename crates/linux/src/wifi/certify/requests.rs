@@ -46,9 +46,20 @@ impl Inspector<'_> {
 
     pub(super) fn one_shot(&mut self) -> Result<(), Error> {
         let tries = self.tries(self.ask())?;
-        self.proven.one_shot = proof(tries.verdict());
-        self.add("one-shot", "1 try to nobody", tries.text(), tries.verdict());
+        let verdict = self.one_try("one-shot", "1 try to nobody", &tries);
+        self.proven.one_shot = proof(verdict);
         Ok(())
+    }
+
+    /// The row of requests for one try. Where nothing was ever sent twice, be it asked for, that there was one says nothing.
+    pub(super) fn one_try(&mut self, what: &'static str, asked: &str, tries: &Tries) -> Verdict {
+        let (mut text, mut verdict) = (tries.text(), tries.verdict());
+        if verdict == Verdict::Holds && !self.retries_show {
+            text += "; but a second try was never seen here, asked for or not";
+            verdict = Verdict::CannotBeSeen;
+        }
+        self.add(what, asked, text, verdict);
+        verdict
     }
 
     pub(super) fn retries(&mut self) -> Result<(), Error> {
@@ -61,6 +72,7 @@ impl Inspector<'_> {
             if asked == TRIES[0] {
                 first = t.verdict();
             }
+            self.retries_show |= t.copies > 1 || t.told.is_some_and(|(_, most)| most > 1);
             if t.verdict() == Verdict::Holds {
                 most = Some(asked);
             }

@@ -128,7 +128,8 @@ fn the_perfect_medium() {
     assert_verdicts(
         &c,
         &[
-            ("one-shot", Holds),
+            ("one-shot", CannotBeSeen),
+            ("one-shot to a known station", CannotBeSeen),
             ("retries", DoesNotHold),
             ("legacy rates", Holds),
             ("HT rates", Holds),
