@@ -103,7 +103,7 @@ impl Daemon {
             senders: HashSet::new(),
             looked_ns: 0,
             strange: 0,
-            origin_ns: Medium::now_ns(),
+            origin_ns: 0,
             desk: Desk {
                 medium,
                 keys,
@@ -120,6 +120,8 @@ impl Daemon {
 
     /// Until `stop` is set.
     pub fn serve(&mut self, stop: &AtomicBool) -> Result<(), AirError> {
+        // Its time begins here: what takes place in it while it is set up would be told late.
+        self.origin_ns = Medium::now_ns();
         while !stop.load(Ordering::Relaxed) {
             let now = Medium::now_ns() - self.origin_ns;
             let desk = &mut self.desk;
