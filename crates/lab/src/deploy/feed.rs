@@ -127,9 +127,11 @@ impl Source {
 #[derive(Debug)]
 pub(super) struct Feed {
     pub sources: Rc<RefCell<Sources>>,
+    /// Flows of the whole scenario: a payload that names another is none of its traffic.
+    flows: u32,
     /// From here on it is measured.
     since: Instant,
-    /// By the flow that a payload names; those that name none under `none`.
+    /// By the flow of the scenario that a payload names; those that name none under `none`.
     pub delivered: BTreeMap<String, u64>,
     /// In the measured time: payloads, their octets, and latencies of those that were submitted in it.
     pub measured: u64,
@@ -138,9 +140,11 @@ pub(super) struct Feed {
 }
 
 impl Feed {
-    pub fn new(flows: Vec<(u32, Traffic)>, seed: u64, outstanding: usize) -> Feed {
+    /// `own` are the flows from here, of `flows` in the scenario.
+    pub fn new(own: Vec<(u32, Traffic)>, flows: u32, seed: u64, outstanding: usize) -> Feed {
         Feed {
-            sources: Rc::new(RefCell::new(Sources::new(flows, seed, outstanding))),
+            sources: Rc::new(RefCell::new(Sources::new(own, seed, outstanding))),
+            flows,
             since: Instant::ZERO,
             delivered: BTreeMap::new(),
             measured: 0,
@@ -187,7 +191,8 @@ impl Application for Feed {
     }
 
     fn deliver(&mut self, now: Instant, msdu: Msdu<'_>) {
-        let header = parse_header(msdu.payload);
+        // Other payloads look like headers, too.
+        let header = parse_header(msdu.payload).filter(|(flow, ..)| *flow < self.flows);
         let flow = header.map_or_else(|| "none".to_owned(), |(flow, ..)| flow.to_string());
         *self.delivered.entry(flow).or_default() += 1;
         if now < self.since {
@@ -228,7 +233,7 @@ mod tests {
             period_ns: 1_000_000,
             phase_ns: 500_000,
         };
-        let mut feed = Feed::new(vec![(7, traffic(periodic, Some(3)))], 1, 4);
+        let mut feed = Feed::new(vec![(7, traffic(periodic, Some(3)))], 8, 1, 4);
         feed.start(Instant::from_us(10_000), Instant::from_us(12_001));
         assert_eq!(feed.due(), Some(Instant::from_us(10_500)));
         let mut payload = [9; MAX_FRAME_OCTETS];
@@ -259,6 +264,26 @@ mod tests {
         );
     }
 
+    #[test]
+    fn payloads_that_are_no_traffic_of_the_scenario_have_no_flow() {
+        let mut feed = Feed::new(Vec::new(), 2, 1, 4);
+        feed.start(Instant::ZERO, Instant::ZERO);
+        let of = |flow: u32| {
+            let mut payload = [0; 50];
+            payload[..4].copy_from_slice(&flow.to_le_bytes());
+            payload
+        };
+        let text = *b"a text of more than 16 octets";
+        for payload in [&of(1)[..], &of(2), &of(u32::MAX), &text] {
+            feed.deliver(Instant::from_us(5), Msdu::new(MacAddr::local(1), payload));
+        }
+        assert_eq!(
+            feed.delivered,
+            BTreeMap::from([("1".into(), 1), ("none".into(), 3)])
+        );
+        assert_eq!(feed.latencies_us, [5.0], "what is no traffic has no time");
+    }
+
     /// A data frame around a payload.
     fn frame(payload: &[u8]) -> Vec<u8> {
         let mut frame = vec![0; 24 + LLC_OCTETS];
@@ -273,7 +298,7 @@ mod tests {
             backlog: 2,
             phase_ns: 1_000,
         };
-        let mut feed = Feed::new(vec![(3, traffic(saturated, Some(5)))], 1, 4);
+        let mut feed = Feed::new(vec![(3, traffic(saturated, Some(5)))], 4, 1, 4);
         feed.start(Instant::ZERO, Instant::ZERO);
         assert_eq!(feed.due(), Some(Instant::from_us(1)));
         let mut payload = [0; MAX_FRAME_OCTETS];

@@ -100,7 +100,7 @@ pub struct Deployed {
     pub requests: Requests,
     /// MSDUs handed to the protocol, by flow.
     pub submitted: BTreeMap<u32, u64>,
-    /// MSDUs that the protocol handed up, by the flow that they name; those that name none under `none`.
+    /// MSDUs that the protocol handed up, by the flow of the scenario that they name; those that name none under `none`.
     pub delivered: BTreeMap<String, u64>,
     /// Since the end of the warm-up, as `sdmac run` counts.
     pub measured: Window,
@@ -281,7 +281,12 @@ pub fn deploy(
         ..HostConfig::default()
     };
     let mut host = Host::new(opened?, config)?;
-    let mut feed = Feed::new(station.flows, seed, config.outstanding.into());
+    let mut feed = Feed::new(
+        station.flows,
+        scenario.flows() as u32,
+        seed,
+        config.outstanding.into(),
+    );
     let mut watched = Watched::new(station.program, &feed.sources, site.tape_octets);
     site.seat.take()?;
     let addresses: Vec<MacAddr> = host.adapters().iter().map(Adapter::address).collect();
