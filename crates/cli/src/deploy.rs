@@ -139,8 +139,8 @@ pub fn main(args: &Args, ui: &Ui) -> Result<ExitCode, Failure> {
     let run = done.map_err(|e: DeployError| Failure::input(e))?;
     let done = &run.done;
     ui.say(summary(done))?;
-    if let Some(lateness) = done.lateness() {
-        ui::warn(&lateness);
+    for sentence in done.refusal().into_iter().chain(done.lateness()) {
+        ui::warn(&sentence);
     }
     if let Some(folder) = &folder {
         if let Some((_, text)) = &certificate {
@@ -286,6 +286,9 @@ fn summary(d: &Deployed) -> String {
         r.unknown,
         r.received
     );
+    for (reason, count) in r.refusals.iter() {
+        let _ = write!(t, "\nrefused, {reason:?}: {count}");
+    }
     for (flow, count) in &d.submitted {
         let _ = write!(t, "\nflow {flow}: {count} handed to the protocol");
     }

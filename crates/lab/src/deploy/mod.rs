@@ -7,9 +7,11 @@
 mod asked;
 mod feed;
 pub mod page;
+mod refused;
 mod replay;
 mod tape;
 
+pub use refused::Refusals;
 pub use replay::{Transcript, transcribe};
 
 use std::cell::RefCell;
@@ -24,7 +26,7 @@ use linux::wifi::confirm::Path;
 use linux::wifi::{Adapter, AdapterConfig, Error, Host, HostConfig, HostCounters, Seat, TsfSource, Wait};
 use protocols::mac::tdma::TdmaCounters;
 use radio::tape::Tape;
-use radio::{Duration, Event, Instant, Plane, Protocol, Radio};
+use radio::{Duration, Event, Instant, Outcome, Plane, Protocol, Radio};
 use serde::Serialize;
 
 use crate::record::RecordError;
@@ -115,6 +117,11 @@ pub struct Deployed {
 }
 
 impl Deployed {
+    /// One sentence if requests were refused: the commonest reason, and what to do.
+    pub fn refusal(&self) -> Option<String> {
+        self.requests.refusals.warning(&self.node, self.requests.ended())
+    }
+
     /// One sentence if slots were lost because this host was late.
     pub fn lateness(&self) -> Option<String> {
         let s = self.slots.filter(|s| s.overruns + s.late > 0)?;
@@ -193,7 +200,7 @@ pub struct Run {
 }
 
 /// Requests of a node by their ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[allow(
     missing_docs,
     reason = "each is named like the outcome or the counter that it is"
@@ -203,6 +210,8 @@ pub struct Requests {
     pub acked: u64,
     pub not_acked: u64,
     pub refused: u64,
+    /// The refused ones by reason.
+    pub refusals: Refusals,
     pub aborted: u64,
     pub expired: u64,
     pub unknown: u64,
@@ -210,19 +219,25 @@ pub struct Requests {
     pub received: u64,
 }
 
-impl From<&HostCounters> for Requests {
-    fn from(c: &HostCounters) -> Requests {
+impl Requests {
+    fn new(c: &HostCounters, refusals: Refusals) -> Requests {
         Requests {
             sent: c.sent,
             acked: c.acked,
             not_acked: c.not_acked,
             refused: c.refused,
+            refusals,
             aborted: c.aborted,
             expired: c.expired,
             unknown: c.unknown,
             more_tries_than_asked: c.more_tries_than_asked,
             received: c.indications,
         }
+    }
+
+    /// All that have ended.
+    pub fn ended(&self) -> u64 {
+        self.acked + self.not_acked + self.refused + self.aborted + self.expired + self.unknown
     }
 }
 
@@ -316,7 +331,7 @@ pub fn deploy(
         addresses: addresses.iter().map(MacAddr::to_string).collect(),
         ran_ns,
         interrupted,
-        requests: Requests::from(host.counters()),
+        requests: Requests::new(host.counters(), watched.refusals),
         submitted: sources.all.iter().map(|s| (s.flow, s.count.into())).collect(),
         delivered: feed.delivered,
         measured: Window {
@@ -353,6 +368,7 @@ struct Watched {
     latencies_us: Vec<f64>,
     all_planes: u64,
     attributes_refused: u64,
+    refusals: Refusals,
 }
 
 impl Watched {
@@ -365,6 +381,7 @@ impl Watched {
             latencies_us: Vec::with_capacity(MOST_LATENCIES),
             all_planes: 0,
             attributes_refused: 0,
+            refusals: Refusals::default(),
         }
     }
 }
@@ -375,6 +392,9 @@ impl Protocol for Watched {
         match &event {
             Event::Confirm(c) => {
                 ended = Some((c.token, c.outcome));
+                if let Outcome::Refused(reason) = c.outcome {
+                    self.refusals.add(reason);
+                }
                 self.all_planes += u64::from(c.stamps.count() == 9);
                 if now >= self.since {
                     self.tries += u64::from(c.attempts);
