@@ -71,6 +71,9 @@ pub struct Args {
     /// Write report.html, tape, capture, timeline, tables and result to this folder
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// Write to the folder even if it holds other files
+    #[arg(long, requires = "out")]
+    force: bool,
     /// Octets of the tape in MiB; it ends when they are used up, and so do the files that are made of it
     #[arg(long, value_name = "N", default_value_t = (TAPE_OCTETS >> 20) as u16, value_parser = value_parser!(u16).range(1..=4096), requires = "out")]
     tape_mib: u16,
@@ -100,7 +103,7 @@ pub fn main(args: &Args, ui: &Ui) -> Result<ExitCode, Failure> {
         return replay(args, &scenario, seed, tape, ui);
     }
     let certificate = args.certificate.as_deref().map(certify::read).transpose()?;
-    let folder = args.out.as_ref().map(|path| Folder::create(path, false));
+    let folder = args.out.as_ref().map(|path| Folder::create(path, args.force));
     let folder = folder.transpose().map_err(Failure::input)?;
     let site = Site {
         radios: args.iface.clone(),
@@ -247,7 +250,7 @@ fn replay(
 ) -> Result<ExitCode, Failure> {
     let place = |e: &dyn std::fmt::Display| Failure::input(format!("{}: {e}", tape.display()));
     let octets = std::fs::read(tape).map_err(|e| place(&e))?;
-    let folder = args.out.as_ref().map(|path| Folder::create(path, false));
+    let folder = args.out.as_ref().map(|path| Folder::create(path, args.force));
     let folder = folder.transpose().map_err(Failure::input)?;
     let done = transcribe(scenario, &args.node, seed, &octets, folder.as_ref()).map_err(Failure::input)?;
     let played = done.replayed.map_err(|e| place(&e))?;

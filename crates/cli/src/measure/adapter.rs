@@ -56,7 +56,7 @@ pub(super) fn main(radio: &str, args: &Args, ui: &Ui) -> Result<ExitCode, Failur
     if plan.probes.is_some() || plan.confirm == Path::Device {
         writable(&args.out)?;
     }
-    let folder = args.report.as_ref().map(|path| Folder::create(path, false));
+    let folder = args.report.as_ref().map(|path| Folder::create(path, args.force));
     let folder = folder.transpose().map_err(Failure::input)?;
     let bar = ui.progress("measuring", 1);
     let progress = |done: u64, all: u64, load: Load| {
