@@ -142,6 +142,9 @@ pub fn main(args: &Args, ui: &Ui) -> Result<ExitCode, Failure> {
     let run = done.map_err(|e: DeployError| Failure::input(e))?;
     let done = &run.done;
     ui.say(summary(done))?;
+    if let Some(sentence) = done.uncertified {
+        ui.say(format!("note: {sentence}"))?;
+    }
     for sentence in done.refusal().into_iter().chain(done.lateness()) {
         ui::warn(&sentence);
     }

@@ -38,6 +38,8 @@ use tape::Strip;
 
 /// How often progress is told.
 const LOOK: Duration = Duration::from_ms(100);
+/// What a reader must know of results without a certificate.
+pub const UNCERTIFIED: &str = "no certificate: one-shot is not proven on this adapter (sdmac certify)";
 /// Name of the tape inside the folder.
 pub const TAPE: &str = "tape.sdmac";
 /// Octets of a tape, unless it is given: some ten thousands of frames.
@@ -92,6 +94,8 @@ pub enum DeployError {
 pub struct Deployed {
     /// Name of the node.
     pub node: String,
+    /// [`UNCERTIFIED`] if it had no certificate.
+    pub uncertified: Option<&'static str>,
     /// Its addresses.
     pub addresses: Vec<String>,
     /// How long it ran, ns.
@@ -328,6 +332,7 @@ pub fn deploy(
     let (tape, left_out) = strip.into_parts();
     let done = Deployed {
         node: node.to_owned(),
+        uncertified: site.certificate.is_none().then_some(UNCERTIFIED),
         addresses: addresses.iter().map(MacAddr::to_string).collect(),
         ran_ns,
         interrupted,

@@ -76,7 +76,11 @@ fn numbers(d: &Deployed) -> Section {
             }
         }
     }
-    Section::new("Result").values(pairs)
+    let section = Section::new("Result").values(pairs);
+    match d.uncertified {
+        Some(sentence) => section.paragraph(sentence),
+        None => section,
+    }
 }
 
 fn files(transcript: &Transcript) -> Section {
