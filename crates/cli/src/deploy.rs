@@ -13,8 +13,8 @@ use lab::plan;
 use lab::report::folder::{Folder, REPORT, Status};
 use lab::run::page::About;
 use lab::scenario::{Description, Scenario};
-use linux::wifi::Seat;
 use linux::wifi::confirm::Path;
+use linux::wifi::{Seat, Wait};
 use serde::Serialize;
 
 use crate::certify;
@@ -59,6 +59,9 @@ pub struct Args {
     /// The way by which outcomes come up: monitor, or device, which takes the kernel module and stamps the planes t2 to t8
     #[arg(long, value_name = "PATH", default_value = "monitor", value_parser = confirm)]
     confirm: Path,
+    /// How the node waits: spin, sleep or timerfd [default: the host.wait of the scenario]
+    #[arg(long, value_name = "HOW", value_parser = wait)]
+    wait: Option<Wait>,
     /// SCHED_FIFO with this priority, and locked memory
     #[arg(long, value_name = "PRIORITY", value_parser = value_parser!(u8).range(1..=99))]
     fifo: Option<u8>,
@@ -78,7 +81,7 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = (TAPE_OCTETS >> 20) as u16, value_parser = value_parser!(u16).range(1..=4096), requires = "out")]
     tape_mib: u16,
     /// Play a tape to the node's protocol in place of a radio, and compare each action
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["iface", "probes", "fifo", "cpu", "certificate"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["iface", "probes", "wait", "fifo", "cpu", "certificate"])]
     replay: Option<PathBuf>,
 }
 
@@ -87,6 +90,15 @@ fn confirm(text: &str) -> Result<Path, String> {
     path.ok_or_else(|| {
         "monitor or device: no other way tells of what is sent through a monitor interface".to_owned()
     })
+}
+
+fn wait(text: &str) -> Result<Wait, String> {
+    match text {
+        "spin" => Ok(Wait::Spin),
+        "sleep" => Ok(Wait::Sleep),
+        "timerfd" => Ok(Wait::Timerfd),
+        _ => Err("spin, which takes a CPU for itself, sleep or timerfd".to_owned()),
+    }
 }
 
 /// Runs the command.
@@ -110,6 +122,7 @@ pub fn main(args: &Args, ui: &Ui) -> Result<ExitCode, Failure> {
         certificate: certificate.as_ref().map(|(c, _)| c.clone()),
         probes: args.probes.map(ProbeWay::way),
         confirm: args.confirm,
+        wait: args.wait,
         seat: Seat {
             cpu: args.cpu,
             fifo: args.fifo,
@@ -337,4 +350,40 @@ fn summary(d: &Deployed) -> String {
         );
     }
     t
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser, Debug)]
+    struct Alone {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    #[test]
+    fn waiting_and_folders_are_chosen() {
+        let parsed = |line: &str| {
+            let words = ["deploy", "s.toml", "--node", "a"].into_iter();
+            let all = words.chain(line.split_whitespace());
+            Alone::try_parse_from(all).ok().map(|alone| alone.args)
+        };
+        let wait = |how: &str| parsed(&format!("--iface phy0 --wait {how}")).map(|args| args.wait);
+        assert_eq!(
+            ["spin", "sleep", "timerfd", "io"].map(wait),
+            [
+                Some(Some(Wait::Spin)),
+                Some(Some(Wait::Sleep)),
+                Some(Some(Wait::Timerfd)),
+                None
+            ]
+        );
+        assert_eq!(parsed("--iface phy0").unwrap().wait, None, "that of the scenario");
+        assert!(parsed("--replay tape --wait spin").is_none());
+        assert!(parsed("--iface phy0 --out o --force").is_some_and(|args| args.force));
+        assert!(parsed("--iface phy0 --force").is_none(), "which folder?");
+    }
 }

@@ -56,6 +56,8 @@ pub struct Site {
     pub probes: Option<Way>,
     /// By which way outcomes come up.
     pub confirm: Path,
+    /// How to wait; `None`: as the scenario's host does.
+    pub wait: Option<Wait>,
     /// Of the calling thread.
     pub seat: Seat,
     /// Record a tape of so many octets at most; 0: none.
@@ -292,11 +294,11 @@ pub fn deploy(
     let config = HostConfig {
         probes: site.probes,
         confirm: site.confirm,
-        wait: match station.config.wait {
+        wait: site.wait.unwrap_or(match station.config.wait {
             sim::host::Wait::Spin => Wait::Spin,
             sim::host::Wait::Sleep => Wait::Sleep,
             sim::host::Wait::Timerfd => Wait::Timerfd,
-        },
+        }),
         ..HostConfig::default()
     };
     let mut host = Host::new(opened?, config)?;
