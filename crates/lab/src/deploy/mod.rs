@@ -4,6 +4,7 @@
 //! What of the scenario is a model (medium, hosts, clocks, faults, channel access of adapters) stays there: this is the real
 //! thing.
 
+mod arrived;
 mod asked;
 mod feed;
 pub mod page;
@@ -11,11 +12,13 @@ mod refused;
 mod replay;
 mod tape;
 
+pub use arrived::Arrived;
 pub use refused::Refusals;
 pub use replay::{Transcript, transcribe};
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -30,6 +33,7 @@ use radio::{Duration, Event, Instant, Outcome, Plane, Protocol, Radio};
 use serde::Serialize;
 
 use crate::record::RecordError;
+use crate::run;
 use crate::scenario::{Program, Scenario, Station};
 use crate::stats::{Sorted, Summary};
 use asked::Asked;
@@ -199,6 +203,11 @@ pub struct Run {
     pub done: Deployed,
     /// Latencies of what was delivered here in the measured time, us, as many as are kept.
     pub latencies_us: Vec<f64>,
+    /// For each flow from here the numbers of the MSDUs that losses are judged by: those submitted after the warm-up and
+    /// before [`settle_ns`](crate::run::settle_ns).
+    pub judged: BTreeMap<u32, Range<u32>>,
+    /// What has arrived here.
+    pub arrived: Arrived,
     /// Empty if none was asked for. It ends where there was no more room.
     pub tape: Vec<u8>,
     /// Events that found no room on it.
@@ -319,7 +328,8 @@ pub fn deploy(
     while Host::now() < start && !stop.load(Ordering::Relaxed) {
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
-    feed.start(Host::now(), since);
+    let settle = begun + Duration::from_ns(run::settle_ns(scenario));
+    feed.start(Host::now(), since, settle);
     watched.since = since;
     while Host::now() < until && !stop.load(Ordering::Relaxed) {
         let look = (Host::now() + LOOK).min(until);
@@ -361,6 +371,8 @@ pub fn deploy(
         host,
         done,
         latencies_us: feed.latencies_us,
+        judged: sources.all.iter().map(|s| (s.flow, s.judged.clone())).collect(),
+        arrived: feed.arrived,
         tape,
         left_out,
     })
