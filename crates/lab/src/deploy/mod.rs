@@ -11,15 +11,14 @@ pub mod page;
 mod refused;
 mod replay;
 mod tape;
+mod watched;
 
 pub use arrived::Arrived;
 pub use refused::Refusals;
 pub use replay::{Transcript, transcribe};
 
-use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use frame::MacAddr;
@@ -28,17 +27,15 @@ use linux::wifi::certify::Certificate;
 use linux::wifi::confirm::Path;
 use linux::wifi::{Adapter, AdapterConfig, Error, Host, HostConfig, HostCounters, Seat, TsfSource, Wait};
 use protocols::mac::tdma::TdmaCounters;
-use radio::tape::Tape;
-use radio::{Duration, Event, Instant, Outcome, Plane, Protocol, Radio};
+use radio::Duration;
 use serde::Serialize;
 
 use crate::record::RecordError;
 use crate::run;
 use crate::scenario::{Program, Scenario, Station};
 use crate::stats::{Sorted, Summary};
-use asked::Asked;
-use feed::{Feed, MOST_LATENCIES, Sources};
-use tape::Strip;
+use feed::Feed;
+use watched::Watched;
 
 /// How often progress is told.
 const LOOK: Duration = Duration::from_ms(100);
@@ -376,69 +373,6 @@ pub fn deploy(
         tape,
         left_out,
     })
-}
-
-/// A protocol with its tape, and what its events tell of the host.
-struct Watched {
-    tape: Tape<Program, Strip>,
-    sources: Rc<RefCell<Sources>>,
-    since: Instant,
-    tries: u64,
-    latencies_us: Vec<f64>,
-    all_planes: u64,
-    attributes_refused: u64,
-    refusals: Refusals,
-}
-
-impl Watched {
-    fn new(program: Program, sources: &Rc<RefCell<Sources>>, tape_octets: usize) -> Watched {
-        Watched {
-            tape: Tape::new(program, Strip::new(tape_octets)),
-            sources: Rc::clone(sources),
-            since: Instant::ZERO,
-            tries: 0,
-            latencies_us: Vec::with_capacity(MOST_LATENCIES),
-            all_planes: 0,
-            attributes_refused: 0,
-            refusals: Refusals::default(),
-        }
-    }
-}
-
-impl Protocol for Watched {
-    fn handle(&mut self, now: Instant, event: Event<'_>, radio: &mut dyn Radio) {
-        let mut ended = None;
-        match &event {
-            Event::Confirm(c) => {
-                ended = Some((c.token, c.outcome));
-                if let Outcome::Refused(reason) = c.outcome {
-                    self.refusals.add(reason);
-                }
-                self.all_planes += u64::from(c.stamps.count() == 9);
-                if now >= self.since {
-                    self.tries += u64::from(c.attempts);
-                }
-                let [t1, t9] = [Plane::T1, Plane::T9].map(|p| c.stamps.get_host(p));
-                if let (Some(t1), Some(t9)) = (t1, t9)
-                    && self.latencies_us.len() < MOST_LATENCIES
-                {
-                    self.latencies_us.push(t9.since(t1).as_ns() as f64 / 1e3);
-                }
-            }
-            Event::Set(answer) => self.attributes_refused += u64::from(answer.result.is_err()),
-            _ => {}
-        }
-        let sources = &self.sources;
-        self.tape.handle(now, event, &mut Asked { radio, sources });
-        self.tape.sink().mark();
-        if let Some((token, outcome)) = ended {
-            self.sources.borrow_mut().ended(now, token, outcome);
-        }
-    }
-
-    fn deadline(&self) -> Option<Instant> {
-        self.tape.deadline()
-    }
 }
 
 #[cfg(test)]
