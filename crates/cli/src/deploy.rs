@@ -13,8 +13,8 @@ use lab::plan;
 use lab::report::folder::{Folder, REPORT, Status};
 use lab::run::page::About;
 use lab::scenario::{Description, Scenario};
-use linux::wifi::Seat;
 use linux::wifi::confirm::Path;
+use linux::wifi::{Seat, Wait};
 use serde::Serialize;
 
 use crate::certify;
@@ -59,6 +59,9 @@ pub struct Args {
     /// The way by which outcomes come up: monitor, or device, which takes the kernel module and stamps the planes t2 to t8
     #[arg(long, value_name = "PATH", default_value = "monitor", value_parser = confirm)]
     confirm: Path,
+    /// How the node waits: spin, sleep or timerfd [default: the host.wait of the scenario]
+    #[arg(long, value_name = "HOW", value_parser = wait)]
+    wait: Option<Wait>,
     /// SCHED_FIFO with this priority, and locked memory
     #[arg(long, value_name = "PRIORITY", value_parser = value_parser!(u8).range(1..=99))]
     fifo: Option<u8>,
@@ -71,11 +74,14 @@ pub struct Args {
     /// Write report.html, tape, capture, timeline, tables and result to this folder
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// Write to the folder even if it holds other files
+    #[arg(long, requires = "out")]
+    force: bool,
     /// Octets of the tape in MiB; it ends when they are used up, and so do the files that are made of it
     #[arg(long, value_name = "N", default_value_t = (TAPE_OCTETS >> 20) as u16, value_parser = value_parser!(u16).range(1..=4096), requires = "out")]
     tape_mib: u16,
     /// Play a tape to the node's protocol in place of a radio, and compare each action
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["iface", "probes", "fifo", "cpu", "certificate"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["iface", "probes", "wait", "fifo", "cpu", "certificate"])]
     replay: Option<PathBuf>,
 }
 
@@ -84,6 +90,15 @@ fn confirm(text: &str) -> Result<Path, String> {
     path.ok_or_else(|| {
         "monitor or device: no other way tells of what is sent through a monitor interface".to_owned()
     })
+}
+
+fn wait(text: &str) -> Result<Wait, String> {
+    match text {
+        "spin" => Ok(Wait::Spin),
+        "sleep" => Ok(Wait::Sleep),
+        "timerfd" => Ok(Wait::Timerfd),
+        _ => Err("spin, which takes a CPU for itself, sleep or timerfd".to_owned()),
+    }
 }
 
 /// Runs the command.
@@ -100,13 +115,14 @@ pub fn main(args: &Args, ui: &Ui) -> Result<ExitCode, Failure> {
         return replay(args, &scenario, seed, tape, ui);
     }
     let certificate = args.certificate.as_deref().map(certify::read).transpose()?;
-    let folder = args.out.as_ref().map(|path| Folder::create(path, false));
+    let folder = args.out.as_ref().map(|path| Folder::create(path, args.force));
     let folder = folder.transpose().map_err(Failure::input)?;
     let site = Site {
         radios: args.iface.clone(),
         certificate: certificate.as_ref().map(|(c, _)| c.clone()),
         probes: args.probes.map(ProbeWay::way),
         confirm: args.confirm,
+        wait: args.wait,
         seat: Seat {
             cpu: args.cpu,
             fifo: args.fifo,
@@ -139,8 +155,11 @@ pub fn main(args: &Args, ui: &Ui) -> Result<ExitCode, Failure> {
     let run = done.map_err(|e: DeployError| Failure::input(e))?;
     let done = &run.done;
     ui.say(summary(done))?;
-    if let Some(lateness) = done.lateness() {
-        ui::warn(&lateness);
+    if let Some(sentence) = done.uncertified {
+        ui.say(format!("note: {sentence}"))?;
+    }
+    for sentence in done.refusal().into_iter().chain(done.lateness()) {
+        ui::warn(&sentence);
     }
     if let Some(folder) = &folder {
         if let Some((_, text)) = &certificate {
@@ -247,7 +266,7 @@ fn replay(
 ) -> Result<ExitCode, Failure> {
     let place = |e: &dyn std::fmt::Display| Failure::input(format!("{}: {e}", tape.display()));
     let octets = std::fs::read(tape).map_err(|e| place(&e))?;
-    let folder = args.out.as_ref().map(|path| Folder::create(path, false));
+    let folder = args.out.as_ref().map(|path| Folder::create(path, args.force));
     let folder = folder.transpose().map_err(Failure::input)?;
     let done = transcribe(scenario, &args.node, seed, &octets, folder.as_ref()).map_err(Failure::input)?;
     let played = done.replayed.map_err(|e| place(&e))?;
@@ -286,6 +305,9 @@ fn summary(d: &Deployed) -> String {
         r.unknown,
         r.received
     );
+    for (reason, count) in r.refusals.iter() {
+        let _ = write!(t, "\nrefused, {reason:?}: {count}");
+    }
     for (flow, count) in &d.submitted {
         let _ = write!(t, "\nflow {flow}: {count} handed to the protocol");
     }
@@ -328,4 +350,40 @@ fn summary(d: &Deployed) -> String {
         );
     }
     t
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser, Debug)]
+    struct Alone {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    #[test]
+    fn waiting_and_folders_are_chosen() {
+        let parsed = |line: &str| {
+            let words = ["deploy", "s.toml", "--node", "a"].into_iter();
+            let all = words.chain(line.split_whitespace());
+            Alone::try_parse_from(all).ok().map(|alone| alone.args)
+        };
+        let wait = |how: &str| parsed(&format!("--iface phy0 --wait {how}")).map(|args| args.wait);
+        assert_eq!(
+            ["spin", "sleep", "timerfd", "io"].map(wait),
+            [
+                Some(Some(Wait::Spin)),
+                Some(Some(Wait::Sleep)),
+                Some(Some(Wait::Timerfd)),
+                None
+            ]
+        );
+        assert_eq!(parsed("--iface phy0").unwrap().wait, None, "that of the scenario");
+        assert!(parsed("--replay tape --wait spin").is_none());
+        assert!(parsed("--iface phy0 --out o --force").is_some_and(|args| args.force));
+        assert!(parsed("--iface phy0 --force").is_none(), "which folder?");
+    }
 }

@@ -3,6 +3,8 @@
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
+use frame::MacAddr;
+use lab::deploy::UNCERTIFIED;
 use lab::measure::adapter::{
     Condition, Described, Measured, Plan, Row, describe, figures, listen, measure, page, samples,
 };
@@ -56,7 +58,7 @@ pub(super) fn main(radio: &str, args: &Args, ui: &Ui) -> Result<ExitCode, Failur
     if plan.probes.is_some() || plan.confirm == Path::Device {
         writable(&args.out)?;
     }
-    let folder = args.report.as_ref().map(|path| Folder::create(path, false));
+    let folder = args.report.as_ref().map(|path| Folder::create(path, args.force));
     let folder = folder.transpose().map_err(Failure::input)?;
     let bar = ui.progress("measuring", 1);
     let progress = |done: u64, all: u64, load: Load| {
@@ -69,7 +71,7 @@ pub(super) fn main(radio: &str, args: &Args, ui: &Ui) -> Result<ExitCode, Failur
     if let Some(d) = &described {
         replace(&args.out, d.profile.to_toml().as_bytes()).map_err(Failure::on_the_way)?;
     }
-    let notes = notes(&measured, described.as_ref());
+    let notes = notes(&measured, &plan, described.as_ref());
     let mut text = head(&measured, &plan);
     for condition in &measured.conditions {
         text += &table(condition);
@@ -172,8 +174,11 @@ fn described(
 }
 
 /// What a reader must know before he believes a number.
-fn notes(measured: &Measured, described: Option<&Described>) -> Vec<String> {
+fn notes(measured: &Measured, plan: &Plan, described: Option<&Described>) -> Vec<String> {
     let mut notes = Vec::new();
+    if plan.certificate.is_none() {
+        notes.push(UNCERTIFIED.to_owned());
+    }
     if measured.emulated {
         notes.push(
             "this processor is emulated: the numbers tell which plane comes first, and are good for ratios within one run; \
@@ -183,6 +188,7 @@ fn notes(measured: &Measured, described: Option<&Described>) -> Vec<String> {
     }
     for c in &measured.conditions {
         let (load, counts) = (c.load.name(), &c.sorting.counts);
+        notes.extend(silence(load, counts.acked, counts.not_acked, plan.to));
         let impossible = c.sorting.impossible();
         if impossible > 0 {
             notes.push(format!(
@@ -223,6 +229,16 @@ fn notes(measured: &Measured, described: Option<&Described>) -> Vec<String> {
         Some(d) => notes.extend(d.note.clone()),
     }
     notes
+}
+
+/// Nobody has acknowledged.
+fn silence(load: &str, acked: u64, not_acked: u64, to: MacAddr) -> Option<String> {
+    (acked == 0 && not_acked > 0).then(|| {
+        format!(
+            "{load}: none of {not_acked} frames was acknowledged: nobody answers as {to}; look at the address and the channel, \
+             and whether the station is on the air (`sdmac measure --peer` on the other computer)"
+        )
+    })
 }
 
 fn head(measured: &Measured, plan: &Plan) -> String {
@@ -371,4 +387,21 @@ fn write(
         Status::Complete
     };
     folder.publish(status, answer).map_err(failed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_who_answers_is_told() {
+        let to = MacAddr::local(7);
+        let told = silence("idle", 0, 100, to).unwrap();
+        assert!(
+            told.contains("none of 100 frames") && told.contains(&to.to_string()),
+            "{told}"
+        );
+        assert_eq!(silence("idle", 1, 99, to), None);
+        assert_eq!(silence("idle", 0, 0, to), None, "nothing came to an end");
+    }
 }

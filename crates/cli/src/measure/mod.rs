@@ -97,6 +97,9 @@ pub struct Args {
     /// With --iface: write report.html, Fig. 6, all samples and the result to this folder
     #[arg(long, value_name = "DIR", conflicts_with = "host")]
     report: Option<PathBuf>,
+    /// Write to the folder of --report even if it holds other files
+    #[arg(long, requires = "report")]
+    force: bool,
     /// Samples of each series: 1 to 1000000. 400 carry a p99, 10000 a p99.9. 400 with --host, 10000 frames with --iface,
     /// unless it is given
     #[arg(long, visible_alias = "count")]
@@ -267,6 +270,9 @@ mod tests {
             (way("all"), way("device")),
             (Some(Confirm::All), Some(Confirm::One(Path::Device)))
         );
+        let to = "--iface w --to 02:00:00:00:01:00";
+        assert!(parsed(&format!("{to} --report r --force")).is_some_and(|args| args.force));
+        assert!(parsed(&format!("{to} --force")).is_none(), "which folder?");
         assert_eq!((way("status"), way("nl80211"), way("x")), (None, None, None));
         assert_eq!(args.confirm, Confirm::One(Path::Monitor));
     }

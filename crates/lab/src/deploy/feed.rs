@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::rc::Rc;
 
 use frame::mac::Header;
@@ -10,6 +11,8 @@ use radio::{Duration, Instant, MAX_FRAME_OCTETS, Msdu, Outcome, Token};
 use sim::rng::{Cause, Stream};
 use sim::traffic::{HEADER_OCTETS, parse_header};
 use sim::{Pattern, Traffic};
+
+use super::arrived::Arrived;
 
 /// Octets of LLC/SNAP before a payload.
 const LLC_OCTETS: usize = 8;
@@ -27,6 +30,8 @@ pub(super) struct Source {
     pub count: u32,
     /// Of these, in the measured time.
     pub measured: u64,
+    /// Numbers of those by which losses are judged.
+    pub judged: Range<u32>,
     /// MSDUs that a saturated source has yet to hand down.
     fill: u32,
     next: Instant,
@@ -51,6 +56,7 @@ impl Sources {
             stream: Stream::new(seed, flow.into(), Cause::Traffic),
             count: 0,
             measured: 0,
+            judged: 0..0,
             next: Instant::MAX,
         };
         Sources {
@@ -127,9 +133,15 @@ impl Source {
 #[derive(Debug)]
 pub(super) struct Feed {
     pub sources: Rc<RefCell<Sources>>,
+    /// Flows of the whole scenario: a payload that names another is none of its traffic.
+    flows: u32,
     /// From here on it is measured.
     since: Instant,
-    /// By the flow that a payload names; those that name none under `none`.
+    /// What is submitted later may be under way at the end: losses are judged by what came before.
+    settle: Instant,
+    /// What has come here, of the scenario's flows.
+    pub arrived: Arrived,
+    /// By the flow of the scenario that a payload names; those that name none under `none`.
     pub delivered: BTreeMap<String, u64>,
     /// In the measured time: payloads, their octets, and latencies of those that were submitted in it.
     pub measured: u64,
@@ -138,10 +150,14 @@ pub(super) struct Feed {
 }
 
 impl Feed {
-    pub fn new(flows: Vec<(u32, Traffic)>, seed: u64, outstanding: usize) -> Feed {
+    /// `own` are the flows from here, of `flows` in the scenario.
+    pub fn new(own: Vec<(u32, Traffic)>, flows: u32, seed: u64, outstanding: usize) -> Feed {
         Feed {
-            sources: Rc::new(RefCell::new(Sources::new(flows, seed, outstanding))),
+            sources: Rc::new(RefCell::new(Sources::new(own, seed, outstanding))),
+            flows,
             since: Instant::ZERO,
+            settle: Instant::MAX,
+            arrived: Arrived::default(),
             delivered: BTreeMap::new(),
             measured: 0,
             octets: 0,
@@ -149,9 +165,9 @@ impl Feed {
         }
     }
 
-    /// The node begins at `now`, and is measured from `since` on.
-    pub fn start(&mut self, now: Instant, since: Instant) {
-        self.since = since;
+    /// The node begins at `now`, is measured from `since` on, and its losses up to `settle`.
+    pub fn start(&mut self, now: Instant, since: Instant, settle: Instant) {
+        (self.since, self.settle) = (since, settle);
         for s in &mut self.sources.borrow_mut().all {
             let first = match s.traffic.pattern {
                 Pattern::Periodic { phase_ns, .. } | Pattern::Saturated { phase_ns, .. } => phase_ns,
@@ -177,6 +193,15 @@ impl Application for Feed {
         payload[4..8].copy_from_slice(&s.count.to_le_bytes());
         payload[8..HEADER_OCTETS].copy_from_slice(&now.as_ns().to_le_bytes());
         s.measured += u64::from(now >= self.since);
+        let told = octets >= HEADER_OCTETS; // Nobody can tell which of the others arrive.
+        if told && (self.since..self.settle).contains(&now) {
+            let first = if s.judged.is_empty() {
+                s.count
+            } else {
+                s.judged.start
+            };
+            s.judged = first..s.count + 1;
+        }
         s.go_on();
         Some(Submission {
             peer: s.traffic.to,
@@ -187,9 +212,13 @@ impl Application for Feed {
     }
 
     fn deliver(&mut self, now: Instant, msdu: Msdu<'_>) {
-        let header = parse_header(msdu.payload);
+        // Other payloads look like headers, too.
+        let header = parse_header(msdu.payload).filter(|(flow, ..)| *flow < self.flows);
         let flow = header.map_or_else(|| "none".to_owned(), |(flow, ..)| flow.to_string());
         *self.delivered.entry(flow).or_default() += 1;
+        if let Some((flow, number, _)) = header {
+            self.arrived.insert(flow, number);
+        }
         if now < self.since {
             return;
         }
@@ -228,8 +257,12 @@ mod tests {
             period_ns: 1_000_000,
             phase_ns: 500_000,
         };
-        let mut feed = Feed::new(vec![(7, traffic(periodic, Some(3)))], 1, 4);
-        feed.start(Instant::from_us(10_000), Instant::from_us(12_001));
+        let mut feed = Feed::new(vec![(7, traffic(periodic, Some(3)))], 8, 1, 4);
+        feed.start(
+            Instant::from_us(10_000),
+            Instant::from_us(12_001),
+            Instant::from_us(13_000),
+        );
         assert_eq!(feed.due(), Some(Instant::from_us(10_500)));
         let mut payload = [9; MAX_FRAME_OCTETS];
         assert!(feed.take(Instant::from_us(10_499), &mut payload).is_none());
@@ -242,6 +275,7 @@ mod tests {
         }
         assert_eq!(feed.due(), None, "three were asked for");
         assert_eq!(feed.sources.borrow().all[0].measured, 1, "the others came before");
+        assert_eq!(feed.sources.borrow().all[0].judged, 2..3);
         feed.deliver(Instant::ZERO, Msdu::new(MacAddr::local(1), &payload[..50]));
         feed.deliver(Instant::ZERO, Msdu::new(MacAddr::local(1), &[1]));
         assert_eq!(
@@ -259,6 +293,48 @@ mod tests {
         );
     }
 
+    #[test]
+    fn payloads_that_are_no_traffic_of_the_scenario_have_no_flow() {
+        let mut feed = Feed::new(Vec::new(), 2, 1, 4);
+        feed.start(Instant::ZERO, Instant::ZERO, Instant::MAX);
+        let of = |flow: u32| {
+            let mut payload = [0; 50];
+            payload[..4].copy_from_slice(&flow.to_le_bytes());
+            payload
+        };
+        let text = *b"a text of more than 16 octets";
+        for payload in [&of(1)[..], &of(2), &of(u32::MAX), &text] {
+            feed.deliver(Instant::from_us(5), Msdu::new(MacAddr::local(1), payload));
+        }
+        assert_eq!(
+            feed.delivered,
+            BTreeMap::from([("1".into(), 1), ("none".into(), 3)])
+        );
+        assert_eq!(feed.latencies_us, [5.0], "what is no traffic has no time");
+    }
+
+    #[test]
+    fn losses_are_judged_by_what_was_submitted_in_time() {
+        let periodic = Pattern::Periodic {
+            period_ns: 1_000_000,
+            phase_ns: 0,
+        };
+        let at = |ms: u64| Instant::from_us(1_000 * ms);
+        let mut feed = Feed::new(vec![(0, traffic(periodic, None))], 1, 1, 4);
+        feed.start(Instant::ZERO, at(2), at(5));
+        let mut payload = [0; MAX_FRAME_OCTETS];
+        for ms in 0..8 {
+            feed.take(at(ms), &mut payload).unwrap();
+            // All arrive here, the fourth twice.
+            for _ in 0..1 + u8::from(ms == 3) {
+                feed.deliver(at(ms), Msdu::new(MacAddr::local(1), &payload[..50]));
+            }
+        }
+        let judged = feed.sources.borrow().all[0].judged.clone();
+        assert_eq!(judged, 2..5);
+        assert_eq!((feed.arrived.count(0, judged), feed.measured), (3, 7));
+    }
+
     /// A data frame around a payload.
     fn frame(payload: &[u8]) -> Vec<u8> {
         let mut frame = vec![0; 24 + LLC_OCTETS];
@@ -273,8 +349,8 @@ mod tests {
             backlog: 2,
             phase_ns: 1_000,
         };
-        let mut feed = Feed::new(vec![(3, traffic(saturated, Some(5)))], 1, 4);
-        feed.start(Instant::ZERO, Instant::ZERO);
+        let mut feed = Feed::new(vec![(3, traffic(saturated, Some(5)))], 4, 1, 4);
+        feed.start(Instant::ZERO, Instant::ZERO, Instant::MAX);
         assert_eq!(feed.due(), Some(Instant::from_us(1)));
         let mut payload = [0; MAX_FRAME_OCTETS];
         let now = Instant::from_us(2);

@@ -4,17 +4,21 @@
 //! What of the scenario is a model (medium, hosts, clocks, faults, channel access of adapters) stays there: this is the real
 //! thing.
 
+mod arrived;
 mod asked;
 mod feed;
 pub mod page;
+mod refused;
 mod replay;
 mod tape;
+mod watched;
 
+pub use arrived::Arrived;
+pub use refused::Refusals;
 pub use replay::{Transcript, transcribe};
 
-use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::rc::Rc;
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use frame::MacAddr;
@@ -23,19 +27,20 @@ use linux::wifi::certify::Certificate;
 use linux::wifi::confirm::Path;
 use linux::wifi::{Adapter, AdapterConfig, Error, Host, HostConfig, HostCounters, Seat, TsfSource, Wait};
 use protocols::mac::tdma::TdmaCounters;
-use radio::tape::Tape;
-use radio::{Duration, Event, Instant, Plane, Protocol, Radio};
+use radio::Duration;
 use serde::Serialize;
 
 use crate::record::RecordError;
+use crate::run;
 use crate::scenario::{Program, Scenario, Station};
 use crate::stats::{Sorted, Summary};
-use asked::Asked;
-use feed::{Feed, MOST_LATENCIES, Sources};
-use tape::Strip;
+use feed::Feed;
+use watched::Watched;
 
 /// How often progress is told.
 const LOOK: Duration = Duration::from_ms(100);
+/// What a reader must know of results without a certificate.
+pub const UNCERTIFIED: &str = "no certificate: one-shot is not proven on this adapter (sdmac certify)";
 /// Name of the tape inside the folder.
 pub const TAPE: &str = "tape.sdmac";
 /// Octets of a tape, unless it is given: some ten thousands of frames.
@@ -52,6 +57,8 @@ pub struct Site {
     pub probes: Option<Way>,
     /// By which way outcomes come up.
     pub confirm: Path,
+    /// How to wait; `None`: as the scenario's host does.
+    pub wait: Option<Wait>,
     /// Of the calling thread.
     pub seat: Seat,
     /// Record a tape of so many octets at most; 0: none.
@@ -90,6 +97,8 @@ pub enum DeployError {
 pub struct Deployed {
     /// Name of the node.
     pub node: String,
+    /// [`UNCERTIFIED`] if it had no certificate.
+    pub uncertified: Option<&'static str>,
     /// Its addresses.
     pub addresses: Vec<String>,
     /// How long it ran, ns.
@@ -100,7 +109,7 @@ pub struct Deployed {
     pub requests: Requests,
     /// MSDUs handed to the protocol, by flow.
     pub submitted: BTreeMap<u32, u64>,
-    /// MSDUs that the protocol handed up, by the flow that they name; those that name none under `none`.
+    /// MSDUs that the protocol handed up, by the flow of the scenario that they name; those that name none under `none`.
     pub delivered: BTreeMap<String, u64>,
     /// Since the end of the warm-up, as `sdmac run` counts.
     pub measured: Window,
@@ -115,6 +124,11 @@ pub struct Deployed {
 }
 
 impl Deployed {
+    /// One sentence if requests were refused: the commonest reason, and what to do.
+    pub fn refusal(&self) -> Option<String> {
+        self.requests.refusals.warning(&self.node, self.requests.ended())
+    }
+
     /// One sentence if slots were lost because this host was late.
     pub fn lateness(&self) -> Option<String> {
         let s = self.slots.filter(|s| s.overruns + s.late > 0)?;
@@ -186,6 +200,11 @@ pub struct Run {
     pub done: Deployed,
     /// Latencies of what was delivered here in the measured time, us, as many as are kept.
     pub latencies_us: Vec<f64>,
+    /// For each flow from here the numbers of the MSDUs that losses are judged by: those submitted after the warm-up and
+    /// before [`settle_ns`](crate::run::settle_ns).
+    pub judged: BTreeMap<u32, Range<u32>>,
+    /// What has arrived here.
+    pub arrived: Arrived,
     /// Empty if none was asked for. It ends where there was no more room.
     pub tape: Vec<u8>,
     /// Events that found no room on it.
@@ -193,7 +212,7 @@ pub struct Run {
 }
 
 /// Requests of a node by their ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[allow(
     missing_docs,
     reason = "each is named like the outcome or the counter that it is"
@@ -203,6 +222,8 @@ pub struct Requests {
     pub acked: u64,
     pub not_acked: u64,
     pub refused: u64,
+    /// The refused ones by reason.
+    pub refusals: Refusals,
     pub aborted: u64,
     pub expired: u64,
     pub unknown: u64,
@@ -210,19 +231,25 @@ pub struct Requests {
     pub received: u64,
 }
 
-impl From<&HostCounters> for Requests {
-    fn from(c: &HostCounters) -> Requests {
+impl Requests {
+    fn new(c: &HostCounters, refusals: Refusals) -> Requests {
         Requests {
             sent: c.sent,
             acked: c.acked,
             not_acked: c.not_acked,
             refused: c.refused,
+            refusals,
             aborted: c.aborted,
             expired: c.expired,
             unknown: c.unknown,
             more_tries_than_asked: c.more_tries_than_asked,
             received: c.indications,
         }
+    }
+
+    /// All that have ended.
+    pub fn ended(&self) -> u64 {
+        self.acked + self.not_acked + self.refused + self.aborted + self.expired + self.unknown
     }
 }
 
@@ -273,15 +300,20 @@ pub fn deploy(
     let config = HostConfig {
         probes: site.probes,
         confirm: site.confirm,
-        wait: match station.config.wait {
+        wait: site.wait.unwrap_or(match station.config.wait {
             sim::host::Wait::Spin => Wait::Spin,
             sim::host::Wait::Sleep => Wait::Sleep,
             sim::host::Wait::Timerfd => Wait::Timerfd,
-        },
+        }),
         ..HostConfig::default()
     };
     let mut host = Host::new(opened?, config)?;
-    let mut feed = Feed::new(station.flows, seed, config.outstanding.into());
+    let mut feed = Feed::new(
+        station.flows,
+        scenario.flows() as u32,
+        seed,
+        config.outstanding.into(),
+    );
     let mut watched = Watched::new(station.program, &feed.sources, site.tape_octets);
     site.seat.take()?;
     let addresses: Vec<MacAddr> = host.adapters().iter().map(Adapter::address).collect();
@@ -293,7 +325,8 @@ pub fn deploy(
     while Host::now() < start && !stop.load(Ordering::Relaxed) {
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
-    feed.start(Host::now(), since);
+    let settle = begun + Duration::from_ns(run::settle_ns(scenario));
+    feed.start(Host::now(), since, settle);
     watched.since = since;
     while Host::now() < until && !stop.load(Ordering::Relaxed) {
         let look = (Host::now() + LOOK).min(until);
@@ -308,10 +341,11 @@ pub fn deploy(
     let (tape, left_out) = strip.into_parts();
     let done = Deployed {
         node: node.to_owned(),
+        uncertified: site.certificate.is_none().then_some(UNCERTIFIED),
         addresses: addresses.iter().map(MacAddr::to_string).collect(),
         ran_ns,
         interrupted,
-        requests: Requests::from(host.counters()),
+        requests: Requests::new(host.counters(), watched.refusals),
         submitted: sources.all.iter().map(|s| (s.flow, s.count.into())).collect(),
         delivered: feed.delivered,
         measured: Window {
@@ -334,67 +368,11 @@ pub fn deploy(
         host,
         done,
         latencies_us: feed.latencies_us,
+        judged: sources.all.iter().map(|s| (s.flow, s.judged.clone())).collect(),
+        arrived: feed.arrived,
         tape,
         left_out,
     })
-}
-
-/// A protocol with its tape, and what its events tell of the host.
-struct Watched {
-    tape: Tape<Program, Strip>,
-    sources: Rc<RefCell<Sources>>,
-    since: Instant,
-    tries: u64,
-    latencies_us: Vec<f64>,
-    all_planes: u64,
-    attributes_refused: u64,
-}
-
-impl Watched {
-    fn new(program: Program, sources: &Rc<RefCell<Sources>>, tape_octets: usize) -> Watched {
-        Watched {
-            tape: Tape::new(program, Strip::new(tape_octets)),
-            sources: Rc::clone(sources),
-            since: Instant::ZERO,
-            tries: 0,
-            latencies_us: Vec::with_capacity(MOST_LATENCIES),
-            all_planes: 0,
-            attributes_refused: 0,
-        }
-    }
-}
-
-impl Protocol for Watched {
-    fn handle(&mut self, now: Instant, event: Event<'_>, radio: &mut dyn Radio) {
-        let mut ended = None;
-        match &event {
-            Event::Confirm(c) => {
-                ended = Some((c.token, c.outcome));
-                self.all_planes += u64::from(c.stamps.count() == 9);
-                if now >= self.since {
-                    self.tries += u64::from(c.attempts);
-                }
-                let [t1, t9] = [Plane::T1, Plane::T9].map(|p| c.stamps.get_host(p));
-                if let (Some(t1), Some(t9)) = (t1, t9)
-                    && self.latencies_us.len() < MOST_LATENCIES
-                {
-                    self.latencies_us.push(t9.since(t1).as_ns() as f64 / 1e3);
-                }
-            }
-            Event::Set(answer) => self.attributes_refused += u64::from(answer.result.is_err()),
-            _ => {}
-        }
-        let sources = &self.sources;
-        self.tape.handle(now, event, &mut Asked { radio, sources });
-        self.tape.sink().mark();
-        if let Some((token, outcome)) = ended {
-            self.sources.borrow_mut().ended(now, token, outcome);
-        }
-    }
-
-    fn deadline(&self) -> Option<Instant> {
-        self.tape.deadline()
-    }
 }
 
 #[cfg(test)]

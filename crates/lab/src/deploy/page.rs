@@ -12,6 +12,15 @@ use super::{Deployed, TAPE, Transcript};
 /// The page of one node.
 pub fn page(about: &About<'_>, scenario: &Scenario, done: &Deployed, transcript: &Transcript) -> Report {
     let mut sections = vec![numbers(done)];
+    if let Some(sentence) = done.refusal() {
+        let reasons = done.requests.refusals.iter();
+        let pairs = reasons.map(|(reason, count)| (format!("{reason:?}"), count.to_string()));
+        sections.push(
+            Section::new("Refused")
+                .paragraph(sentence)
+                .values(pairs.collect::<Vec<_>>()),
+        );
+    }
     if let Some(sentence) = done.lateness() {
         sections.push(Section::new("Slots").paragraph(sentence));
     }
@@ -67,7 +76,11 @@ fn numbers(d: &Deployed) -> Section {
             }
         }
     }
-    Section::new("Result").values(pairs)
+    let section = Section::new("Result").values(pairs);
+    match d.uncertified {
+        Some(sentence) => section.paragraph(sentence),
+        None => section,
+    }
 }
 
 fn files(transcript: &Transcript) -> Section {

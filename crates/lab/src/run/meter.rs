@@ -40,10 +40,37 @@ pub(super) struct Scope {
     pub flow_ends: Vec<u32>,
     /// What was submitted before does not count, ns.
     pub since_ns: u64,
+    /// Losses are judged by what was submitted from then on until here, ns.
+    pub settle_ns: u64,
     /// End of the run, ns: the longest latency.
     pub until_ns: u64,
     /// Somebody will read a report.
     pub report: bool,
+}
+
+/// A flow, as far as losses are judged by it: MSDUs submitted after the warm-up and before the last tenth of the measured
+/// time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Judged {
+    /// These.
+    pub submitted: u64,
+    /// Of these, handed up anywhere (a group-addressed one counts at each receiver).
+    pub delivered: u64,
+}
+
+/// A flow that has submitted something.
+#[derive(Default)]
+struct Flow {
+    /// One more than its last number.
+    numbers: u32,
+    judged: Judged,
+}
+
+impl Scope {
+    /// Losses are judged by what was submitted then.
+    fn counts(&self, ns: u64) -> bool {
+        (self.since_ns..self.settle_ns).contains(&ns)
+    }
 }
 
 /// What a run has shown.
@@ -62,7 +89,7 @@ pub struct Measured {
     pub planes: Option<Planes>,
     flights: Flights,
     scope: Scope,
-    submitted: BTreeMap<u32, u32>,
+    submitted: BTreeMap<u32, Flow>,
 }
 
 impl Measured {
@@ -84,8 +111,13 @@ impl Measured {
         let Some((flow, number, then_ns)) = parse_header(msdu.payload) else {
             return;
         };
+        let counts = self.scope.counts(then_ns);
         // payloads of measurement tasks look like headers, and were not submitted
-        let known = self.submitted.get(&flow).is_some_and(|n| number < *n);
+        let known = self.submitted.get_mut(&flow).filter(|f| number < f.numbers);
+        let known = known.is_some_and(|f| {
+            f.judged.delivered += u64::from(counts);
+            true
+        });
         let entry = self.scope.flow_ends.partition_point(|end| *end <= flow);
         if !known || then_ns > now_ns || then_ns < self.scope.since_ns || entry == self.scope.flow_ends.len()
         {
@@ -97,6 +129,18 @@ impl Measured {
             let own = self.by_entry.entry(entry).or_insert_with(|| histogram(until_ns));
             own.record(now_ns - then_ns);
         }
+    }
+
+    fn submitted(&mut self, now_ns: u64, flow: u32, number: u32) {
+        let counts = self.scope.counts(now_ns);
+        let flow = self.submitted.entry(flow).or_default();
+        flow.numbers = number.saturating_add(1);
+        flow.judged.submitted += u64::from(counts);
+    }
+
+    /// What each flow tells of losses, by its number.
+    pub fn judged(&self) -> impl Iterator<Item = (u32, Judged)> {
+        self.submitted.iter().map(|(flow, f)| (*flow, f.judged))
     }
 
     fn confirmed(&mut self, now_ns: u64, node: u32, c: &Confirm, exchange_ns: Option<(u64, u64)>) {
@@ -172,8 +216,7 @@ impl Observer for Watch {
 
     fn submitted(&mut self, now_ns: u64, node: u32, msdu: &Msdu<'_>) {
         if let Some((flow, number, _)) = parse_header(msdu.payload) {
-            let numbers = number.saturating_add(1);
-            self.measured.borrow_mut().submitted.insert(flow, numbers);
+            self.measured.borrow_mut().submitted(now_ns, flow, number);
         }
         if let Some(next) = &mut self.next {
             next.submitted(now_ns, node, msdu);

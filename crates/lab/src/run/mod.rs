@@ -7,7 +7,7 @@ pub mod page;
 mod planes;
 
 pub use fate::Fate;
-pub use meter::{Measured, OWN_ENTRIES};
+pub use meter::{Judged, Measured, OWN_ENTRIES};
 pub use planes::{Planes, STRETCHES, Stretch};
 
 use std::collections::BTreeMap;
@@ -91,6 +91,13 @@ pub struct Run {
     pub window_ns: u64,
 }
 
+/// Losses are judged by MSDUs submitted before this time of the run, ns: the last tenth of the measured time is left to
+/// those that are under way.
+pub fn settle_ns(scenario: &Scenario) -> u64 {
+    let (since, end) = (scenario.warm_up_ns(), scenario.duration_ns());
+    end - end.saturating_sub(since) / 10
+}
+
 /// Runs `scenario` with `seed`. `stop` ends it early; `progress` is told simulated ns now and then. With a folder
 /// everything is recorded there.
 ///
@@ -131,6 +138,7 @@ pub fn run(
                 .collect(),
             flow_ends: scenario.flow_ends(),
             since_ns: warm_up,
+            settle_ns: settle_ns(scenario),
             until_ns: end,
             report: folder.is_some(),
         });

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::deploy::{DeployError, Deployed, Run, Site, deploy};
 use crate::record::RecordError;
-use crate::run;
+use crate::run::{self, Judged};
 use crate::scenario::Scenario;
 use crate::stats::{Running, Sorted};
 
@@ -18,6 +18,10 @@ const CONFIDENCE: f64 = 0.999;
 /// Half an interval is at least this share of its mean: runs that have no chance in them are all alike, and the real one
 /// ends some microseconds later.
 const FINEST: f64 = 1e-3;
+/// Half an interval of a latency is at least this, us. From the submission to the delivery four hands take part: source,
+/// sender, air, receiver. Each reads the clock of the lab twice, which has steps of 256 ns and goes on by one, and waits for a
+/// timer that is late by one: 4 x 3 x 0.256.
+pub const FINEST_LATENCY_US: f64 = 3.072;
 /// Octets of LLC/SNAP, which count as throughput, as in the simulator.
 const LLC_SNAP_OCTETS: u64 = 8;
 
@@ -26,7 +30,8 @@ const LLC_SNAP_OCTETS: u64 = 8;
 pub struct Numbers {
     /// MSDUs with LLC/SNAP that arrived, Mb/s.
     pub throughput_mbps: Option<f64>,
-    /// MSDUs that did not.
+    /// MSDUs that did not, of those submitted before the last tenth of the measured time: what is under way at the end is
+    /// neither lost nor delivered.
     pub lost_ratio: Option<f64>,
     /// Frames on the air for each MSDU; beacons count.
     pub tries: Option<f64>,
@@ -37,13 +42,14 @@ pub struct Numbers {
 }
 
 impl Numbers {
-    fn all(&self) -> [(&'static str, Option<f64>); 5] {
+    /// Each with the least half of an interval that means something.
+    fn all(&self) -> [(&'static str, Option<f64>, f64); 5] {
         [
-            ("throughput, Mb/s", self.throughput_mbps),
-            ("MSDUs lost", self.lost_ratio),
-            ("tries for each MSDU", self.tries),
-            ("latency, median, us", self.latency_p50_us),
-            ("latency, p99, us", self.latency_p99_us),
+            ("throughput, Mb/s", self.throughput_mbps, 0.0),
+            ("MSDUs lost", self.lost_ratio, 0.0),
+            ("tries for each MSDU", self.tries, 0.0),
+            ("latency, median, us", self.latency_p50_us, FINEST_LATENCY_US),
+            ("latency, p99, us", self.latency_p99_us, FINEST_LATENCY_US),
         ]
     }
 }
@@ -63,6 +69,8 @@ pub struct Real {
     pub overlapping: u64,
     /// Frames on the air in all.
     pub tries: u64,
+    /// Sentences about nodes whose requests were refused.
+    pub refusals: Vec<String>,
     /// Sentences about nodes that were too late for their slots.
     pub lateness: Vec<String>,
 }
@@ -76,7 +84,8 @@ pub struct Row {
     pub real: Option<f64>,
     /// Mean of the simulator's runs.
     pub simulator: Option<f64>,
-    /// Half the interval in which one more run of the simulator lies with 99.9 %.
+    /// Half the interval in which one more run of the simulator lies with 99.9 %; at least a thousandth of the mean, and
+    /// [`FINEST_LATENCY_US`] for latencies.
     pub plus_minus: Option<f64>,
     /// The real run lies in it.
     pub within: Option<bool>,
@@ -155,7 +164,7 @@ pub fn real(scenario: &Scenario, seed: u64, stop: &AtomicBool) -> Result<Real, C
         Ok(Real {
             numbers: Numbers {
                 throughput_mbps: (window_ns > 0).then(|| octets as f64 * 8e3 / window_ns as f64),
-                lost_ratio: ratio(submitted - delivered as f64),
+                lost_ratio: lost_ratio(scenario, judged(&nodes)),
                 tries: ratio(sum(|d| d.measured.tries) as f64),
                 latency_p50_us: latency.as_ref().map(|s| s.p50),
                 latency_p99_us: latency.as_ref().map(|s| s.p99),
@@ -165,9 +174,39 @@ pub fn real(scenario: &Scenario, seed: u64, stop: &AtomicBool) -> Result<Real, C
             latest_us: summary.latest_us,
             overlapping: summary.total.overlapping,
             tries: summary.total.tries,
+            refusals: nodes.iter().filter_map(|n| n.done.refusal()).collect(),
             lateness: nodes.iter().filter_map(|n| n.done.lateness()).collect(),
         })
     })
+}
+
+/// What the nodes have submitted, and what of it has arrived anywhere, by flow.
+fn judged(nodes: &[Run]) -> impl Iterator<Item = (u32, Judged)> {
+    let flows = nodes.iter().flat_map(|n| &n.judged);
+    flows.map(|(flow, numbers)| {
+        let judged = Judged {
+            submitted: numbers.len() as u64,
+            delivered: nodes
+                .iter()
+                .map(|n| n.arrived.count(*flow, numbers.clone()))
+                .sum(),
+        };
+        (*flow, judged)
+    })
+}
+
+/// MSDUs that did not arrive; those for all should arrive at all other nodes.
+fn lost_ratio(scenario: &Scenario, flows: impl Iterator<Item = (u32, Judged)>) -> Option<f64> {
+    let (mut submitted, mut delivered) = (0, 0.0);
+    for (flow, judged) in flows {
+        let receivers = match scenario.flow_is_broadcast(flow as usize) {
+            true => scenario.nodes().saturating_sub(1).max(1),
+            false => 1,
+        };
+        submitted += judged.submitted;
+        delivered += judged.delivered as f64 / f64::from(receivers);
+    }
+    (submitted > 0).then(|| 1.0 - delivered / submitted as f64)
 }
 
 /// All nodes, begun together when the last one is ready. Their radios stay until all have ended.
@@ -231,21 +270,29 @@ pub fn simulated(scenario: &Scenario, seed: u64, stop: &AtomicBool) -> Result<Nu
     let submitted = metric("submitted").filter(|n| *n > 0.0);
     Ok(Numbers {
         throughput_mbps: metric("throughput_mbps"),
-        lost_ratio: metric("delivered_ratio").map(|r| 1.0 - r),
+        lost_ratio: run
+            .measured
+            .as_ref()
+            .and_then(|m| lost_ratio(scenario, m.judged())),
         tries: submitted.map(|n| tries as f64 / n),
         latency_p50_us: metric("latency_p50_us"),
         latency_p99_us: metric("latency_p99_us"),
     })
 }
 
+/// Whether the two agree: no row is outside its interval, and no request was refused.
+pub fn agree(real: &Real, rows: &[Row]) -> bool {
+    real.refused == 0 && rows.iter().all(|row| row.within != Some(false))
+}
+
 /// The table: one real run, and several of the simulator.
 pub fn table(real: &Numbers, runs: &[Numbers]) -> Vec<Row> {
     let rows = real.all().into_iter().enumerate();
-    rows.map(|(i, (name, real))| {
+    rows.map(|(i, (name, real, least))| {
         let mut all = Running::default();
         runs.iter().filter_map(|r| r.all()[i].1).for_each(|x| all.push(x));
         let simulator = all.mean();
-        let finest = simulator.map_or(0.0, |mean| mean.abs() * FINEST);
+        let finest = simulator.map_or(0.0, |mean| least.max(mean.abs() * FINEST));
         let plus_minus = all.next_run(CONFIDENCE).map(|half| half.max(finest));
         Row {
             name,
@@ -281,6 +328,12 @@ mod tests {
         let alike = [4.0, 4.0, 4.0].map(of);
         let row = |real: f64| table(&of(real), &alike)[0].clone();
         assert_eq!([4.003, 4.005].map(|x| row(x).within), [Some(true), Some(false)]);
+        let slow = |us: f64| Numbers {
+            latency_p50_us: Some(us),
+            ..Numbers::default()
+        };
+        let row = |real: f64| table(&slow(real), &[slow(81.0), slow(81.0)])[3].clone();
+        assert_eq!([84.0, 84.1].map(|us| row(us).within), [Some(true), Some(false)]);
         let rows = table(&of(1.0), &runs);
         assert_eq!((rows[1].within, rows[2].within), (None, Some(true)), "{rows:?}");
         assert_eq!(
@@ -288,5 +341,52 @@ mod tests {
             None,
             "one run has no interval"
         );
+    }
+
+    #[test]
+    fn refusals_and_rows_outside_are_no_agreement() {
+        let of = |x: f64| Numbers {
+            throughput_mbps: Some(x),
+            ..Numbers::default()
+        };
+        let runs = [4.0, 4.0].map(of);
+        let mut real = Real {
+            numbers: of(4.0),
+            unknown: 0,
+            refused: 0,
+            latest_us: 0.0,
+            overlapping: 0,
+            tries: 0,
+            refusals: Vec::new(),
+            lateness: Vec::new(),
+        };
+        assert!(agree(&real, &table(&real.numbers, &runs)));
+        assert!(!agree(&real, &table(&of(5.0), &runs)));
+        real.refused = 1;
+        assert!(!agree(&real, &table(&real.numbers, &runs)));
+    }
+
+    /// A saturated sender has something under way at every end; what is for all arrives at each.
+    #[test]
+    fn what_is_under_way_at_the_end_is_not_lost() {
+        let text = |to: &str, pattern: &str| {
+            format!(
+                "[run]\nduration = \"500ms\"\nwarm_up = \"20ms\"\n[medium]\nloss.fixed_power_dbm = -50\nerror = \"perfect\"\n\
+                 [output]\nlatency = true\n\
+                 [[group]]\nname = \"a\"\nprotocol.sender = {{ rate = \"6M\" }}\n\
+                 [[group]]\nname = \"b\"\ncount = 2\nprotocol.sender = {{ rate = \"6M\" }}\n\
+                 [[traffic]]\nfrom = \"a\"\nto = \"{to}\"\noctets = 1000\npattern.{pattern}\n"
+            )
+        };
+        for (to, pattern) in [
+            ("b.0", "saturated = { backlog = 8 }"),
+            ("broadcast", "periodic = { period = \"5ms\" }"),
+        ] {
+            let text = text(to, pattern);
+            let scenario =
+                Scenario::parse(std::path::Path::new("t.toml"), &text, &[]).unwrap_or_else(|e| panic!("{e}"));
+            let run = simulated(&scenario, 1, &AtomicBool::new(false)).unwrap();
+            assert_eq!(run.lost_ratio, Some(0.0), "to {to}: {run:?}");
+        }
     }
 }

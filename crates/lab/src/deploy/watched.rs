@@ -1,0 +1,76 @@
+//! A deployed protocol with its tape, and what its events tell of the host.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use radio::tape::Tape;
+use radio::{Event, Instant, Outcome, Plane, Protocol, Radio};
+
+use super::asked::Asked;
+use super::feed::{MOST_LATENCIES, Sources};
+use super::refused::Refusals;
+use super::tape::Strip;
+use crate::scenario::Program;
+
+/// A protocol with its tape, and what its events tell of the host.
+pub(super) struct Watched {
+    pub tape: Tape<Program, Strip>,
+    pub sources: Rc<RefCell<Sources>>,
+    pub since: Instant,
+    pub tries: u64,
+    pub latencies_us: Vec<f64>,
+    pub all_planes: u64,
+    pub attributes_refused: u64,
+    pub refusals: Refusals,
+}
+
+impl Watched {
+    pub fn new(program: Program, sources: &Rc<RefCell<Sources>>, tape_octets: usize) -> Watched {
+        Watched {
+            tape: Tape::new(program, Strip::new(tape_octets)),
+            sources: Rc::clone(sources),
+            since: Instant::ZERO,
+            tries: 0,
+            latencies_us: Vec::with_capacity(MOST_LATENCIES),
+            all_planes: 0,
+            attributes_refused: 0,
+            refusals: Refusals::default(),
+        }
+    }
+}
+
+impl Protocol for Watched {
+    fn handle(&mut self, now: Instant, event: Event<'_>, radio: &mut dyn Radio) {
+        let mut ended = None;
+        match &event {
+            Event::Confirm(c) => {
+                ended = Some((c.token, c.outcome));
+                if let Outcome::Refused(reason) = c.outcome {
+                    self.refusals.add(reason);
+                }
+                self.all_planes += u64::from(c.stamps.count() == 9);
+                if now >= self.since {
+                    self.tries += u64::from(c.attempts);
+                }
+                let [t1, t9] = [Plane::T1, Plane::T9].map(|p| c.stamps.get_host(p));
+                if let (Some(t1), Some(t9)) = (t1, t9)
+                    && self.latencies_us.len() < MOST_LATENCIES
+                {
+                    self.latencies_us.push(t9.since(t1).as_ns() as f64 / 1e3);
+                }
+            }
+            Event::Set(answer) => self.attributes_refused += u64::from(answer.result.is_err()),
+            _ => {}
+        }
+        let sources = &self.sources;
+        self.tape.handle(now, event, &mut Asked { radio, sources });
+        self.tape.sink().mark();
+        if let Some((token, outcome)) = ended {
+            self.sources.borrow_mut().ended(now, token, outcome);
+        }
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        self.tape.deadline()
+    }
+}
