@@ -264,7 +264,7 @@ fn play_on(radios: &[String], plan: &Plan) -> IbssCounters {
     };
     let above = Datagrams {
         peer: interface.address,
-        begins,
+        begins: begins + Duration::from_ms(100), // Linux's socket is to be there before
         own: 0,
         back: Vec::new(),
         returned: 0,
