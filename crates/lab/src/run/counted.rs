@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use protocols::mac::roam::RoamCounters;
 use protocols::mac::tdma::TdmaCounters;
 use protocols::mac::tdma::join::JoinCounters;
 use radio::Counters;
@@ -187,6 +188,7 @@ pub(super) fn counted(
         }
     }
     slots(scenario, world, &mut metrics);
+    roamed(scenario, world, &mut metrics);
     if asked > 0 {
         metrics.insert("measurements", asked as f64);
         metrics.insert("measurements_acked_ratio", answered as f64 / asked as f64);
@@ -220,6 +222,21 @@ fn slots(scenario: &Scenario, world: &World<Program>, metrics: &mut BTreeMap<&'s
         metrics.insert("join_dropped", sum(false, |j| j.lapsed));
         metrics.insert("join_changes", sum(false, |j| j.changes));
     }
+}
+
+/// What nodes that roam have counted since their start.
+fn roamed(scenario: &Scenario, world: &World<Program>, metrics: &mut BTreeMap<&'static str, f64>) {
+    let of_nodes = || (0..scenario.nodes()).filter_map(|n| world.protocol(n).roamed());
+    if of_nodes().next().is_none() {
+        return;
+    }
+    let sum = |of: fn(&RoamCounters) -> u64| of_nodes().map(of).sum::<u64>() as f64;
+    metrics.insert("roam_handovers", sum(|c| c.handovers));
+    metrics.insert("roam_missed_in_handover", sum(|c| c.missed_in_handover));
+    metrics.insert("roam_missed_else", sum(|c| c.missed_else));
+    metrics.insert("roam_second_chances", sum(|c| c.second_chances));
+    let longest = of_nodes().map(|c| c.longest_gap_ns).max().unwrap_or(0);
+    metrics.insert("roam_gap_max_us", longest as f64 / 1e3);
 }
 
 /// What the meter has seen.

@@ -213,11 +213,11 @@ fn stranger(s: &Scenario, f: &world::Foreign, i: u32, node: u32) -> (NodeConfig,
     (NodeConfig::ideal(at, adapter), program)
 }
 
-fn place(Point(at): Point) -> Position {
+pub(super) fn place(Point(at): Point) -> Position {
     Position::new(at[0].0, at[1].0)
 }
 
-fn position(group: &Group, i: u32) -> Position {
+pub(super) fn position(group: &Group, i: u32) -> Position {
     match &group.placement {
         Placement::At(at) => place(*at),
         Placement::Grid { spacing_m, columns } => {
@@ -346,7 +346,8 @@ fn plan<P: Protocol>(s: &Scenario, world: &mut World<P>) {
                     let to_us = to.0 / 1_000;
                     world.plan_incident(at, node, Incident::TsfJump { adapter: 0, to_us });
                 }
-                What::MoveTo(to) => world.plan_move(at, node, place(*to)),
+                // below
+                What::MoveTo(_) | What::Walk(_) => {}
                 What::PathLoss { db, .. } => {
                     let db = if db.0 >= OUT_OF_REACH_DB {
                         f64::INFINITY
@@ -359,5 +360,8 @@ fn plan<P: Protocol>(s: &Scenario, world: &mut World<P>) {
                 }
             }
         }
+    }
+    for (at, node, to) in super::roam::moves(s) {
+        world.plan_move(at, node, to);
     }
 }

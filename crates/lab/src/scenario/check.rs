@@ -43,7 +43,7 @@ pub(super) fn scenario(source: &Source) -> Result<Scenario, ScenarioError> {
     check.times()?;
     let mut hosts = Vec::new();
     let mut models = BTreeMap::new();
-    let mut peers = Vec::new();
+    let (mut peers, mut channels) = (Vec::new(), Vec::new());
     for group in &file.group {
         hosts.push(check.host(group, &mut models)?);
         let peer = match &group.protocol {
@@ -53,6 +53,7 @@ pub(super) fn scenario(source: &Source) -> Result<Scenario, ScenarioError> {
         };
         let ap = group.ap.as_ref().map(|ap| names.node(ap)).transpose()?;
         peers.push((peer, ap));
+        channels.push(check.roaming(&names, group)?);
     }
     let mut flows = Vec::new();
     let mut count = 0;
@@ -77,6 +78,7 @@ pub(super) fn scenario(source: &Source) -> Result<Scenario, ScenarioError> {
         };
         incidents.push((names.range(&incident.node)?, other));
     }
+    check.walks(&incidents)?;
     let mut pairs = Vec::new();
     if let Some(file::Loss::Pairs(list)) = &file.medium.loss {
         for pair in list {
@@ -96,6 +98,7 @@ pub(super) fn scenario(source: &Source) -> Result<Scenario, ScenarioError> {
         links,
         traces,
         peers,
+        channels,
         incidents,
         file,
     })
@@ -112,12 +115,8 @@ impl Check<'_> {
             ForeignWhat::Load { .. } => 2,
             ForeignWhat::Probes { .. } => 1,
         };
-        self.file
-            .foreign
-            .iter()
-            .take(MAX_NODES as usize + 1)
-            .map(nodes)
-            .sum()
+        let some = self.file.foreign.iter().take(MAX_NODES as usize + 1);
+        some.map(nodes).sum()
     }
 
     fn times(&self) -> Result<(), ScenarioError> {

@@ -9,6 +9,7 @@ use toml::Spanned;
 use super::adapter::Adapter;
 use super::overlay::{Pair as Redundant, RateRule};
 use super::protocol::Protocol;
+use super::roam::Roaming;
 use super::schedule::Schedule;
 use super::units::*;
 use super::world::{Foreign, Incident, Link, Noise, Output, Traffic};
@@ -248,6 +249,8 @@ pub struct Group {
     pub start: Time,
     /// Two adapters as one.
     pub redundancy: Option<Redundant>,
+    /// From one access point to the next.
+    pub roam: Option<Roaming>,
     /// Who chooses the rates.
     pub rate_control: Option<RateRule>,
     /// What runs on the nodes.

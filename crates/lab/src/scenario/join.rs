@@ -3,12 +3,9 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use frame::MacAddr;
-use protocols::mac::beacon::{BeaconFrame, MAX_BEACON_OCTETS};
 use protocols::mac::slotted::LeftOn;
-use protocols::mac::tdma::join::wire::{MAX_LIST_OCTETS, ONE_REPORT_OCTETS, Wish};
+use protocols::mac::tdma::join::wire::Wish;
 use protocols::mac::tdma::join::{self, Membership, Rules};
-use protocols::mac::tdma::schedule as slots;
 use protocols::mac::tdma::switches::USUAL;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -17,7 +14,7 @@ use toml::Spanned;
 use super::check::Check;
 use super::node::duration;
 use super::protocol::Protocol;
-use super::schedule::{BeaconSlot, Planned, Schedule};
+use super::schedule::{Planned, Schedule};
 use super::source::ScenarioError;
 use super::units::*;
 use super::world::Pattern;
@@ -256,28 +253,6 @@ impl Check<'_> {
             }
         }
         Ok(())
-    }
-}
-
-/// The slot of the beacons, with room for all that they say.
-pub(super) fn beacon_slot(b: &BeaconSlot, node: u32, schedule: &Schedule) -> slots::BeaconSlot {
-    let more = match (&schedule.join, schedule.watch) {
-        (Some(_), _) => MAX_LIST_OCTETS,
-        (None, true) => ONE_REPORT_OCTETS,
-        (None, false) => 0,
-    };
-    let frame = BeaconFrame {
-        bssid: MacAddr::local(node),
-        interval_tu: 100,
-        ssid: b"sdmac",
-        basic: BeaconFrame::basic_for(b.rate.get_ref().0),
-        sequence: 0,
-    };
-    slots::BeaconSlot {
-        from: MacAddr::local(node),
-        octets: (frame.emit(&mut [0; MAX_BEACON_OCTETS]).len() + 4 + more) as u16,
-        rate: b.rate.get_ref().0,
-        every: b.every.0.into(),
     }
 }
 

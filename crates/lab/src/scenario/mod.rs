@@ -4,6 +4,7 @@
 //! sentence that says what is wrong, where, and what is allowed. [`Scenario::build`] makes the world for a seed.
 
 mod adapter;
+mod beacons;
 pub mod build;
 mod cells;
 mod check;
@@ -16,6 +17,7 @@ mod node;
 pub(crate) mod overlay;
 pub mod program;
 pub mod protocol;
+mod roam;
 mod schedule;
 mod source;
 pub mod units;
@@ -60,6 +62,8 @@ pub struct Scenario {
     schedules: Vec<schedule::Planned>,
     /// For each group the node that its protocol talks to, and its access point.
     peers: Vec<(Option<u32>, Option<u32>)>,
+    /// For each group the channels on which its nodes roam, MHz.
+    channels: Vec<Vec<u16>>,
     /// For each incident the nodes it happens to, and the other node of a link.
     incidents: Vec<(Range<u32>, Option<u32>)>,
 }

@@ -9,6 +9,7 @@ use protocols::mac::edf::responder::{Responder, ResponderConfig};
 use protocols::mac::edf::{Edf, EdfConfig, Strategy};
 use protocols::mac::oneshot::{Oneshot, OneshotConfig, Pace};
 use protocols::mac::overlay::Access;
+use protocols::mac::roam::gate::Gate;
 use protocols::mac::sender::{QueueRule, Sender, SenderConfig};
 use protocols::mac::sink::Sink;
 use protocols::mac::slotted::Slotted;
@@ -22,6 +23,7 @@ use super::file::{Group, PhyName, QueueName};
 use super::overlay::layered;
 use super::program::Program;
 use super::protocol::{self, Sending};
+use super::roam::roaming;
 use super::schedule::scheduled;
 use super::units::{Aifsn, Time};
 
@@ -144,7 +146,8 @@ pub(super) fn program(s: &Scenario, g: usize, node: u32) -> Program {
             let mut config = BeaconerConfig::new(me, duration(*p.interval.get_ref()), p.rate.get_ref().0);
             config.first = duration(p.first);
             let inner = sender(Identity::access_point(me), &p.send, &phy);
-            Program::Beaconer(Box::new(Beaconer::new(config, inner)))
+            let gate = Gate::new(me, p.send.rate.get_ref().0, inner);
+            Program::Beaconer(Box::new(Beaconer::new(config, gate)))
         }
         protocol::Protocol::Edf(p) => {
             let cost = match p.learn {
@@ -188,6 +191,20 @@ pub(super) fn program(s: &Scenario, g: usize, node: u32) -> Program {
             Program::Slotted(Box::new(Slotted::new(cells::slotted(p, node), inner)))
         }
         protocol::Protocol::Tdma(_) => scheduled(s, group, node, identity),
+    };
+    let bare = match (&group.roam, ap) {
+        (Some(roam), Some(home)) => {
+            let lowest = self::phy(group.phy).lowest;
+            roaming(
+                roam,
+                &s.channels[g],
+                (node, home),
+                group.adapter_count(),
+                lowest,
+                bare,
+            )
+        }
+        _ => bare,
     };
     let aifsn = group
         .schedule()

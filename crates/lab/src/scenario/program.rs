@@ -12,6 +12,8 @@ use protocols::mac::rate::RateControl;
 use protocols::mac::rate::minstrel::Minstrel;
 use protocols::mac::rate::rsin::Rsin;
 use protocols::mac::redundancy::Redundancy;
+use protocols::mac::roam::Roam;
+use protocols::mac::roam::gate::Gate;
 use protocols::mac::sender::Sender;
 use protocols::mac::sink::Sink;
 use protocols::mac::slotted::Slotted;
@@ -40,7 +42,7 @@ pub enum Program {
     Sender(Sender<8>),
     Sink(Box<Sink>),
     Oneshot(Box<Oneshot>),
-    Beaconer(Box<Beaconer<Sender<8>>>),
+    Beaconer(Box<Beaconer<Gate<Sender<8>>>>),
     Edf(Box<Edf<Sender<8>>>),
     Coordinator(Box<Coordinator>),
     Responder(Box<Responder>),
@@ -52,6 +54,7 @@ pub enum Program {
     Redundant(Box<Redundancy<Program, MAX_HELD>>),
     Minstrel(Box<RateControl<Program, Minstrel, 64, MAX_HELD>>),
     Rsin(Box<RateControl<Program, Rsin, 64, MAX_HELD>>),
+    Roaming(Box<Roam<Program, MAX_HELD>>),
 }
 
 impl Program {
@@ -82,6 +85,7 @@ impl Program {
             Program::Redundant(p) => &mut **p,
             Program::Minstrel(p) => &mut **p,
             Program::Rsin(p) => &mut **p,
+            Program::Roaming(p) => &mut **p,
         }
     }
 }
@@ -113,6 +117,7 @@ impl Protocol for Program {
             Program::Redundant(p) => p.deadline(),
             Program::Minstrel(p) => p.deadline(),
             Program::Rsin(p) => p.deadline(),
+            Program::Roaming(p) => p.deadline(),
         }
     }
 }

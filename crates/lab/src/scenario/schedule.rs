@@ -7,7 +7,6 @@ use frame::{MacAddr, response_rate};
 use protocols::mac::data::{Identity, QOS_OVERHEAD_OCTETS};
 use protocols::mac::overlay::{Access, DEFAULT_HELD_OCTETS};
 use protocols::mac::redundancy::trailer;
-use protocols::mac::sync::{Sync, SyncConfig};
 use protocols::mac::tdma::join::wire::Wish;
 use protocols::mac::tdma::schedule as slots;
 use protocols::mac::tdma::{Tdma, TdmaConfig};
@@ -16,9 +15,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use toml::Spanned;
 
+use super::beacons::{BeaconSlot, Beacons, clock};
 use super::check::Check;
 use super::file::{File, Group, QueueName};
-use super::join::{Join, SlotSwitches, beacon_slot, membership};
+use super::join::{Join, SlotSwitches, membership};
 use super::names::Names;
 use super::node::{category, duration, phy, sender};
 use super::overlay::ordered;
@@ -77,30 +77,6 @@ fn two_us() -> Time {
 fn two() -> Aifsn {
     Aifsn(2)
 }
-fn one() -> Small {
-    Small(1)
-}
-fn second() -> Time {
-    Time(1_000_000_000)
-}
-
-/// The slot of the beacon, the first of the cycle.
-#[derive(Clone, PartialEq, Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct BeaconSlot {
-    /// Who sends it; its TSF is network time.
-    #[schemars(with = "String")]
-    pub from: Spanned<String>,
-    /// Its rate.
-    #[schemars(with = "RateText")]
-    pub rate: Spanned<RateText>,
-    /// It is sent in every n-th cycle.
-    #[serde(default = "one")]
-    pub every: Small,
-    /// A clock is trusted for this long after a beacon; without a trusted clock a node is silent.
-    #[serde(default = "second")]
-    pub holdover: Time,
-}
 
 /// The release path. Its jitter, `high - min`, and `sync_error` are the guard of every slot.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize, JsonSchema)]
@@ -119,6 +95,8 @@ pub(super) struct Planned {
     plan: slots::TdmaPlan<MAX_SLOTS>,
     /// Who sends the beacons.
     pub(super) master: Option<u32>,
+    /// Whose beacons the clocks are compared by.
+    pub(super) reference: Option<u32>,
     /// What stations ask for, by node.
     pub(super) wishes: BTreeMap<u32, Wish>,
 }
@@ -191,21 +169,11 @@ impl Check<'_> {
             let what = format!("{high} is less than the smallest release, {min}");
             return wrong(high.span(), what);
         }
-        let mut master = None;
-        let mut beacon = None;
-        if let Some(b) = &schedule.beacon {
-            self.rate(&b.rate, &timing)?;
-            let node = names.node(&b.from)?;
-            if !members.iter().any(|g| groups[*g].contains(&node)) {
-                let what = format!(
-                    "{:?} does not run {name:?}, so it cannot send its beacons",
-                    b.from.get_ref()
-                );
-                return wrong(b.from.span(), what);
-            }
-            master = Some(node);
-            beacon = Some(beacon_slot(b, node, schedule));
-        }
+        let Beacons {
+            master,
+            slot: beacon,
+            reference,
+        } = self.beacons(names, schedule, members, groups, &timing)?;
         let mut list = Vec::new();
         for (t, flow) in self.file.traffic.iter().zip(flows) {
             let Some(g) = members.iter().find(|g| groups[**g].contains(&flow.from.start)) else {
@@ -306,7 +274,12 @@ impl Check<'_> {
             };
             self.source.at(span, what)
         })?;
-        Ok(Planned { plan, master, wishes })
+        Ok(Planned {
+            plan,
+            master,
+            reference,
+            wishes,
+        })
     }
 }
 
@@ -343,17 +316,7 @@ pub(super) fn scheduled(s: &Scenario, group: &Group, node: u32, identity: Identi
     let (schedule, planned) = (&s.file.schedule[n], &s.schedules[n]);
     let band = phy(group.sending_adapter(&schedule.send).phy).band;
     let adapter = AdapterId(schedule.send.adapter.get_ref().0);
-    let sync = match (&schedule.beacon, planned.master) {
-        (Some(b), Some(master)) => {
-            let holdover = duration(b.holdover);
-            let config = match master == node {
-                true => SyncConfig::own(band, holdover),
-                false => SyncConfig::new(band, holdover),
-            };
-            Sync::tracking(SyncConfig { adapter, ..config })
-        }
-        _ => Sync::perfect(0),
-    };
+    let sync = clock(schedule, planned, node, band, adapter);
     let mut send = schedule.send.clone();
     let queue = *send.queue.get_or_insert(QueueName::Voice);
     let queue: Queue = category(queue).into();
@@ -373,6 +336,7 @@ pub(super) fn scheduled(s: &Scenario, group: &Group, node: u32, identity: Identi
         membership,
         left_on: schedule.left_on.into(),
         watch: schedule.watch,
+        reference: planned.reference.map(MacAddr::local),
         access: (!schedule.left_on.backoff).then_some(Access {
             adapter,
             ..Access::without_backoff(queue, schedule.aifsn.0)

@@ -5,6 +5,7 @@ mod cells;
 mod layers;
 mod parameters;
 mod paths;
+mod roaming;
 mod slots;
 
 use std::path::Path;

@@ -199,6 +199,10 @@ number!(
 );
 
 number!(
+    /// A speed in metres per second.
+    Speed(f64), 0.01, 1e3, "number"
+);
+number!(
     /// A distance in metres.
     Distance(f64), 0.0, 1e6, "number"
 );

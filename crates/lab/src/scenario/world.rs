@@ -5,6 +5,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::file::QueueName;
+use super::roam::Walk;
 use super::units::*;
 
 /// `[[traffic]]`: one flow from each node of `from`.
@@ -234,8 +235,10 @@ pub enum What {
     ClockJump(Time),
     /// The TSF jumps to a value.
     TsfJump(Time),
-    /// The node moves.
+    /// The node is somewhere else at once.
     MoveTo(Point),
+    /// The node goes somewhere else.
+    Walk(Walk),
     /// The path loss between the node and another one becomes this, in both directions.
     PathLoss {
         /// The other node.

@@ -224,3 +224,30 @@ fn broken_schedules_get_one_sentence() {
         "{sentence}"
     );
 }
+
+/// The same cell with an access point that knows nothing of slots: its beacons are what the clocks are compared by.
+#[test]
+fn clocks_can_follow_the_beacons_of_others() {
+    let other = "every = 12, reference = \"other\" }";
+    let text = SLOTS.replacen("every = 12 }", other, 1)
+        + "\n[[group]]\nname = \"other\"\nprotocol.beaconer = { interval = \"102.4ms\", rate = \"6M\", send = { rate = \"6M\" } }\n";
+    // a line through its beacons needs some of them
+    let text = text.replacen("warm_up = \"300ms\"", "warm_up = \"500ms\"", 1);
+    let result = go(&text);
+    assert!(result.metrics["delivered_ratio"] > 0.98, "{:?}", result.metrics);
+    let alone = text.replacen(
+        "protocol.beaconer = { interval = \"102.4ms\", rate = \"6M\", send = { rate = \"6M\" } }",
+        "protocol.sender = { rate = \"6M\" }",
+        1,
+    );
+    let said = parse(&alone, &[]).map(|_| ()).unwrap_err().to_string();
+    assert!(said.contains("a reference runs beaconer"), "{said}");
+    let watched = text.replacen("cycle = \"4ms\"", "cycle = \"4ms\"\nwatch = true", 1);
+    let said = parse(&watched, &[]).map(|_| ()).unwrap_err().to_string();
+    assert!(said.contains("keep one of them"), "{said}");
+    // nobody hears it: the clock of the controller is the time, and no other one can be trusted
+    let far = text.replacen("name = \"other\"", "name = \"other\"\nchannel = 149", 1);
+    let far = go(&far);
+    let of = |n: usize| far.traffic[n].delivered;
+    assert!(of(0) > 900 && of(1) == 0, "{} {}", of(0), of(1));
+}

@@ -1,0 +1,156 @@
+//! `beacon` of a schedule: what keeps its clocks together, its own beacons or those of somebody else.
+
+use std::ops::Range;
+
+use frame::{Band, MacAddr, Phy};
+use protocols::mac::beacon::{BeaconFrame, MAX_BEACON_OCTETS};
+use protocols::mac::sync::reference::FOLLOW_UP_OCTETS;
+use protocols::mac::sync::{Sync, SyncConfig};
+use protocols::mac::tdma::join::wire::{MAX_LIST_OCTETS, ONE_REPORT_OCTETS};
+use protocols::mac::tdma::schedule as slots;
+use radio::AdapterId;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use toml::Spanned;
+
+use super::check::Check;
+use super::names::Names;
+use super::node::duration;
+use super::protocol::Protocol;
+use super::schedule::{Planned, Schedule};
+use super::source::ScenarioError;
+use super::units::*;
+
+/// The slot of the beacon, the first of the cycle.
+#[derive(Clone, PartialEq, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BeaconSlot {
+    /// Who sends it; its TSF is network time.
+    #[schemars(with = "String")]
+    pub from: Spanned<String>,
+    /// Its rate.
+    #[schemars(with = "RateText")]
+    pub rate: Spanned<RateText>,
+    /// It is sent in every n-th cycle.
+    #[serde(default = "one")]
+    pub every: Small,
+    /// A clock is trusted for this long after a beacon; without a trusted clock a node is silent.
+    #[serde(default = "second")]
+    pub holdover: Time,
+    /// An access point outside of the schedule, by whose beacons the clocks are compared: the host clock of `from` is network
+    /// time then, and it tells in this slot what that showed.
+    #[schemars(with = "Option<String>")]
+    pub reference: Option<Spanned<String>>,
+}
+
+fn one() -> Small {
+    Small(1)
+}
+fn second() -> Time {
+    Time(1_000_000_000)
+}
+
+/// What the beacons of a schedule come to.
+#[derive(Default)]
+pub(super) struct Beacons {
+    /// Who sends them.
+    pub(super) master: Option<u32>,
+    pub(super) slot: Option<slots::BeaconSlot>,
+    /// Whose beacons the clocks are compared by.
+    pub(super) reference: Option<u32>,
+}
+
+impl Check<'_> {
+    /// Who keeps the time of a schedule.
+    pub(super) fn beacons(
+        &self,
+        names: &Names<'_>,
+        schedule: &Schedule,
+        members: &[usize],
+        groups: &[Range<u32>],
+        phy: &Phy,
+    ) -> Result<Beacons, ScenarioError> {
+        let Some(b) = &schedule.beacon else {
+            return Ok(Beacons::default());
+        };
+        let wrong = |at: &Spanned<String>, what: String| Err(self.source.at(at.span(), what));
+        self.rate(&b.rate, phy)?;
+        let name = schedule.name.get_ref();
+        let master = names.node(&b.from)?;
+        let runs_it = |node: u32| members.iter().any(|g| groups[*g].contains(&node));
+        if !runs_it(master) {
+            let from = b.from.get_ref();
+            let what = format!("{from:?} does not run {name:?}, so it cannot send its beacons");
+            return wrong(&b.from, what);
+        }
+        let reference = b.reference.as_ref().map(|r| names.node(r)).transpose()?;
+        if let (Some(at), Some(node)) = (&b.reference, reference) {
+            let of = groups.iter().position(|g| g.contains(&node));
+            let group = &self.file.group[of.expect("every node is in a group")];
+            if !matches!(group.protocol, Protocol::Beaconer(_)) {
+                let what = format!(
+                    "{:?} sends no beacons of its own: a reference runs beaconer",
+                    at.get_ref()
+                );
+                return wrong(at, what);
+            }
+            if schedule.join.is_some() || schedule.watch {
+                let what = format!(
+                    "{name:?} has join or watch, which are told in beacons, and with a reference it sends none: keep one of them"
+                );
+                return wrong(at, what);
+            }
+        }
+        Ok(Beacons {
+            master: Some(master),
+            slot: Some(slot(b, master, schedule)),
+            reference,
+        })
+    }
+}
+
+/// The slot of the beacons, with room for all that they say.
+fn slot(b: &BeaconSlot, node: u32, schedule: &Schedule) -> slots::BeaconSlot {
+    let more = match (&schedule.join, schedule.watch) {
+        (Some(_), _) => MAX_LIST_OCTETS,
+        (None, true) => ONE_REPORT_OCTETS,
+        (None, false) => 0,
+    };
+    let frame = BeaconFrame {
+        bssid: MacAddr::local(node),
+        interval_tu: 100,
+        ssid: b"sdmac",
+        basic: BeaconFrame::basic_for(b.rate.get_ref().0),
+        sequence: 0,
+    };
+    let octets = match b.reference {
+        Some(_) => FOLLOW_UP_OCTETS,
+        None => frame.emit(&mut [0; MAX_BEACON_OCTETS]).len() + 4 + more,
+    };
+    slots::BeaconSlot {
+        from: MacAddr::local(node),
+        octets: octets as u16,
+        rate: b.rate.get_ref().0,
+        every: b.every.0.into(),
+    }
+}
+
+/// The clock of a node of a schedule.
+pub(super) fn clock(
+    schedule: &Schedule,
+    planned: &Planned,
+    node: u32,
+    band: Band,
+    adapter: AdapterId,
+) -> Sync {
+    let (Some(b), Some(master)) = (&schedule.beacon, planned.master) else {
+        return Sync::perfect(0);
+    };
+    let holdover = duration(b.holdover);
+    let config = match (master == node, planned.reference) {
+        (true, Some(_)) => return Sync::perfect(0),
+        (true, None) => SyncConfig::own(band, holdover),
+        (false, _) => SyncConfig::new(band, holdover),
+    };
+    Sync::tracking(SyncConfig { adapter, ..config })
+}
