@@ -314,3 +314,102 @@ fn a_move_to_another_cell() {
     assert_eq!(slot(&world, 2), Some(1));
     assert_eq!(world.protocol(2).host().counters().lost, lost);
 }
+
+/// Two cells on two channels, three hosts each; in the middle of each one that is near the border is the gateway.
+fn two_cells(seed: u64) -> World<Node> {
+    let at = |i: u32| if i < 3 { HERE } else { THERE };
+    let node = |i: u32| {
+        let me = MacAddr::local(i);
+        let config = TbmacConfig {
+            channels: Some(CHANNELS),
+            ..TbmacConfig::new(me, at(i), rounds(4).with_borders(Duration::from_us(200)))
+        };
+        let sender = Sender::new(SenderConfig::new(identity(me), Rate::DSSS_2));
+        let mut host = Tbmac::new(config, sender);
+        // east of the one, west of the other; the larger address leaves it to the smaller
+        host.set_near(match i {
+            1 | 2 => 1 << HERE.border_to(THERE).unwrap(),
+            4 | 5 => 1 << THERE.border_to(HERE).unwrap(),
+            _ => 0,
+        });
+        Node::Host(host)
+    };
+    world(seed, (0..6).map(node).collect())
+}
+
+/// Frames go from cell to cell through one gateway on each side, and those within a cell are left alone.
+#[test]
+fn frames_cross_a_border() {
+    let mut world = two_cells(3);
+    let round = rounds(4).with_borders(Duration::from_us(200)).length().as_ns();
+    world.run_until(100 * round);
+    let mut flow = |from: u32, to: u32, rounds: u64, phase: u64| {
+        let traffic = Traffic {
+            to: MacAddr::local(to),
+            category: AccessCategory::Voice,
+            octets: 20,
+            pattern: Pattern::Periodic {
+                period_ns: rounds * round,
+                phase_ns: phase,
+            },
+            lifetime_ns: None,
+            count: Some(100),
+        };
+        world.add_traffic(from, traffic);
+    };
+    flow(0, 3, 6, 1_000_000);
+    flow(5, 2, 6, 2_000_000);
+    // to a gateway itself, and within a cell
+    flow(2, 4, 6, 3 * round);
+    flow(4, 5, 6, 4 * round);
+    let waits = Rc::new(RefCell::new(Waits::default()));
+    world.set_observer(Box::new(Watch(Rc::clone(&waits))));
+    world.run_until(100 * round + 620 * round);
+    let delivered: Vec<u64> = (0..4).map(|f| world.flow(f).delivered).collect();
+    assert_eq!(delivered, [100; 4]);
+    let counters = |i| *world.protocol(i).host().counters();
+    let crossed: Vec<u64> = (0..6).map(|i| counters(i).crossed).collect();
+    assert_eq!(crossed, [0, 200, 0, 0, 100, 0], "the gateways, and nobody else");
+    // what is for the gateway is not sent on
+    assert_eq!((counters(1).relayed, counters(4).relayed), (100, 100));
+    for i in 0..6 {
+        let c = counters(i);
+        assert_eq!((c.lost, c.overruns, c.uncrossed), (0, 0, 0), "{i}: {c:?}");
+    }
+    // its own slot, the meeting of this round or the next one, and the slot of the other gateway
+    let waits = waits.borrow();
+    assert!(waits.longest_ns <= 4 * round, "{} of {round}", waits.longest_ns);
+    assert!(waits.longest_ns > round, "{} of {round}", waits.longest_ns);
+}
+
+/// When a gateway falls silent the next one takes over, three rounds later.
+#[test]
+fn a_gateway_that_dies_is_replaced() {
+    let mut world = two_cells(4);
+    let round = rounds(4).with_borders(Duration::from_us(200)).length().as_ns();
+    world.run_until(100 * round);
+    world.add_traffic(
+        0,
+        Traffic {
+            to: MacAddr::local(3),
+            category: AccessCategory::Voice,
+            octets: 20,
+            pattern: Pattern::Periodic {
+                period_ns: 4 * round,
+                phase_ns: 0,
+            },
+            lifetime_ns: None,
+            count: Some(50),
+        },
+    );
+    // the smaller address is out of reach of everybody from here on
+    for other in [0, 2, 3, 4, 5] {
+        world.plan_loss(180 * round, 1, other, f64::INFINITY);
+        world.plan_loss(180 * round, other, 1, f64::INFINITY);
+    }
+    world.run_until(320 * round);
+    let crossed = |i| world.protocol(i).host().counters().crossed;
+    let delivered = world.flow(0).delivered;
+    assert!((45..50).contains(&delivered), "{delivered}");
+    assert!(crossed(2) >= 25, "{}", crossed(2));
+}

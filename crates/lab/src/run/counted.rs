@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use protocols::mac::roam::RoamCounters;
+use protocols::mac::tbmac::TbmacCounters;
 use protocols::mac::tdma::TdmaCounters;
 use protocols::mac::tdma::join::JoinCounters;
 use radio::Counters;
@@ -10,7 +11,8 @@ use sim::World;
 use sim::traffic::FlowCounts;
 
 use super::{EntryResult, Fate, GroupResult, Measured};
-use crate::scenario::{Program, Scenario};
+use crate::scenario::file::Group;
+use crate::scenario::{self, Program, Scenario};
 use crate::stats::Online;
 
 /// LLC and SNAP, which 802.11 counts to the MSDU and payloads do not.
@@ -189,6 +191,7 @@ pub(super) fn counted(
     }
     slots(scenario, world, &mut metrics);
     roamed(scenario, world, &mut metrics);
+    crossed(scenario, world, &mut metrics);
     if asked > 0 {
         metrics.insert("measurements", asked as f64);
         metrics.insert("measurements_acked_ratio", answered as f64 / asked as f64);
@@ -222,6 +225,26 @@ fn slots(scenario: &Scenario, world: &World<Program>, metrics: &mut BTreeMap<&'s
         metrics.insert("join_dropped", sum(false, |j| j.lapsed));
         metrics.insert("join_changes", sum(false, |j| j.changes));
     }
+}
+
+/// What hosts of several cells have counted since their start.
+fn crossed(scenario: &Scenario, world: &World<Program>, metrics: &mut BTreeMap<&'static str, f64>) {
+    let between =
+        |g: &Group| matches!(&g.protocol, scenario::protocol::Protocol::Tbmac(p) if p.cells.is_some());
+    if !scenario.file().group.iter().any(between) {
+        return;
+    }
+    let hosts = (0..scenario.nodes()).filter_map(|n| match world.protocol(n) {
+        Program::Tbmac(host) => Some(*host.counters()),
+        _ => None,
+    });
+    let hosts: Vec<TbmacCounters> = hosts.collect();
+    let sum = |of: fn(&TbmacCounters) -> u64| hosts.iter().map(of).sum::<u64>() as f64;
+    metrics.insert("cells_slots_granted", sum(|c| c.granted));
+    metrics.insert("cells_slots_lost", sum(|c| c.lost));
+    metrics.insert("cells_crossed", sum(|c| c.crossed));
+    metrics.insert("cells_relayed", sum(|c| c.relayed));
+    metrics.insert("cells_uncrossed", sum(|c| c.uncrossed));
 }
 
 /// What nodes that roam have counted since their start.

@@ -1,5 +1,6 @@
 //! `protocol.tbmac` and `protocol.slotted`: slots that hosts agree on, and slots that are all one node's.
 
+use frame::radiotap::Channel;
 use frame::{MacAddr, Phy};
 use protocols::mac::data::{Identity, Role};
 use protocols::mac::overlay::{Access, DEFAULT_HELD_OCTETS};
@@ -11,21 +12,22 @@ use protocols::mac::tdma::schedule as slots;
 use radio::{AdapterId, Queue};
 use schemars::JsonSchema;
 use serde::Deserialize;
+use sim::Position;
 use toml::Spanned;
 
 use super::check::Check;
 use super::file::Group;
 use super::node::{category, duration, sender};
-use super::program::Celled;
 use super::protocol::Sending;
 use super::schedule::Release;
 use super::source::ScenarioError;
 use super::units::*;
+use super::walking::Walking;
 
 /// Octets of a data frame around its payload at most: QoS header and LLC/SNAP.
 const INNER_OCTETS: usize = 26 + 8;
 
-/// Parameters of a host in a cell with 16 slots. All groups of a scenario are in one cell.
+/// Parameters of a host in a cell with 16 slots.
 #[derive(Clone, PartialEq, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Tbmac {
@@ -48,10 +50,30 @@ pub struct Tbmac {
     /// After every second failure the chance to ask for a slot is halved, at most so often.
     #[serde(default = "three")]
     pub halvings: u8,
+    /// Many cells, each host in that of its place. Without it all are in one cell, on the channel of the group.
+    pub cells: Option<Cells>,
     /// How frames are sent; the queue is `voice` by default.
     pub send: Sending,
 }
 
+/// `cells` of `tbmac`: the plane in hexagons, neighbours on different channels, with slots between cells.
+#[derive(Clone, PartialEq, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Cells {
+    /// Radius of the circle around a cell: half the range, so that all members hear each other.
+    #[schemars(with = "Distance")]
+    pub radius_m: Spanned<Distance>,
+    /// Numbers of the channels.
+    #[schemars(with = "[ChannelNumber; 3]")]
+    pub channels: Spanned<[ChannelNumber; 3]>,
+    /// What a change of channel takes.
+    #[serde(default = "retune")]
+    pub retune: Time,
+}
+
+fn retune() -> Time {
+    Time(200_000)
+}
 fn four() -> Spanned<Small> {
     Spanned::new(0..0, Small(4))
 }
@@ -110,10 +132,32 @@ impl Check<'_> {
             let what = format!("{high} is less than the smallest release, {min}");
             return Err(self.source.at(high.span(), what));
         }
+        self.cells(p, &phy)?;
         let clock = &group.clock;
         if clock.offset.0 > 0 || clock.drift_ppm.is_some() || clock.drift_within_ppm.is_some() {
             let what = "the hosts of a cell know the time: their clock has no offset and no drift";
             return Err(self.source.at(group.name.span(), what));
+        }
+        Ok(())
+    }
+
+    fn cells(&self, p: &Tbmac, phy: &Phy) -> Result<(), ScenarioError> {
+        let Some(cells) = &p.cells else {
+            return Ok(());
+        };
+        if cells.radius_m.get_ref().0 < 1.0 {
+            let what = format!(
+                "{}m is no radius of a cell: it has 1m at least",
+                cells.radius_m.get_ref().0
+            );
+            return Err(self.source.at(cells.radius_m.span(), what));
+        }
+        if cells.mhz(phy).is_none() {
+            let what = format!(
+                "802.11{} has not all of these channels, or two are the same",
+                phy.name
+            );
+            return Err(self.source.at(cells.channels.span(), what));
         }
         Ok(())
     }
@@ -131,6 +175,16 @@ impl Check<'_> {
     }
 }
 
+impl Cells {
+    /// Centre frequencies of three different channels.
+    fn mhz(&self, phy: &Phy) -> Option<[u16; 3]> {
+        let of = |n: ChannelNumber| Channel::of(phy.band, n.0, phy.lowest).map(|c| c.mhz);
+        let [a, b, c] = *self.channels.get_ref();
+        let all = [of(a)?, of(b)?, of(c)?];
+        (all[0] != all[1] && all[1] != all[2] && all[0] != all[2]).then_some(all)
+    }
+}
+
 fn rounds(p: &Tbmac, phy: &Phy) -> Result<Rounds, protocols::mac::tbmac::rounds::RoundsError> {
     let asks = p.asks.get_ref().0.min(255) as u8;
     let inner = usize::from(p.payload_octets.get_ref().0) + INNER_OCTETS;
@@ -145,12 +199,17 @@ fn rounds(p: &Tbmac, phy: &Phy) -> Result<Rounds, protocols::mac::tbmac::rounds:
         sync_error: duration(p.sync_error),
         heard: duration(p.heard),
     };
-    Rounds::new(&costs, DEFAULT_SLOTS as u8)
+    let rounds = Rounds::new(&costs, DEFAULT_SLOTS as u8)?;
+    Ok(match &p.cells {
+        Some(cells) => rounds.with_borders(duration(cells.retune)),
+        None => rounds,
+    })
 }
 
-/// The host `node`.
-pub(super) fn host(p: &Tbmac, phy: &Phy, node: u32) -> Celled {
+/// The host `node`, which goes this way.
+pub(super) fn host(p: &Tbmac, phy: &Phy, node: u32, first: Position, way: &[(u64, Position)]) -> Walking {
     let me = MacAddr::local(node);
+    let rounds = rounds(p, phy).expect("checked");
     let queue: Queue = p.send.queue.map_or(Queue::Voice, |q| category(q).into());
     let adapter = AdapterId(p.send.adapter.get_ref().0);
     let config = TbmacConfig {
@@ -161,13 +220,15 @@ pub(super) fn host(p: &Tbmac, phy: &Phy, node: u32) -> Celled {
             adapter,
             ..Access::without_backoff(queue, 2)
         }),
-        ..TbmacConfig::new(me, Cell::default(), rounds(p, phy).expect("checked"))
+        channels: p.cells.as_ref().and_then(|c| c.mhz(phy)),
+        ..TbmacConfig::new(me, Cell::default(), rounds)
     };
     let identity = Identity {
         me,
         role: Role::Direct { bssid: MacAddr::ZERO },
     };
-    Celled::new(config, sender(identity, &p.send, phy))
+    let radius_m = p.cells.as_ref().map(|c| c.radius_m.get_ref().0);
+    Walking::new(config, sender(identity, &p.send, phy), radius_m, first, way)
 }
 
 /// How the node `node` uses its slots.

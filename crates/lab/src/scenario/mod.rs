@@ -21,6 +21,7 @@ mod roam;
 mod schedule;
 mod source;
 pub mod units;
+mod walking;
 pub mod world;
 
 pub use describe::{Description, Parameter};

@@ -18,12 +18,13 @@ use sim::clock::Clock;
 use sim::rng::{Cause, Stream};
 
 use super::Scenario;
+use super::build::position;
 use super::cells;
 use super::file::{Group, PhyName, QueueName};
 use super::overlay::layered;
 use super::program::Program;
 use super::protocol::{self, Sending};
-use super::roam::roaming;
+use super::roam::{roaming, way};
 use super::schedule::scheduled;
 use super::units::{Aifsn, Time};
 
@@ -185,7 +186,10 @@ pub(super) fn program(s: &Scenario, g: usize, node: u32) -> Program {
             within: duration(p.within),
             access: access(p.no_backoff_aifsn, &p.send),
         }))),
-        protocol::Protocol::Tbmac(p) => Program::Tbmac(Box::new(cells::host(p, &phy, node))),
+        protocol::Protocol::Tbmac(p) => {
+            let first = position(group, node - s.groups[g].start);
+            Program::Tbmac(Box::new(cells::host(p, &phy, node, first, &way(s, node, first))))
+        }
         protocol::Protocol::Slotted(p) => {
             let inner = sender(identity, &p.send, &phy);
             Program::Slotted(Box::new(Slotted::new(cells::slotted(p, node), inner)))

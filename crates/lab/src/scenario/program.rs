@@ -23,6 +23,7 @@ use protocols::mac::tdma::{Tdma, TdmaCounters};
 use radio::{Duration, Event, Instant, Protocol, Radio, TxHow};
 
 use super::schedule::{MAX_HELD, MAX_SLOTS};
+use super::walking::Walking;
 
 /// A node of a schedule: tells the duplicates of 64 transmitters, because between a frame and its repetition come
 /// those of all others.
@@ -48,7 +49,7 @@ pub enum Program {
     Responder(Box<Responder>),
     Tdma(Box<Scheduled>),
     TdmaEdf(Box<Scheduled<Edf<Sender<64>, MAX_HELD>>>),
-    Tbmac(Box<Celled>),
+    Tbmac(Box<Walking>),
     Slotted(Box<Slotted<Sender<8>, MAX_HELD, DEFAULT_HELD_OCTETS>>),
     Prober(Prober),
     Redundant(Box<Redundancy<Program, MAX_HELD>>),

@@ -226,7 +226,8 @@ pub(super) fn moves(s: &Scenario) -> Vec<(u64, u32, Position)> {
     all
 }
 
-fn way(s: &Scenario, node: u32, first: Position) -> Vec<(u64, Position)> {
+/// Where a node goes, and when.
+pub(super) fn way(s: &Scenario, node: u32, first: Position) -> Vec<(u64, Position)> {
     let own = s.file.incident.iter().zip(&s.incidents);
     let own = own.filter(|(_, (nodes, _))| nodes.contains(&node));
     let mut own: Vec<_> = own

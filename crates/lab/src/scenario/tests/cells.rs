@@ -45,3 +45,45 @@ fn mistakes_are_named() {
     ];
     all_broken(CELL, cases);
 }
+
+const CELLS: &str = include_str!("../../../../../scenarios/cells.toml");
+
+#[test]
+fn cells_that_cannot_be_are_told() {
+    for (from, to, says) in [
+        ("radius_m = 40", "radius_m = 0.5", "1m at least"),
+        (
+            "channels = [1, 6, 11]",
+            "channels = [1, 6, 6]",
+            "two are the same",
+        ),
+        (
+            "channels = [1, 6, 11]",
+            "channels = [1, 6, 36]",
+            "not all of these channels",
+        ),
+        ("channels = [1, 6, 11]", "channels = [1, 6]", "3"),
+    ] {
+        let said = broken(CELLS, from, to);
+        assert!(said.contains(says), "{to}: {said}");
+    }
+}
+
+/// The robot is heard at the desk from its own cell and from the next one, and not from the third.
+#[test]
+fn a_robot_walks_through_three_cells() {
+    let delivered = |seconds: u64| {
+        let s = parse(CELLS, &[&format!("duration={seconds}s")]).unwrap();
+        let mut world = s.build(1);
+        world.run_until(seconds * 1_000_000_000);
+        [world.flow(0).delivered, world.flow(1).delivered]
+    };
+    // borders are at 34.6 m, after 17.6 s, and at 103.9 m, after 52.3 s
+    let (first, second, third) = (delivered(17), delivered(52), delivered(69));
+    assert!(first.iter().all(|n| *n >= 160), "{first:?}");
+    for flow in 0..2 {
+        let over_the_border = second[flow] - first[flow];
+        assert!(over_the_border >= 330, "{first:?} {second:?}");
+        assert!(third[flow] - second[flow] <= 5, "{second:?} {third:?}");
+    }
+}

@@ -11,6 +11,19 @@ pub struct Cell {
 
 /// sqrt(3)
 const SQRT_3: f64 = 1.732_050_807_568_877_2;
+/// Borders of a cell, and slots in which neighbours meet.
+pub const BORDERS: u8 = 6;
+/// What to add for the neighbour across each border, counter-clockwise from the east.
+const NEIGHBOURS: [(i16, i16); BORDERS as usize] = [(1, 0), (0, 1), (-1, 1), (-1, 0), (0, -1), (1, -1)];
+
+/// Where and when the gateways of two neighbours meet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Meeting {
+    /// The slot between cells, 0 to 5: the same for both neighbours, and another one at each border of a cell.
+    pub slot: u8,
+    /// They meet on the channel of this cell in even rounds, and on that of the neighbour in odd ones.
+    pub first: bool,
+}
 
 impl Cell {
     /// The cell at a position (metres to the east and to the north), for cells with a circumscribed circle of
@@ -37,6 +50,51 @@ impl Cell {
         }
     }
 
+    /// The neighbour across a border, 0 to 5.
+    pub const fn neighbour(self, border: u8) -> Cell {
+        let (q, r) = NEIGHBOURS[(border % BORDERS) as usize];
+        Cell {
+            q: self.q.wrapping_add(q),
+            r: self.r.wrapping_add(r),
+        }
+    }
+
+    /// Across which border another cell lies, if it is a neighbour.
+    pub fn border_to(self, other: Cell) -> Option<u8> {
+        (0..BORDERS).find(|b| self.neighbour(*b) == other)
+    }
+
+    /// The meeting at a border. A border has an axis, and of the two cells there one has it in the positive
+    /// direction: of that one the parity along the axis decides which of the two slots of the axis it is.
+    pub const fn meeting(self, border: u8) -> Meeting {
+        let axis = border % 3;
+        let first = border % BORDERS < 3;
+        let cell = if first { self } else { self.neighbour(border) };
+        let along = if axis == 0 { cell.q } else { cell.r };
+        Meeting {
+            slot: 2 * axis + (along & 1) as u8,
+            first,
+        }
+    }
+
+    /// Borders that a position in the cell is nearer to than `within_m`, as bits.
+    pub fn near(self, east_m: f64, north_m: f64, radius_m: f64, within_m: f64) -> u8 {
+        let (q, r) = (f64::from(self.q), f64::from(self.r));
+        let (x, y) = (
+            east_m - SQRT_3 * (q + r / 2.0) * radius_m,
+            north_m - 1.5 * r * radius_m,
+        );
+        let mut bits = 0;
+        for (border, (q, r)) in NEIGHBOURS.into_iter().enumerate() {
+            // centres of neighbours are sqrt(3) radii apart
+            let (q, r) = (f64::from(q), f64::from(r));
+            let (nx, ny) = (q + r / 2.0, 1.5 * r / SQRT_3);
+            let distance = SQRT_3 / 2.0 * radius_m - (x * nx + y * ny);
+            bits |= u8::from(distance < within_m) << border;
+        }
+        bits
+    }
+
     /// Which of three channels it has: no two neighbours share one, and cells that do are three radii apart.
     pub fn colour(self) -> usize {
         (i32::from(self.q) + 2 * i32::from(self.r)).rem_euclid(3) as usize
@@ -51,8 +109,6 @@ fn round(x: f64) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    const NEIGHBOURS: [(i16, i16); 6] = [(1, 0), (0, 1), (-1, 1), (-1, 0), (0, -1), (1, -1)];
 
     fn centre(cell: Cell) -> (f64, f64) {
         let (q, r) = (f64::from(cell.q), f64::from(cell.r));
@@ -77,6 +133,41 @@ mod tests {
             }
         }
         assert_eq!(Cell::at(f64::NAN, 1e300, 1.0).r, i16::MAX);
+    }
+
+    #[test]
+    fn neighbours_meet_in_one_slot_and_each_border_has_its_own() {
+        for q in -3..4 {
+            for r in -3..4 {
+                let cell = Cell { q, r };
+                let mut slots = 0;
+                for border in 0..BORDERS {
+                    let other = cell.neighbour(border);
+                    let back = other.border_to(cell).unwrap();
+                    let (here, there) = (cell.meeting(border), other.meeting(back));
+                    assert_eq!(here.slot, there.slot, "{cell:?} {other:?}");
+                    assert_ne!(here.first, there.first, "{cell:?} {other:?}");
+                    slots |= 1 << here.slot;
+                }
+                assert_eq!(slots, 0b11_1111, "{cell:?}");
+                assert_eq!(cell.border_to(cell), None);
+            }
+        }
+    }
+
+    #[test]
+    fn who_is_near_a_border() {
+        let cell = Cell { q: 2, r: -1 };
+        let (x, y) = centre(cell);
+        assert_eq!(cell.near(50.0 * x, 50.0 * y, 50.0, 25.0), 0, "the middle");
+        // a metre on this side of the middle of each border
+        for border in 0..BORDERS {
+            let (nx, ny) = centre(cell.neighbour(border));
+            let far = (0.5 * (nx - x).hypot(ny - y) * 50.0 - 1.0) / (50.0 * (nx - x).hypot(ny - y));
+            let (px, py) = (50.0 * (x + far * (nx - x)), 50.0 * (y + far * (ny - y)));
+            assert_eq!(cell.near(px, py, 50.0, 1.001), 1 << border);
+            assert_eq!(cell.near(px, py, 50.0, 0.999), 0);
+        }
     }
 
     #[test]

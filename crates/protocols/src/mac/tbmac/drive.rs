@@ -1,11 +1,14 @@
 //! From the rounds of [`Member`] to times and frames.
 
-use super::message::{Body, MAX_REPORT_OCTETS, Message};
+use super::borders::Borders;
+use super::cell::Cell;
+use super::message::{Body, MAX_REPORT_OCTETS, Message, Report};
 use super::{Member, OPEN, Tbmac};
 use crate::mac::data::{ETHERTYPE_PROTOCOL, MAX_DATA_OCTETS, Received};
 use crate::mac::sync::NetworkTime;
 use crate::mac::tbmac::member::Chance;
 use crate::mac::tdma::mix;
+use frame::mac::Header;
 use frame::{AccessCategory, MacAddr};
 use radio::{AckPolicy, Attribute, Event, Indication, Instant, Protocol, Radio, TxHow};
 
@@ -14,12 +17,32 @@ use radio::{AckPolicy, Attribute, Event, Indication, Instant, Protocol, Radio, T
 pub(super) enum Mark {
     /// Its own slot.
     Slot,
+    /// The slots of all members are over.
+    Borders,
+    /// It goes to the channel of the neighbour across a border, in a slot between cells.
+    Visit(u8, u8),
+    /// It sends there.
+    Cross(u8, u8),
+    /// It comes back.
+    Return(u8, u8),
     /// The contention-free period is over and heard.
     CfpOver,
     /// The slot in which it asks.
     Ask,
     /// The round is over and heard.
     RoundOver,
+}
+
+/// What travels in a frame.
+#[derive(Clone, Copy)]
+enum Inner {
+    Nothing,
+    /// A request from above.
+    Held(usize),
+    /// What came over a border.
+    Relay,
+    /// What goes over this border.
+    Crossing(u8),
 }
 
 /// Rounds that it may sleep through; after more, what it believes is too old.
@@ -30,8 +53,13 @@ impl<P: Protocol, const S: usize, const N: usize, const L: usize> Tbmac<P, S, N,
     pub(super) fn due(&self) -> Option<Instant> {
         let rounds = &self.config.rounds;
         let member = self.member.as_ref();
+        let retune = rounds.retune().unwrap_or_default();
         let offset = match self.mark {
             Mark::Slot => rounds.start(member.and_then(Member::slot).unwrap_or(0)),
+            Mark::Borders => rounds.border(0),
+            Mark::Visit(slot, _) => rounds.border(slot),
+            Mark::Cross(slot, _) => rounds.border(slot) + retune,
+            Mark::Return(slot, _) => rounds.border(slot) + retune + rounds.slot(),
             Mark::CfpOver => rounds.ask(0),
             Mark::Ask => rounds.ask(self.ask.map_or(0, |a| a.slot)),
             Mark::RoundOver => rounds.length(),
@@ -42,7 +70,13 @@ impl<P: Protocol, const S: usize, const N: usize, const L: usize> Tbmac<P, S, N,
     }
 
     pub(super) fn pass_marks(&mut self, now: Instant, radio: &mut dyn Radio) {
+        let away = matches!(self.mark, Mark::Cross(..) | Mark::Return(..));
         self.look_at_the_clock(now);
+        if away && (self.member.is_none() || self.mark == Mark::CfpOver) {
+            // it lost its clock on a visit
+            self.mark = Mark::CfpOver;
+            self.tune(self.config.cell, radio);
+        }
         while self.member.is_some() && self.due().is_some_and(|t| t <= now) {
             self.pass(now, radio);
         }
@@ -74,9 +108,30 @@ impl<P: Protocol, const S: usize, const N: usize, const L: usize> Tbmac<P, S, N,
                 } else {
                     self.use_slot(radio);
                 }
-                self.mark = Mark::CfpOver;
+                self.mark = match self.config.rounds.retune() {
+                    Some(_) => Mark::Borders,
+                    None => Mark::CfpOver,
+                };
+            }
+            Mark::Borders => self.mark = self.next_visit(0),
+            Mark::Visit(slot, border) => {
+                self.tune(self.config.cell.neighbour(border), radio);
+                self.mark = Mark::Cross(slot, border);
+            }
+            Mark::Cross(slot, border) => {
+                if late {
+                    self.counters.overruns += 1;
+                } else {
+                    self.cross(slot, border, radio);
+                }
+                self.mark = Mark::Return(slot, border);
+            }
+            Mark::Return(slot, _) => {
+                self.tune(self.config.cell, radio);
+                self.mark = self.next_visit(slot + 1);
             }
             Mark::CfpOver => {
+                self.borders.age();
                 let chance = self.chance();
                 let member = self.member.as_mut().expect("in a cell");
                 let before = member.slot();
@@ -93,7 +148,7 @@ impl<P: Protocol, const S: usize, const N: usize, const L: usize> Tbmac<P, S, N,
                     self.counters.overruns += 1;
                 } else if let Some(request) = self.ask {
                     self.counters.asked += 1;
-                    self.send(Body::Request(request), None, radio);
+                    self.send(Body::Request(request), Inner::Nothing, radio);
                 }
                 self.mark = Mark::RoundOver;
             }
@@ -114,7 +169,8 @@ impl<P: Protocol, const S: usize, const N: usize, const L: usize> Tbmac<P, S, N,
             self.config.cell = cell;
             self.leaving = None;
             self.member = Some(Member::new(self.config.me, self.config.halvings));
-            self.tune(radio);
+            self.borders = Borders::new(self.borders.near());
+            self.tune(cell, radio);
         }
         self.farewell = false;
         let round = self.round as u32;
@@ -127,9 +183,18 @@ impl<P: Protocol, const S: usize, const N: usize, const L: usize> Tbmac<P, S, N,
         self.counters.lost += u64::from(before.is_some() && after.is_none());
     }
 
-    /// Tunes to the channel of the cell.
-    pub(super) fn tune(&mut self, radio: &mut dyn Radio) {
-        let channel = self.config.channels.map(|c| c[self.config.cell.colour()]);
+    fn next_visit(&self, from: u8) -> Mark {
+        let owner = self.member.as_ref().and_then(Member::slot).is_some();
+        let (me, cell) = (self.config.me, self.config.cell);
+        match self.borders.next_visit(me, cell, self.round, from) {
+            Some((slot, border)) if owner => Mark::Visit(slot, border),
+            _ => Mark::CfpOver,
+        }
+    }
+
+    /// Tunes to the channel of a cell.
+    pub(super) fn tune(&mut self, cell: Cell, radio: &mut dyn Radio) {
+        let channel = self.config.channels.map(|c| c[cell.colour()]);
         if let (Some(mhz), Some(place)) = (channel, self.open.iter().position(Option::is_none)) {
             let token = radio.token();
             self.open[place] = Some(token);
@@ -158,22 +223,83 @@ impl<P: Protocol, const S: usize, const N: usize, const L: usize> Tbmac<P, S, N,
         };
         let waiting = self.above.held.waiting().filter(ready);
         let first = waiting.min_by_key(|(_, h)| h.order()).map(|(i, _)| i);
-        self.counters.released += u64::from(first.is_some());
-        self.send(Body::Report(report), first, radio);
+        let near = self.borders.near();
+        let body = Body::Report(Report { near, ..report });
+        let other = self.borders.relay().is_some();
+        // what comes from other cells and what the host has itself take turns
+        let own = first.filter(|_| !other || self.was_relay);
+        self.was_relay = other && own.is_none();
+        match own {
+            None if other => {
+                self.counters.relayed += 1;
+                self.send(body, Inner::Relay, radio);
+                self.borders.relayed();
+            }
+            None => self.send(body, Inner::Nothing, radio),
+            Some(index) => {
+                self.counters.released += 1;
+                if self.config.rounds.retune().is_some()
+                    && let Some(held) = self.above.held.get(index)
+                {
+                    self.counters.uncrossed += self.borders.keep(self.config.me, held.frame());
+                }
+                self.send(body, Inner::Held(index), radio);
+            }
+        }
     }
 
-    /// Sends a message, with a held request in it or without.
-    fn send(&mut self, body: Body, held: Option<usize>, radio: &mut dyn Radio) {
+    /// Sends a frame to the gateway of a neighbour.
+    fn cross(&mut self, slot: u8, border: u8, radio: &mut dyn Radio) {
+        let from = self.config.cell;
+        self.counters.crossed += 1;
+        self.send(Body::Crossing { slot, from }, Inner::Crossing(border), radio);
+        self.borders.crossed(border);
+    }
+
+    /// A frame from another cell.
+    fn cross_in(
+        &mut self,
+        from: Cell,
+        inner: &[u8],
+        now: Instant,
+        heard: &Indication<'_>,
+        radio: &mut dyn Radio,
+    ) {
+        let me = self.config.me;
+        let border = self.config.cell.border_to(from);
+        let owner = self.member.as_ref().and_then(Member::slot).is_some();
+        if !owner || !border.is_some_and(|b| self.borders.is_gateway(me, b)) {
+            return;
+        }
+        if Header::parse(inner).is_ok_and(|h| h.receiver() == me) {
+            let inner = Indication {
+                frame: inner,
+                ..*heard
+            };
+            return self.above.tell(now, Event::Indication(inner), radio);
+        }
+        self.counters.uncrossed += u64::from(!self.borders.arrived(inner));
+    }
+
+    /// Sends a message, with a frame in it or without.
+    fn send(&mut self, body: Body, what: Inner, radio: &mut dyn Radio) {
+        let cell = match what {
+            Inner::Crossing(border) => self.config.cell.neighbour(border),
+            _ => self.config.cell,
+        };
         let message = Message {
-            cell: self.config.cell,
+            cell,
             round: self.round as u32,
             body,
         };
         let mut head = [0; MAX_REPORT_OCTETS];
         let head = message.emit(&mut head);
-        let inner = held
-            .and_then(|i| self.above.held.get(i))
-            .map_or(&[][..], |h| h.frame());
+        let inner = match what {
+            Inner::Nothing => &[],
+            Inner::Held(index) => self.above.held.get(index).map_or(&[][..], |h| h.frame()),
+            Inner::Relay => self.borders.relay().unwrap_or(&[]),
+            Inner::Crossing(border) => self.borders.crossing(border),
+        };
         let mut out = [0; MAX_DATA_OCTETS];
         let to = MacAddr::BROADCAST;
         let framed = self
@@ -189,7 +315,7 @@ impl<P: Protocol, const S: usize, const N: usize, const L: usize> Tbmac<P, S, N,
             ..TxHow::one_shot(self.config.rounds.rate())
         };
         let how = how.queue(self.config.queue).adapter(self.config.adapter);
-        if let Some(index) = held {
+        if let Inner::Held(index) = what {
             self.above.held.launch_as(index, mpdu, &how, radio);
             return;
         }
@@ -215,13 +341,24 @@ impl<P: Protocol, const S: usize, const N: usize, const L: usize> Tbmac<P, S, N,
         if let Some(member) = &mut self.member {
             let before = member.slot();
             match &message.body {
-                Body::Report(report) => member.heard(from, report),
+                Body::Report(report) => {
+                    member.heard(from, report);
+                    self.borders.heard(report.slot, from, report.near, report.leave);
+                }
                 Body::Request(request) => member.requested(from, request),
+                Body::Crossing { .. } => {}
             }
             let after = member.slot();
             self.count(before, after);
         }
+        if let Body::Crossing { from, .. } = message.body {
+            return self.cross_in(from, inner, now, heard, radio);
+        }
         if !inner.is_empty() {
+            if self.config.rounds.retune().is_some() && self.member.as_ref().and_then(Member::slot).is_some()
+            {
+                self.counters.uncrossed += self.borders.keep(self.config.me, inner);
+            }
             let inner = Indication {
                 frame: inner,
                 ..*heard

@@ -165,6 +165,7 @@ impl<const S: usize> Member<S> {
         Some(Report {
             slot,
             leave,
+            near: 0,
             view,
             promises,
         })

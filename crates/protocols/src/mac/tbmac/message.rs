@@ -4,9 +4,11 @@
 //! ```text
 //! octet  0      1      2 3   4 5   6..10   10
 //!      | 0x02 | what | q   | r   | round | slot |
-//! what = 0 or 1, bit 0: leave     | view 4 | n | n x (host 6, slot 1) | a whole MPDU of the host, or nothing
+//! what, bit 1 clear: bit 0: leave, bits 2..7: near the borders 0..5 of the cell
+//!                                 | view 4 | n | n x (host 6, slot 1) | a whole MPDU of the host, or nothing
 //! what = 2, a request             |
 //! what = 3, a claim               | age 1 |
+//! what = 6, over a border         | from q 2, r 2 | a whole MPDU of a host of that cell
 //! ```
 
 use super::cell::Cell;
@@ -15,6 +17,8 @@ use frame::MacAddr;
 
 const PROTOCOL: u8 = 2;
 const COMMON: usize = 11;
+/// What it is.
+const CROSSING: u8 = 6;
 /// Octets of the longest report in front of a frame.
 pub const MAX_REPORT_OCTETS: usize = report_octets(MAX_REQUESTS);
 
@@ -30,6 +34,8 @@ pub struct Report {
     pub slot: u8,
     /// It is the last one: the slot is free from now on.
     pub leave: bool,
+    /// Borders of the cell that the sender is near, as bits 0 to 5: it can be the gateway there.
+    pub near: u8,
     /// What the sender believes.
     pub view: View,
     /// What it promises.
@@ -62,6 +68,13 @@ pub enum Body {
     Report(Report),
     /// In the contention period.
     Request(Request),
+    /// In a slot between cells, in front of a frame of a host of `from`; the message is about the other cell.
+    Crossing {
+        /// The slot, 0 to 5.
+        slot: u8,
+        /// Where it comes from.
+        from: Cell,
+    },
 }
 
 /// A message.
@@ -84,8 +97,9 @@ impl Message {
             len += octets.len();
         };
         let (what, slot) = match &self.body {
-            Body::Report(r) => (u8::from(r.leave), r.slot),
+            Body::Report(r) => (u8::from(r.leave) | r.near << 2, r.slot),
             Body::Request(r) => (2 + u8::from(r.claim.is_some()), r.slot),
+            Body::Crossing { slot, .. } => (CROSSING, *slot),
         };
         put(&[PROTOCOL, what]);
         put(&self.cell.q.to_le_bytes());
@@ -103,6 +117,10 @@ impl Message {
                 }
             }
             Body::Request(r) => r.claim.iter().for_each(|age| put(&[*age])),
+            Body::Crossing { from, .. } => {
+                put(&from.q.to_le_bytes());
+                put(&from.r.to_le_bytes());
+            }
         }
         &out[..len]
     }
@@ -115,7 +133,7 @@ impl Message {
             return None;
         }
         let body = match what {
-            0 | 1 => {
+            what if what & 2 == 0 => {
                 let ([v0, v1, v2, v3, count], list) = rest.split_first_chunk::<5>()?;
                 let (list, inner) = list.split_at_checked(7 * usize::from(*count))?;
                 let mut promises = Promises::default();
@@ -126,7 +144,8 @@ impl Message {
                 rest = inner;
                 Body::Report(Report {
                     slot: *slot,
-                    leave: *what == 1,
+                    leave: what & 1 == 1,
+                    near: what >> 2,
                     view: View(u32::from_le_bytes([*v0, *v1, *v2, *v3])),
                     promises,
                 })
@@ -141,6 +160,17 @@ impl Message {
                     _ => None,
                 };
                 Body::Request(Request { slot: *slot, claim })
+            }
+            &CROSSING => {
+                let ([q0, q1, r0, r1], inner) = rest.split_first_chunk::<4>()?;
+                rest = inner;
+                Body::Crossing {
+                    slot: *slot,
+                    from: Cell {
+                        q: i16::from_le_bytes([*q0, *q1]),
+                        r: i16::from_le_bytes([*r0, *r1]),
+                    },
+                }
             }
             _ => return None,
         };
@@ -183,15 +213,29 @@ mod tests {
         let report = message(Body::Report(Report {
             slot: 5,
             leave: true,
+            near: 0b10_0001,
             view: View(0x0403_0201),
             promises,
         }));
         let tail = [5, 1, 2, 3, 4, 1, 1, 2, 3, 4, 5, 6, 7];
-        let octets = [&[2, 1][..], &head, &tail].concat();
+        let octets = [&[2, 0x85][..], &head, &tail].concat();
         assert_eq!(report.emit(&mut out), octets);
         assert_eq!(octets.len(), report_octets(1));
         let whole = [&octets[..], b"inside"].concat();
         assert_eq!(Message::parse(&whole), Some((report, &b"inside"[..])));
+    }
+
+    #[test]
+    fn over_a_border() {
+        let mut out = [0; MAX_REPORT_OCTETS];
+        let from = Cell { q: -1, r: 3 };
+        let crossing = message(Body::Crossing { slot: 4, from });
+        let head = [2, 6, 0xfe, 0xff, 3, 0, 4, 3, 2, 1];
+        let octets = [&head[..], &[4, 0xff, 0xff, 3, 0]].concat();
+        assert_eq!(crossing.emit(&mut out), octets);
+        let whole = [&octets[..], b"inside"].concat();
+        assert_eq!(Message::parse(&whole), Some((crossing, &b"inside"[..])));
+        assert_eq!(Message::parse(&octets[..14]), None);
     }
 
     proptest! {

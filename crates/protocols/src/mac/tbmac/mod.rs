@@ -12,6 +12,7 @@
 //! [`Tbmac::go_to`] when the host is about to enter another cell, at least a round ahead if others shall learn that its slot
 //! is free. Without a clock that is to be trusted the host is silent.
 
+mod borders;
 pub mod cell;
 mod drive;
 pub mod member;
@@ -23,6 +24,7 @@ use super::data::{ETHERTYPE_PROTOCOL, Framer, Identity, Role};
 use super::overlay::{Above, Access, AccessSetting, DEFAULT_HELD, DEFAULT_HELD_OCTETS};
 use super::sync::Sync;
 use super::tally::Tally;
+use borders::Borders;
 use cell::Cell;
 use drive::Mark;
 use frame::MacAddr;
@@ -99,6 +101,12 @@ pub struct TbmacCounters {
     pub expired: u64,
     /// Requests refused: too long for a slot.
     pub too_long: u64,
+    /// Frames sent over a border.
+    pub crossed: u64,
+    /// Frames from another cell sent on in its own slot.
+    pub relayed: u64,
+    /// Frames that did not go from cell to cell: no room, or nobody knows the receiver.
+    pub uncrossed: u64,
     /// Outcomes of reports alone and of requests for slots.
     pub own: Tally,
 }
@@ -118,6 +126,9 @@ pub struct Tbmac<
     framer: Framer,
     /// `None` until the clock is to be trusted.
     member: Option<Member<S>>,
+    borders: Borders<S, L>,
+    /// The last frame in its own slot came from another cell.
+    was_relay: bool,
     round: u64,
     mark: Mark,
     /// What it sends in the contention period of this round.
@@ -150,6 +161,8 @@ impl<P: Protocol, const S: usize, const N: usize, const L: usize> Tbmac<P, S, N,
             access: AccessSetting::new(config.access),
             framer: Framer::new(identity, false, ETHERTYPE_PROTOCOL),
             member: None,
+            borders: Borders::new(0),
+            was_relay: false,
             round: 0,
             mark: Mark::Slot,
             ask: None,
@@ -190,6 +203,12 @@ impl<P: Protocol, const S: usize, const N: usize, const L: usize> Tbmac<P, S, N,
     /// of that round on; one that owns no slot goes at the end of this round.
     pub fn go_to(&mut self, cell: Cell) {
         self.leaving = (cell != self.config.cell).then_some(cell);
+    }
+
+    /// Borders of its cell that the host is near, as bits ([`Cell::near`]): it can be the gateway there. Without slots
+    /// [between cells](Rounds::with_borders) nobody asks.
+    pub fn set_near(&mut self, borders: u8) {
+        self.borders.set_near(borders & 0x3f);
     }
 
     fn settle(&mut self, now: Instant, radio: &mut dyn Radio) {
@@ -246,7 +265,7 @@ impl<P: Protocol, const S: usize, const N: usize, const L: usize> Protocol for T
             Event::Timer => self.above.timer(now, radio),
             Event::Start => {
                 self.access.start(radio);
-                self.tune(radio);
+                self.tune(self.config.cell, radio);
                 self.above.tell(now, event, radio);
             }
             Event::Beacon(b) => {

@@ -5,9 +5,13 @@
 //! |<------ contention-free period ------->|<-------- contention period ------->|
 //! ```
 //!
+//! Between cells there may be six slots more before the first "hear", one for each border ([`Rounds::with_borders`]), each
+//! with time to change the channel before and after it.
+//!
 //! A slot is `T_DATA + DIFS + guard`: the adapters still sense the carrier. After each period there is time for the
 //! last frame to be heard by the protocol and for the next one to be released.
 
+use super::cell::BORDERS;
 use super::message::report_octets;
 use super::table::MAX_REQUESTS;
 use crate::mac::tdma::schedule::Release;
@@ -48,6 +52,8 @@ pub struct Rounds {
     slot: Duration,
     lead: Duration,
     hear: Duration,
+    /// Change of channel, if there are slots between cells.
+    retune: Option<Duration>,
 }
 
 /// Why there are no such rounds.
@@ -111,7 +117,27 @@ impl Rounds {
             slot: guard + Duration::from_us(data.into()),
             lead: release.min,
             hear: heard + release.min,
+            retune: None,
         })
+    }
+
+    /// The same with slots between cells; changing the channel takes `retune`, as a quantile.
+    pub const fn with_borders(self, retune: Duration) -> Rounds {
+        Rounds {
+            retune: Some(retune),
+            ..self
+        }
+    }
+
+    /// What a change of channel takes, if there are slots between cells.
+    pub const fn retune(&self) -> Option<Duration> {
+        self.retune
+    }
+
+    /// When slot `index` between cells begins: with the change of channel; that of [`BORDERS`] is the end of the last one.
+    pub fn border(&self, index: u8) -> Duration {
+        let length = self.retune.map(|t| self.slot + t.times(2));
+        self.start(self.slots) + length.unwrap_or_default().times(index.into())
     }
 
     /// Rate of all frames.
@@ -156,7 +182,7 @@ impl Rounds {
 
     /// When slot `index` of the contention period begins; of index 0, when all of the contention-free period was heard.
     pub fn ask(&self, index: u8) -> Duration {
-        self.slot.times(u64::from(self.slots) + u64::from(index)) + self.hear
+        self.border(BORDERS) + self.slot.times(index.into()) + self.hear
     }
 
     /// Length of a round: how long the owner of a slot waits at most.
@@ -197,6 +223,15 @@ mod tests {
         );
         assert_eq!(r.room(), 102 - 36 - 16 - 28);
         assert_eq!(mpdu_octets(r.room(), 4), 102);
+    }
+
+    #[test]
+    fn slots_between_cells_come_before_those_to_ask_in() {
+        let r = rounds(102, 4).unwrap().with_borders(Duration::from_us(200));
+        assert_eq!(r.border(0), Duration::from_us(16 * 730));
+        assert_eq!(r.border(2), Duration::from_us(16 * 730 + 2 * 1_130));
+        assert_eq!(r.ask(0), Duration::from_us(16 * 730 + 6 * 1_130));
+        assert_eq!(r.length(), Duration::from_us(20 * 730 + 6 * 1_130));
     }
 
     #[test]

@@ -26,6 +26,7 @@ fn report(slot: u8, table: &[Entry]) -> Report {
     Report {
         slot,
         leave: false,
+        near: 0,
         view: View::of(table),
         promises: Promises::default(),
     }
