@@ -78,6 +78,18 @@ const MODULES: Tests = Tests {
     names: &["wifi_confirm", "wifi_module"],
     args: &[],
 };
+/// The contract, with outcomes by that module.
+const DEVICE: Tests = Tests {
+    folder: LAB,
+    names: &["hwsim"],
+    args: &["by_the_device"],
+};
+/// The ways by which outcomes come up, as far as they take no module.
+const PATHS: Tests = Tests {
+    folder: LINUX,
+    names: &["wifi_confirm"],
+    args: &["paths::"],
+};
 /// What an adapter is certified to do, on media that make each try and that make one.
 const CERTIFY: Tests = Tests {
     folder: LINUX,
@@ -111,6 +123,7 @@ const INSIDE: &[(&[Tests], &str)] = &[
     (&[CERTIFY], "--radios 4 --param mac80211_hwsim.rctbl=0"),
     (&[CERTIFY], "--radios 4 --param mac80211_hwsim.rctbl=1"),
     (&[ORDINARY], "--radios 4"),
+    (&[PATHS], "--radios 4"),
     (&[AIR], "--radios 9"),
 ];
 /// What runs on Debian's kernels in QEMU.
@@ -122,6 +135,7 @@ const IN_QEMU: &[(&[Tests], &str)] = &[
     // paths are as seen from the folder of the package
     (&[MODULES], "--qemu standard --radios 4 --module ../../kernel"),
     (&[MODULES], "--qemu rt --radios 4 --module ../../kernel"),
+    (&[DEVICE], "--qemu rt --radios 4 --module ../../kernel"),
 ];
 
 pub(super) fn lab(workspace: &Workspace) -> Result<Outcome> {
