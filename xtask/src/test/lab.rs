@@ -63,7 +63,7 @@ const RADIOS: [Tests; 2] = [
 const HOST: [Tests; 2] = [
     Tests {
         folder: LINUX,
-        names: &["wifi", "wifi_no_allocation"],
+        names: &["wifi", "wifi_no_allocation", "wifi_cost"],
         args: &["--skip", "tdma::"],
     },
     Tests {

@@ -45,6 +45,6 @@ pub use nl80211::{AdHoc, Control, Interface, Monitor};
 pub use ordinary::{OrdinarySocket, OrdinaryStatus};
 pub use reports::Reports;
 pub use seat::Seat;
-pub use simulated::{SimulatedRadios, simulated_radios};
+pub use simulated::{SimulatedRadios, clock_counts_instructions, simulated_radios};
 pub use wait::Wait;
 pub use wiphy::{Channel, RadioBand, Wiphy};
