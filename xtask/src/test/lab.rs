@@ -75,7 +75,7 @@ const HOST: [Tests; 2] = [
 /// What takes modules: the one of the folder `kernel/`, and a driver that goes.
 const MODULES: Tests = Tests {
     folder: LINUX,
-    names: &["wifi_confirm", "wifi_module"],
+    names: &["wifi_confirm", "wifi_no_allocation", "wifi_module"],
     args: &[],
 };
 /// The contract, with outcomes by that module.
@@ -96,11 +96,11 @@ const CERTIFY: Tests = Tests {
     names: &["lib"],
     args: &["certify"],
 };
-/// What is told of the packets of ordinary interfaces: by the radio, and by the socket.
+/// What is told of the packets of ordinary interfaces, by the radio and by the socket; and the news of a radio.
 const ORDINARY: Tests = Tests {
     folder: LINUX,
     names: &["lib"],
-    args: &["reports::", "ordinary::"],
+    args: &["reports::", "ordinary::", "keeper::"],
 };
 /// The planes of frames, where the medium and the sender are on different processors.
 const PLANES: Tests = Tests {
