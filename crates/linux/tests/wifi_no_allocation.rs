@@ -1,31 +1,46 @@
-//! After its start a host does not allocate, and with its memory locked it takes no page fault: not for a thousand requests,
-//! their confirms and what is heard of them.
+//! After its start the thread of a host does not allocate, and with its memory locked it takes no page fault: not for a thousand
+//! requests, their confirms and what is heard of them, while a tape records it all, attributes are read and set, and there is
+//! news of the radio. That is done by another thread, which may allocate.
 //! Runs in the lab, where SDMAC_LAB is set; elsewhere it says that it is skipped.
 #![allow(unsafe_code)] // A global allocator is an unsafe trait; this one only counts and passes on.
 
 use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::cell::Cell;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use frame::{MacAddr, Rate};
 use linux::probe::Way;
-use linux::wifi::{Adapter, AdapterConfig, Host, HostConfig, SimulatedRadios, simulated_radios};
-use radio::{Confirm, Duration, Event, Instant, Outcome, Protocol, Radio, TxHow};
+use linux::wifi::confirm::Path;
+use linux::wifi::{Adapter, AdapterConfig, Control, Host, HostConfig, SimulatedRadios, simulated_radios};
+use radio::tape::Tape;
+use radio::{
+    AdapterId, Attribute, AttributeName, Confirm, Duration, Event, Instant, Outcome, Protocol, Queue, Radio,
+    TxHow,
+};
 use rustix::mm::{MlockAllFlags, mlockall};
 
 struct Counting;
 
-static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
+thread_local! {
+    /// Of this thread.
+    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+}
+
+fn count() {
+    // A thread that ends has none any more.
+    let _ = ALLOCATIONS.try_with(|all| all.set(all.get() + 1));
+}
 
 // SAFETY: every call goes to the system's allocator with its arguments unchanged.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
+        count();
         // SAFETY: the caller keeps to the contract of `alloc`.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn realloc(&self, at: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
+        count();
         // SAFETY: the caller keeps to the contract of `realloc`, and `alloc` above is the system's.
         unsafe { System.realloc(at, layout, size) }
     }
@@ -39,15 +54,48 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static COUNTING: Counting = Counting;
 
+/// What is set, in turn, one with every twentieth frame. The channel is the one where they are.
+const SETS: [Attribute; 5] = [
+    Attribute::Channel(CHANNEL),
+    Attribute::TxPower(10),
+    Attribute::Bssid(MacAddr::local(9)),
+    Attribute::Promiscuous(true),
+    Attribute::SlotTime(9), // It cannot.
+];
+const CHANNEL: u16 = 2412;
+/// What is read then.
+const GETS: [AttributeName; 6] = [
+    AttributeName::Capabilities,
+    AttributeName::Channel,
+    AttributeName::TxPower,
+    AttributeName::Promiscuous,
+    AttributeName::Counters,
+    AttributeName::QueueLength(Queue::BestEffort),
+];
+
 /// Sends the next frame when the last one is confirmed; every other one is held back for 100 us.
 struct Chain {
     frame: [u8; 100],
     left: u32,
     acked: u32,
     heard: u32,
+    set: u32,
+    answered: u32,
+    got: u32,
 }
 
 impl Chain {
+    fn ask(&mut self, radio: &mut dyn Radio) {
+        let attribute = SETS[self.set as usize % SETS.len()];
+        self.set += 1;
+        let token = radio.token();
+        radio.set(token, AdapterId::FIRST, attribute);
+        let got = GETS
+            .iter()
+            .filter(|name| radio.get(AdapterId::FIRST, **name).is_some());
+        self.got += got.count() as u32;
+    }
+
     fn send(&mut self, now: Instant, radio: &mut dyn Radio) {
         let sequence = ((self.left & 0xfff) << 4) as u16;
         self.frame[22..24].copy_from_slice(&sequence.to_le_bytes());
@@ -67,11 +115,15 @@ impl Protocol for Chain {
             Event::Confirm(Confirm { outcome, .. }) => {
                 self.acked += u32::from(outcome == Outcome::Acked);
                 self.left = self.left.saturating_sub(1);
+                if self.left.is_multiple_of(20) {
+                    self.ask(radio);
+                }
                 if self.left > 0 {
                     self.send(now, radio);
                 }
             }
             Event::Indication(_) => self.heard += 1,
+            Event::Set(_) => self.answered += 1,
             _ => {}
         }
     }
@@ -94,24 +146,56 @@ fn faults(buffer: &mut [u8; 1024]) -> u64 {
 
 #[test]
 fn nothing_is_allocated_and_no_page_is_missing_after_the_start() {
-    let Some(radios) = simulated_radios(2) else { return };
+    let Some(radios) = simulated_radios(2) else {
+        return;
+    };
     // With both kinds of probes, where the kernel has them.
     let has = |path| std::path::Path::new(path).exists();
     let kprobe = has("/sys/bus/event_source/devices/kprobe").then_some(Way::Kprobe);
     let fentry = has("/sys/kernel/btf/mac80211_hwsim").then_some(Way::Fentry);
-    for way in [Some(None), kprobe.map(Some), fentry.map(Some)]
+    for probes in [Some(None), kprobe.map(Some), fentry.map(Some)]
         .into_iter()
         .flatten()
     {
-        eprintln!("probes: {way:?}");
-        once(&radios, way);
+        once(
+            &radios,
+            HostConfig {
+                probes,
+                ..HostConfig::default()
+            },
+        );
+    }
+    if std::env::var_os("SDMAC_LAB_MODULE").is_some() {
+        once(
+            &radios,
+            HostConfig {
+                confirm: Path::Device,
+                ..HostConfig::default()
+            },
+        );
     }
 }
 
-fn once(radios: &SimulatedRadios, way: Option<Way>) {
+/// An ordinary interface of the radio goes up and down: news, until the end.
+fn make_news(radio: &str, end: &AtomicBool) {
+    let mut control = Control::open().unwrap();
+    let wiphy = control.wiphy(radio).unwrap();
+    let all = control.interfaces().unwrap();
+    let ordinary = |i: &&linux::wifi::Interface| i.wiphy == wiphy.index && i.name.starts_with("wlan");
+    let path = format!("/sys/class/net/{}/flags", all.iter().find(ordinary).unwrap().name);
+    while !end.load(Ordering::Relaxed) {
+        for flags in ["0x1", "0x0"] {
+            std::fs::write(&path, flags).unwrap();
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+    }
+}
+
+fn once(radios: &SimulatedRadios, config: HostConfig) {
+    eprintln!("{config:?}");
     let adapters = radios.names[..2]
         .iter()
-        .map(|name| Adapter::open(AdapterConfig::new(name, 2412)).unwrap());
+        .map(|name| Adapter::open(AdapterConfig::new(name, CHANNEL)).unwrap());
     // Both radios in one host: the first sends, and the second hears it.
     let adapters: Vec<Adapter> = adapters.collect();
     let mut frame = [0; 100];
@@ -119,38 +203,52 @@ fn once(radios: &SimulatedRadios, way: Option<Way>) {
     frame[4..10].copy_from_slice(&adapters[1].address().0);
     frame[10..16].copy_from_slice(&adapters[0].address().0);
     frame[16..22].copy_from_slice(&MacAddr::local(9).0);
-    let config = HostConfig {
-        probes: way,
-        ..HostConfig::default()
-    };
     let mut host = Host::new(adapters, config).unwrap();
-    let mut chain = Chain {
+    let chain = Chain {
         frame,
         left: 1_100,
         acked: 0,
         heard: 0,
+        set: 0,
+        answered: 0,
+        got: 0,
     };
+    let mut octets = vec![0_u8; 8 << 20];
+    let mut used = 0;
+    let mut tape = Tape::new(chain, |more: &[u8]| {
+        octets[used..used + more.len()].copy_from_slice(more);
+        used += more.len();
+    });
     let stop = AtomicBool::new(false);
     mlockall(MlockAllFlags::CURRENT | MlockAllFlags::FUTURE).unwrap();
     let mut buffer = [0; 1024];
     let mut run = |for_ms| {
         let faulted = faults(&mut buffer);
-        let before = ALLOCATIONS.load(Ordering::Relaxed);
+        let before = ALLOCATIONS.get();
         let until = Host::now() + Duration::from_ms(for_ms);
-        host.run(&mut chain, &mut (), Some(until), &stop).unwrap();
-        let allocations = ALLOCATIONS.load(Ordering::Relaxed) - before;
-        (
-            allocations,
-            faults(&mut buffer) - faulted,
-            chain.left,
-            chain.acked,
-            chain.heard,
-        )
+        host.run(&mut tape, &mut (), Some(until), &stop).unwrap();
+        let allocations = ALLOCATIONS.get() - before;
+        (allocations, faults(&mut buffer) - faulted)
     };
-    let (_, _, left, ..) = run(1);
-    assert!(left > 1_000, "the start alone: {left}");
-    let (allocations, faults, left, acked, heard) = run(10_000);
-    assert_eq!((left, acked, heard), (0, 1_100, 1_100));
+    run(1);
+    let end = AtomicBool::new(false);
+    let (allocations, faults) = std::thread::scope(|scope| {
+        let news = scope.spawn(|| make_news(&radios.names[0], &end));
+        let found = run(10_000);
+        end.store(true, Ordering::Relaxed);
+        news.join().unwrap();
+        found
+    });
+    let counters = *host.counters();
+    let chain = tape.into_parts().0;
+    assert_eq!(
+        (chain.left, chain.acked, chain.heard),
+        (0, 1_100, 1_100),
+        "{counters:?}"
+    );
+    assert_eq!((chain.set, chain.answered, chain.got), (55, 55, 5 * 55));
+    assert!(counters.news > 10, "{counters:?}");
+    assert!(used > 100_000, "{used} octets of tape");
     assert_eq!(allocations, 0);
     // User-Mode Linux maps pages into its processes when they are touched, locked or not: nine were seen
     let cpu = std::fs::read_to_string("/proc/cpuinfo").unwrap();

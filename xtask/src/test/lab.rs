@@ -63,7 +63,7 @@ const RADIOS: [Tests; 2] = [
 const HOST: [Tests; 2] = [
     Tests {
         folder: LINUX,
-        names: &["wifi", "wifi_no_allocation"],
+        names: &["wifi", "wifi_no_allocation", "wifi_cost"],
         args: &["--skip", "tdma::"],
     },
     Tests {
@@ -75,8 +75,20 @@ const HOST: [Tests; 2] = [
 /// What takes modules: the one of the folder `kernel/`, and a driver that goes.
 const MODULES: Tests = Tests {
     folder: LINUX,
-    names: &["wifi_confirm", "wifi_module"],
+    names: &["wifi_confirm", "wifi_no_allocation", "wifi_module"],
     args: &[],
+};
+/// The contract, with outcomes by that module.
+const DEVICE: Tests = Tests {
+    folder: LAB,
+    names: &["hwsim"],
+    args: &["by_the_device"],
+};
+/// The ways by which outcomes come up, as far as they take no module.
+const PATHS: Tests = Tests {
+    folder: LINUX,
+    names: &["wifi_confirm"],
+    args: &["paths::"],
 };
 /// What an adapter is certified to do, on media that make each try and that make one.
 const CERTIFY: Tests = Tests {
@@ -84,11 +96,11 @@ const CERTIFY: Tests = Tests {
     names: &["lib"],
     args: &["certify"],
 };
-/// What is told of the packets of ordinary interfaces: by the radio, and by the socket.
+/// What is told of the packets of ordinary interfaces, by the radio and by the socket; and the news of a radio.
 const ORDINARY: Tests = Tests {
     folder: LINUX,
     names: &["lib"],
-    args: &["reports::", "ordinary::"],
+    args: &["reports::", "ordinary::", "keeper::"],
 };
 /// The planes of frames, where the medium and the sender are on different processors.
 const PLANES: Tests = Tests {
@@ -111,6 +123,7 @@ const INSIDE: &[(&[Tests], &str)] = &[
     (&[CERTIFY], "--radios 4 --param mac80211_hwsim.rctbl=0"),
     (&[CERTIFY], "--radios 4 --param mac80211_hwsim.rctbl=1"),
     (&[ORDINARY], "--radios 4"),
+    (&[PATHS], "--radios 4"),
     (&[AIR], "--radios 9"),
 ];
 /// What runs on Debian's kernels in QEMU.
@@ -122,6 +135,7 @@ const IN_QEMU: &[(&[Tests], &str)] = &[
     // paths are as seen from the folder of the package
     (&[MODULES], "--qemu standard --radios 4 --module ../../kernel"),
     (&[MODULES], "--qemu rt --radios 4 --module ../../kernel"),
+    (&[DEVICE], "--qemu rt --radios 4 --module ../../kernel"),
 ];
 
 pub(super) fn lab(workspace: &Workspace) -> Result<Outcome> {

@@ -157,23 +157,32 @@ impl<'a> Wire<'a> for Radiotap {
     }
 
     fn length(&self) -> usize {
-        let present = self.present();
-        let bits = (0..32).filter(|bit| present >> bit & 1 != 0);
-        bits.filter_map(field::align_and_size)
-            .fold(MIN_HEADER_OCTETS, |at, (align, size)| {
-                at.next_multiple_of(align) + size
-            })
+        octets_of(self.present())
     }
 
     fn emit(&self, out: &mut [u8]) -> Result<usize, EmitError> {
-        let length = self.length();
+        let present = self.present();
+        let length = octets_of(present);
         let mut w = Writer::new(out, length)?;
         w.u16(0);
         w.u16(length as u16);
-        w.u32(self.present());
+        w.u32(present);
         self.write(&mut w);
         Ok(w.finish())
     }
+}
+
+/// Octets of a header with these fields. It is on the way of each frame that Linux sends, so it looks at no others.
+fn octets_of(present: u32) -> usize {
+    let (mut at, mut left) = (MIN_HEADER_OCTETS, present);
+    while left != 0 {
+        if let Some((align, size)) = field::align_and_size(left.trailing_zeros()) {
+            // alignments are powers of two
+            at = ((at + align - 1) & !(align - 1)) + size;
+        }
+        left &= left - 1;
+    }
+    at
 }
 
 impl fmt::Display for Radiotap {
@@ -252,12 +261,13 @@ impl<'a> Wire<'a> for Packet<'a> {
     }
 
     fn emit(&self, out: &mut [u8]) -> Result<usize, EmitError> {
-        let length = self.length();
-        let out = out
-            .get_mut(..length)
-            .ok_or(EmitError::NoRoom { needed: length })?;
-        let header = self.radiotap.emit(out)?;
-        out[header..].copy_from_slice(self.frame);
+        let no_room = || EmitError::NoRoom {
+            needed: self.length(),
+        };
+        let header = self.radiotap.emit(out).map_err(|_| no_room())?;
+        let length = header + self.frame.len();
+        let rest = out.get_mut(header..length).ok_or_else(no_room)?;
+        rest.copy_from_slice(self.frame);
         Ok(length)
     }
 }

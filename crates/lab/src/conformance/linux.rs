@@ -1,57 +1,61 @@
-//! The 802.11 stack of Linux as a host under test: two radios of this computer.
+//! The 802.11 stack of Linux as a host under test: two simulated radios of this computer.
 
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
 
+use ::linux::hwsim::Medium;
 use ::linux::wifi::{Adapter, AdapterConfig, Error, Host, HostConfig};
 use frame::MacAddr;
 use radio::Duration;
 
 use super::{Node, Point, Scene, Subject};
+use crate::scenario::Scenario;
+use crate::testbed::air;
+
+/// Patience of a host whose statuses are lost. All that comes within a run has come by then.
+const PATIENCE: Duration = Duration::from_ms(100);
+
+/// What is between the radios.
+#[derive(Debug)]
+pub enum Air {
+    /// The medium within mac80211_hwsim, which tries once.
+    Kernel,
+    /// Two nodes of a scenario, which make all tries.
+    Scenario(Box<Scenario>),
+}
 
 /// Two radios in reach of each other. They are opened for each case, and closed after it.
+///
+/// A status is lost where a medium takes the frame and never tells what became of it: then the kernel has none to pass on.
 #[derive(Debug)]
 pub struct LinuxWifi {
     radios: [AdapterConfig; 2],
     addresses: [MacAddr; 2],
-    makes_all_tries: bool,
+    air: Air,
+    config: HostConfig,
 }
 
 impl LinuxWifi {
-    /// With these; `makes_all_tries` is false for a medium that tries once, as the one within mac80211_hwsim.
+    /// With these, which are the first two nodes of a scenario, and hosts that work like this.
     ///
     /// # Errors
     /// [`Error`] if they cannot be opened.
-    pub fn new(radios: [AdapterConfig; 2], makes_all_tries: bool) -> Result<LinuxWifi, Error> {
+    pub fn new(radios: [AdapterConfig; 2], air: Air, config: HostConfig) -> Result<LinuxWifi, Error> {
         let address = |config: &AdapterConfig| Adapter::open(config.clone()).map(|adapter| adapter.address());
         let addresses = [address(&radios[0])?, address(&radios[1])?];
         Ok(LinuxWifi {
             radios,
             addresses,
-            makes_all_tries,
+            air,
+            config,
         })
     }
-}
 
-impl Subject for LinuxWifi {
-    fn name(&self) -> String {
-        let [a, b] = &self.radios;
-        format!("Linux, {} and {}", a.radio, b.radio)
-    }
-
-    fn cannot(&self, point: Point) -> Option<&'static str> {
-        let once = point == Point::AllTries && !self.makes_all_tries;
-        once.then_some("this medium tries once, whatever is asked")
-    }
-
-    fn addresses(&self) -> [MacAddr; 2] {
-        self.addresses
-    }
-
-    fn run(&mut self, scene: Scene, nodes: [Node; 2], time: Duration) -> Result<[Node; 2], String> {
-        let mut config = HostConfig::default();
+    fn meet(&self, scene: Scene, nodes: [Node; 2], time: Duration) -> Result<[Node; 2], String> {
+        let mut config = self.config;
         config.outstanding = scene.outstanding.unwrap_or(config.outstanding);
         if scene.loses_statuses {
-            config.confirm_timeout = Duration::from_ns(0);
+            config.confirm_timeout = PATIENCE;
         }
         let open = |radio: &AdapterConfig| {
             Adapter::open(radio.clone()).and_then(|adapter| Host::new(vec![adapter], config))
@@ -64,7 +68,10 @@ impl Subject for LinuxWifi {
             host.run(&mut node, &mut (), Some(until), &stop)
                 .and_then(|()| host.finish(&mut node, &mut ()))
                 .map_err(|e| e.to_string())?;
-            Ok(node)
+            match host.counters().late_statuses {
+                0 => Ok(node),
+                late => Err(format!("{late} statuses came after all, later than {PATIENCE:?}")),
+            }
         };
         let ([host_a, host_b], [a, b]) = (hosts, nodes);
         std::thread::scope(|scope| {
@@ -74,4 +81,70 @@ impl Subject for LinuxWifi {
             Ok([first?, second?])
         })
     }
+}
+
+impl Subject for LinuxWifi {
+    fn name(&self) -> String {
+        let [a, b] = &self.radios;
+        let air = match self.air {
+            Air::Kernel => "the kernel's own air",
+            Air::Scenario(_) => "the air of a scenario",
+        };
+        let probes = self
+            .config
+            .probes
+            .map_or(String::new(), |way| format!(", probes: {way:?}"));
+        format!(
+            "Linux, {} and {}, {air}, outcomes by {}{probes}",
+            a.radio,
+            b.radio,
+            self.config.confirm.name()
+        )
+    }
+
+    fn cannot(&self, point: Point) -> Option<&'static str> {
+        let once = point == Point::AllTries && matches!(self.air, Air::Kernel);
+        once.then_some("this medium tries once, whatever is asked")
+    }
+
+    fn addresses(&self) -> [MacAddr; 2] {
+        self.addresses
+    }
+
+    fn run(&mut self, scene: Scene, nodes: [Node; 2], time: Duration) -> Result<[Node; 2], String> {
+        match &self.air {
+            _ if scene.loses_statuses => {
+                let mut silent = Medium::open().map_err(|e| e.to_string())?;
+                silent.register().map_err(|e| e.to_string())?;
+                self.meet(scene, nodes, time)
+            }
+            Air::Kernel => self.meet(scene, nodes, time),
+            Air::Scenario(scenario) => under(scenario, || self.meet(scene, nodes, time)),
+        }
+    }
+}
+
+/// Does something while the scenario is the air.
+fn under<T>(scenario: &Scenario, body: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
+    let stop = AtomicBool::new(false);
+    let (ready, is_ready) = mpsc::channel();
+    std::thread::scope(|scope| {
+        let stop = &stop;
+        let air = scope.spawn(move || {
+            air::run(scenario, 1, stop, |_| {
+                let _ = ready.send(()); // Who does not wait any more does not need to know.
+            })
+        });
+        let done = is_ready.recv().map_err(|_| String::new()).and_then(|()| {
+            // its time begins with an interframe space
+            std::thread::sleep(std::time::Duration::from_millis(1));
+            body()
+        });
+        stop.store(true, Ordering::Relaxed);
+        match air.join() {
+            Ok(Ok(_)) => done,
+            Ok(Err(error)) => Err(error.to_string()),
+            Err(_) => Err("the air panicked".into()),
+        }
+    })
 }

@@ -25,7 +25,7 @@ use std::fmt;
 use frame::MacAddr;
 use radio::{Checked, Duration};
 
-pub use linux::LinuxWifi;
+pub use linux::{Air, LinuxWifi};
 pub use script::{Act, Log, Script};
 pub use simulator::Simulator;
 pub use stick::Ar9170;

@@ -22,7 +22,8 @@ pub const FOLDER_VARIABLE: &str = "SDMAC_LAB_FOLDER";
 pub const SHARE_VARIABLE: &str = "SDMAC_LAB_SHARE";
 /// Environment variable of the program: `virtual` or `real`, the guest's kind of time.
 pub const TIME_VARIABLE: &str = "SDMAC_LAB";
-
+/// Environment variable of the program: `instructions` where the guest's clock counts them.
+pub const CLOCK_VARIABLE: &str = "SDMAC_LAB_CLOCK";
 /// Environment variable of the program: file of the module that was loaded for it.
 pub const MODULE_VARIABLE: &str = "SDMAC_LAB_MODULE";
 

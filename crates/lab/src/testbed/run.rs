@@ -228,6 +228,13 @@ impl Options {
         all
     }
 
+    /// Whether the clock of a computer in QEMU counts instructions. Not where sticks are, which live in the time of this
+    /// computer; nor with several processors, each in a thread of its own: when they count instructions they take turns, and
+    /// one that is idle holds the others up.
+    pub fn counts_instructions(&self) -> bool {
+        !self.kvm && self.sticks.is_empty() && self.cpus == 1
+    }
+
     fn job(&self, kernel: &Kernel) -> Result<Job, RunError> {
         let folder = |path: &Path, error| RunError::Folder {
             folder: path.display().to_string(),
@@ -253,6 +260,10 @@ impl Options {
             *path += &format!(":{}", kernel.tools().display());
         }
         environment.insert(job::TIME_VARIABLE.to_owned(), self.time.name().to_owned());
+        environment.remove(job::CLOCK_VARIABLE);
+        if kernel.machine != Machine::Uml && self.counts_instructions() {
+            environment.insert(job::CLOCK_VARIABLE.to_owned(), "instructions".to_owned());
+        }
         if let Some(module) = &self.module {
             environment.insert(job::MODULE_VARIABLE.to_owned(), module.display().to_string());
         }

@@ -25,8 +25,6 @@ mod places;
 
 pub use error::Error;
 
-use std::collections::BTreeSet;
-
 use radio::{Instant, Plane, Stamps};
 
 use crate::machine::Tree;
@@ -126,10 +124,10 @@ impl Probes {
         &self.functions
     }
 
-    /// Planes that can be stamped, as bits 0 (t1) to 8 (t9).
+    /// Planes that can be stamped, as bits 0 (t1) to 8 (t9). Does not allocate.
     pub fn planes(&self) -> u16 {
-        let all: BTreeSet<usize> = self.functions.iter().map(|(p, _)| p.index()).collect();
-        all.into_iter().fold(0, |planes, p| planes | 1 << p)
+        let all = self.functions.iter().map(|(p, _)| 1 << p.index());
+        all.fold(0, |planes, plane| planes | plane)
     }
 
     /// Hits that found no room in a ring.

@@ -1,6 +1,5 @@
 //! One radio that is ours: its interfaces, its sockets, its attributes, and what it refuses.
 
-use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use frame::mac::header::{Header, set_timestamp_us};
@@ -14,33 +13,37 @@ use super::certify::Proven;
 use super::config::{AdapterConfig, TsfSource};
 use super::error::Error;
 use super::filter::{self, Wanted};
+use super::keeper::{Keeper, View};
 use super::monitor::Monitors;
-use super::nl80211::{Control, MONITOR, Monitor};
+use super::nl80211::{Control, Monitor};
 use super::socket::{receiver, sender};
-use super::watch::Watch;
 use super::wiphy::{RadioBand, Wiphy};
 use crate::clock::monotonic_ns;
 use crate::sys::packet::{Instruction, attach_filter};
 
-/// A radio that is open. Its interfaces are removed when it is dropped.
+/// A radio that is open. Its interfaces are removed when it is dropped; of a host's adapter, when the host is.
 #[derive(Debug)]
 pub struct Adapter {
-    monitors: Monitors,
-    watch: [Watch; 2],
+    /// Until the clerk of a host has it.
+    keeper: Option<Keeper>,
+    /// What the keeper saw last.
+    view: View,
     send: OwnedFd,
     received: OwnedFd,
     sent: OwnedFd,
     config: AdapterConfig,
+    /// As it was when the radio was opened.
     wiphy: Wiphy,
+    driver: Option<String>,
+    main: u32,
+    interfaces: Vec<String>,
+    kind: Monitor,
+    swept: u32,
     proven: Proven,
-    wanted: Wanted,
-    tx_power_dbm: Option<i8>,
-    /// Interface and channel let frames through.
-    state: Result<(), Refusal>,
-    /// Addresses of the radio's other interfaces that are up.
-    neighbours: Vec<MacAddr>,
     /// Computer's TSF less `CLOCK_MONOTONIC`, us, wrapping.
     tsf_offset_us: u64,
+    /// Changes of its channel that are asked for and not answered: nothing is sent meanwhile.
+    pub(super) retunes: u16,
 }
 
 impl Adapter {
@@ -63,117 +66,114 @@ impl Adapter {
             bssid: MacAddr::ZERO,
             promiscuous: false,
         };
+        let (main, kind, swept) = (monitors.main.index, monitors.kind, monitors.swept);
         let shows_sent = monitors.cook.as_ref().unwrap_or(&monitors.main).index;
+        let interfaces = [Some(&monitors.main), monitors.cook.as_ref()];
+        let interfaces = interfaces.into_iter().flatten().map(|i| i.name.clone());
+        let interfaces = interfaces.collect();
         let packet = Error::packet("open a packet socket");
         let receiver = |index, program: &[Instruction]| receiver(index, program, config.receive_octets);
-        let mut adapter = Adapter {
-            watch: monitors.control.watch(wiphy.index)?,
-            send: sender(monitors.main.index).map_err(&packet)?,
-            received: receiver(monitors.main.index, &filter::received(&wanted)).map_err(&packet)?,
-            sent: receiver(shows_sent, &filter::sent()).map_err(&packet)?,
-            tx_power_dbm: monitors.main.tx_power_dbm,
-            monitors,
-            config,
-            wiphy,
-            proven,
-            wanted,
-            state: Ok(()),
-            neighbours: Vec::new(),
-            tsf_offset_us: 0,
-        };
-        let mhz = adapter.config.channel_mhz;
-        adapter.tune(mhz).map_err(|why| Error::Channel {
-            wiphy: adapter.wiphy.name.clone(),
+        let send = sender(main).map_err(&packet)?;
+        let received = receiver(main, &filter::received(&wanted)).map_err(&packet)?;
+        let sent = receiver(shows_sent, &filter::sent()).map_err(&packet)?;
+        let view = View::new(config.channel_mhz, monitors.main.tx_power_dbm, wanted);
+        let filtered = received.try_clone().map_err(&packet)?;
+        let mut keeper = Keeper::new(monitors, wiphy.clone(), filtered, view)?;
+        let mhz = config.channel_mhz;
+        keeper.tune(mhz).map_err(|why| Error::Channel {
+            wiphy: wiphy.name.clone(),
             mhz,
             why,
         })?;
-        if let Some(dbm) = adapter.config.tx_power_dbm {
-            let set = adapter.set_tx_power(dbm);
+        if let Some(dbm) = config.tx_power_dbm {
+            let set = keeper.set_tx_power(dbm);
             set.map_err(Error::control("set the transmit power"))?;
         }
-        adapter.refresh();
-        Ok(adapter)
+        keeper.refresh();
+        Ok(Adapter {
+            view: keeper.view(),
+            keeper: Some(keeper),
+            send,
+            received,
+            sent,
+            driver: super::simulated::driver(&wiphy.name),
+            config,
+            wiphy,
+            main,
+            interfaces,
+            kind,
+            swept,
+            proven,
+            tsf_offset_us: 0,
+            retunes: 0,
+        })
     }
 
     /// The BSSID whose beacons are told as such; zero: those of all.
     pub(super) fn bssid(&self) -> MacAddr {
-        self.wanted.bssid
+        self.view.wanted.bssid
     }
 
     /// Its address.
     pub fn address(&self) -> MacAddr {
-        self.wanted.me
+        self.view.wanted.me
     }
 
     /// What its interface is: [`Monitor::Active`] or [`Monitor::Plain`].
     pub fn monitor(&self) -> Monitor {
-        self.monitors.kind
+        self.kind
     }
 
     /// Names of its interfaces.
     pub fn interfaces(&self) -> impl Iterator<Item = &str> {
-        let all = [Some(&self.monitors.main), self.monitors.cook.as_ref()];
-        all.into_iter().flatten().map(|i| i.name.as_str())
+        self.interfaces.iter().map(String::as_str)
     }
 
     /// Name of its driver, where the kernel tells.
-    pub fn driver(&self) -> Option<String> {
-        super::simulated::driver(&self.wiphy.name)
+    pub fn driver(&self) -> Option<&str> {
+        self.driver.as_deref()
     }
 
     /// The band that it is in.
     pub(super) fn band(&self) -> Option<&RadioBand> {
-        let (band, _) = self.wiphy.channel(self.config.channel_mhz)?;
+        let (band, _) = self.wiphy.channel(self.view.mhz)?;
         Some(band)
     }
 
     /// Interfaces that an earlier process had left behind, and that were removed.
     pub fn swept(&self) -> u32 {
-        self.monitors.swept
+        self.swept
     }
 
-    /// Reads again what may have changed: whether the interface is up and its channel open for sending, and who else
-    /// uses the radio. Allocates.
+    /// Reads an adapter without a host again.
+    #[cfg(test)]
     pub(super) fn refresh(&mut self) {
-        self.state = self.look().unwrap_or(Err(Refusal::NoAdapter));
+        let keeper = self.keeper.as_mut().expect("no host has it");
+        keeper.refresh();
+        self.view = keeper.view();
     }
 
-    fn look(&mut self) -> Option<Result<(), Refusal>> {
-        let control = &mut self.monitors.control;
-        if !control.is_up(self.monitors.main.index).ok()? {
-            return Some(Err(Refusal::NoAdapter));
-        }
-        let index = self.wiphy.index;
-        self.wiphy = control.wiphys().ok()?.into_iter().find(|w| w.index == index)?;
-        let mut all = control.interfaces().ok()?;
-        all.retain(|i| i.wiphy == index);
-        let indexes: Vec<u32> = all.iter().map(|i| i.index).collect();
-        let _ = attach_filter(self.watch[1].as_fd(), &filter::links(&indexes)); // Else news of others come, too.
-        self.neighbours.clear();
-        for other in all.iter().filter(|i| i.kind != MONITOR) {
-            if control.is_up(other.index).unwrap_or(false) {
-                self.neighbours.push(other.address);
-            }
-        }
-        let (_, channel) = self.wiphy.channel(self.config.channel_mhz)?;
-        Some(if channel.may_send() {
-            Ok(())
-        } else {
-            Err(Refusal::ChannelForbidden)
-        })
+    /// Gives away what asks the kernel; from then on what it sees comes by [`see`](Self::see).
+    pub(super) fn give_keeper(&mut self) -> Option<Keeper> {
+        self.keeper.take()
+    }
+
+    /// The radio as it is now. Does not allocate.
+    pub(super) fn see(&mut self, view: View) {
+        self.view = view;
     }
 
     /// Why a request cannot be sent as it is to be, if so. The kernel would drop it without a word, or send it in
     /// another way.
     pub(super) fn refusal(&self, header: &Header<'_>, how: &TxHow) -> Option<Refusal> {
-        if let Err(why) = self.state {
+        if let Err(why) = self.view.state {
             return Some(why);
         }
-        let Some((band, _)) = self.wiphy.channel(self.config.channel_mhz) else {
+        let Some(rates) = self.view.rates else {
             return Some(Refusal::ChannelForbidden);
         };
         let series = how.series.as_slice();
-        if series.iter().any(|s| !band.sends(s.rate)) {
+        if series.iter().any(|s| !rates.sends(s.rate)) {
             return Some(Refusal::RateNotSupported);
         }
         let one_rate = series.iter().all(|s| s.rate == series[0].rate);
@@ -192,8 +192,9 @@ impl Adapter {
             return Some(Refusal::NotSupported);
         }
         let from = header.transmitter();
-        let foreign = from.is_some_and(|from| !self.neighbours.contains(&from));
-        let dropped = self.monitors.kind == Monitor::Plain && !self.neighbours.is_empty() && foreign;
+        let neighbours = self.view.neighbours();
+        let foreign = from.is_some_and(|from| !neighbours.contains(&from));
+        let dropped = self.kind == Monitor::Plain && !neighbours.is_empty() && foreign;
         dropped.then_some(Refusal::AddressForbidden)
     }
 
@@ -202,7 +203,7 @@ impl Adapter {
     fn adds_tries(&self, header: &Header<'_>, how: &TxHow) -> Option<bool> {
         let to_station = header
             .transmitter()
-            .is_some_and(|from| self.neighbours.contains(&from));
+            .is_some_and(|from| self.view.neighbours().contains(&from));
         let no_ack = how.ack == AckPolicy::NoAck || !header.wants_ack();
         let proof = match (to_station, no_ack) {
             (false, false) => self.proven.one_shot,
@@ -232,65 +233,34 @@ impl Adapter {
         }
     }
 
-    fn tune(&mut self, mhz: u16) -> Result<(), &'static str> {
-        let Some((band, channel)) = self.wiphy.channel(mhz) else {
-            return Err("it has no such channel");
-        };
-        if channel.is_disabled {
-            return Err("the rules of the country forbid it; set the right country (iw reg set)");
-        }
-        let ht = band.ht.is_some();
-        self.monitors.set_channel(mhz, ht)?;
-        self.config.channel_mhz = mhz;
-        Ok(())
-    }
-
-    /// Sets an attribute; the kernel does it before this returns.
-    pub(super) fn set(&mut self, attribute: Attribute) -> Result<(), SetError> {
+    /// Sets an attribute that takes no kernel; `None` if it takes the keeper.
+    pub(super) fn set_here(&mut self, attribute: Attribute) -> Option<Result<(), SetError>> {
         if !self.settable().contains(&attribute) {
-            return Err(SetError::NotSupported);
+            return Some(Err(SetError::NotSupported));
         }
         match attribute {
-            Attribute::Channel(mhz) => {
-                let known = self.wiphy.channel(mhz).map(|(_, channel)| channel.is_disabled);
-                if known.ok_or(SetError::OutOfRange)? {
-                    return Err(SetError::Forbidden);
-                }
-                self.tune(mhz).map_err(|_| SetError::NotSupported)?;
-                self.refresh();
+            Attribute::Tsf(tsf) => {
+                self.tsf_offset_us = tsf.0.wrapping_sub(monotonic_ns() / 1_000);
+                Some(Ok(()))
             }
-            Attribute::TxPower(dbm) => {
-                // More than is allowed there mac80211 would take, and send with less.
-                let here = self.wiphy.channel(self.config.channel_mhz);
-                let most = here.and_then(|(_, channel)| channel.max_dbm).unwrap_or(i8::MAX);
-                if !(0..=most).contains(&dbm) {
-                    return Err(SetError::OutOfRange);
-                }
-                self.set_tx_power(dbm).map_err(|e| set_error(&e))?;
-            }
-            Attribute::Bssid(bssid) => self.want(Wanted { bssid, ..self.wanted })?,
-            Attribute::Promiscuous(promiscuous) => self.want(Wanted {
-                promiscuous,
-                ..self.wanted
-            })?,
-            Attribute::Tsf(tsf) => self.tsf_offset_us = tsf.0.wrapping_sub(monotonic_ns() / 1_000),
-            _ => return Err(SetError::NotSupported),
+            _ => None,
         }
-        Ok(())
     }
 
-    fn set_tx_power(&mut self, dbm: i8) -> io::Result<()> {
-        self.monitors.control.set_tx_power(self.wiphy.index, Some(dbm))?;
-        self.monitors.restore_tx_power = true;
-        self.tx_power_dbm = Some(dbm);
-        Ok(())
+    /// Whether [`set_here`](Self::set_here) does it.
+    pub(super) fn sets_here(&self, attribute: &Attribute) -> bool {
+        matches!(attribute, Attribute::Tsf(_)) || !self.settable().contains(attribute)
     }
 
-    fn want(&mut self, wanted: Wanted) -> Result<(), SetError> {
-        let program = filter::received(&wanted);
-        attach_filter(self.received.as_fd(), &program).map_err(|e| set_error(&e))?;
-        self.wanted = wanted;
-        Ok(())
+    /// Sets an attribute of an adapter without a host; it is done when this returns.
+    pub(super) fn set(&mut self, attribute: Attribute) -> Result<(), SetError> {
+        if let Some(result) = self.set_here(attribute) {
+            return result;
+        }
+        let keeper = self.keeper.as_mut().ok_or(SetError::NotSupported)?;
+        let result = keeper.set(attribute);
+        self.view = keeper.view();
+        result
     }
 
     fn settable(&self) -> Settable {
@@ -309,7 +279,7 @@ impl Adapter {
     pub(super) fn capabilities(&self, outstanding: u16) -> Capabilities {
         use radio::Plane::{T1, T8, T9};
         // As that interface Linux would send, with the rate table of the stations that it knows.
-        let one_shot = match self.neighbours.contains(&self.wanted.me) {
+        let one_shot = match self.view.neighbours().contains(&self.view.wanted.me) {
             true => self.proven.one_shot_to_stations,
             false => self.proven.one_shot,
         };
@@ -335,11 +305,11 @@ impl Adapter {
     pub(super) fn get(&self, name: radio::AttributeName) -> Option<Attribute> {
         use radio::AttributeName as Name;
         Some(match name {
-            Name::Address => Attribute::Address(self.wanted.me),
-            Name::Bssid => Attribute::Bssid(self.wanted.bssid),
-            Name::Channel => Attribute::Channel(self.config.channel_mhz),
-            Name::TxPower => Attribute::TxPower(self.tx_power_dbm?),
-            Name::Promiscuous => Attribute::Promiscuous(self.wanted.promiscuous),
+            Name::Address => Attribute::Address(self.view.wanted.me),
+            Name::Bssid => Attribute::Bssid(self.view.wanted.bssid),
+            Name::Channel => Attribute::Channel(self.view.mhz),
+            Name::TxPower => Attribute::TxPower(self.view.tx_power_dbm?),
+            Name::Promiscuous => Attribute::Promiscuous(self.view.wanted.promiscuous),
             Name::Tsf if self.config.tsf == TsfSource::Computer => Attribute::Tsf(self.tsf()),
             _ => return None,
         })
@@ -362,19 +332,13 @@ impl Adapter {
 
     /// A socket that shows all that the radio sends and tells of, also for its other interfaces.
     pub(super) fn show_all_sent(&self) -> Result<OwnedFd, Error> {
-        let index = self.monitors.main.index;
-        receiver(index, &filter::sent(), self.config.receive_octets)
+        receiver(self.main, &filter::sent(), self.config.receive_octets)
             .map_err(Error::packet("open a packet socket"))
     }
 
     /// Name of its radio.
     pub(super) fn wiphy_name(&self) -> &str {
         &self.wiphy.name
-    }
-
-    /// What tells of changes.
-    pub(super) fn watches(&self) -> &[Watch; 2] {
-        &self.watch
     }
 }
 
@@ -386,15 +350,6 @@ fn is_queue_of(header: &Header<'_>, queue: Queue) -> bool {
     match queue {
         Queue::Beacon => header.kind() == Kind::BEACON || (voice && !data),
         queue => Queue::from(header.access_category()) == queue,
-    }
-}
-
-fn set_error(error: &io::Error) -> SetError {
-    match error.raw_os_error() {
-        Some(libc::EPERM | libc::EACCES) => SetError::NoPermission,
-        Some(libc::EINVAL | libc::ERANGE) => SetError::OutOfRange,
-        Some(libc::ENODEV) => SetError::NotFound,
-        _ => SetError::NotSupported,
     }
 }
 

@@ -6,12 +6,14 @@ use std::collections::VecDeque;
 use frame::mac::header::Header;
 use radio::{
     AckPolicy, AdapterId, Attribute, AttributeName, Confirm, Duration, Event, Instant, MAX_FRAME_OCTETS,
-    Msdu, Outcome, PacketState, Plane, Radio, Refusal, SetAnswer, SetError, Stamps, Token, TxHow,
+    Msdu, Outcome, PacketState, Plane, Radio, Refusal, SetAnswer, Stamps, Token, TxHow,
 };
 
 use super::adapter::Adapter;
+use super::changes::{Changes, waits};
+use super::clerk::Clerk;
 use super::confirm::{Record, Tried};
-use super::flight::{Flights, Match, Seen, State};
+use super::flight::{Flight, Flights, Match, Seen, State};
 use super::host::{Application, HostCounters};
 use super::packet::{Status, radiotap, write};
 use crate::clock::monotonic_ns;
@@ -33,8 +35,8 @@ pub(super) struct Desk {
     pub adapters: Vec<Adapter>,
     pub flights: Flights,
     pub owed: VecDeque<Owed>,
-    /// Changes that are asked for, done after the protocol has returned.
-    pub changes: VecDeque<(Token, AdapterId, Attribute)>,
+    /// Changes of attributes that are asked for, done after the protocol has returned.
+    pub changes: Changes,
     pub counters: HostCounters,
     /// What stamps the planes t2 to t8.
     pub probes: Option<Probes>,
@@ -53,12 +55,12 @@ pub(super) fn now() -> Instant {
 }
 
 impl Desk {
-    pub fn new(adapters: Vec<Adapter>, outstanding: u16, timeout: Duration) -> Desk {
+    pub fn new(adapters: Vec<Adapter>, clerk: Clerk, outstanding: u16, timeout: Duration) -> Desk {
         Desk {
             adapters,
             flights: Flights::new(outstanding),
             owed: VecDeque::with_capacity(OWED + usize::from(outstanding)),
-            changes: VecDeque::with_capacity(radio::checked::MAX_ACTIONS),
+            changes: Changes::new(clerk),
             counters: HostCounters::default(),
             probes: None,
             tells_planes: false,
@@ -81,7 +83,8 @@ impl Desk {
     fn request(&mut self, t1: Instant, token: Token, frame: &[u8], how: &TxHow) {
         match self.take_in(t1, token, frame, how) {
             Ok(index) => {
-                if self.flights.get(index).due <= t1 {
+                let flight = self.flights.get(index);
+                if flight.due <= t1 && !waits(&self.adapters, flight) {
                     self.launch(index, t1);
                 }
             }
@@ -151,7 +154,9 @@ impl Desk {
     /// Does what is due at `now`: releases a request that was held back, or gives one up whose status did not come.
     /// False if nothing was.
     pub fn do_due(&mut self, now: Instant) -> bool {
-        let Some(index) = self.flights.due(now) else {
+        let adapters = &self.adapters;
+        let due = |f: &Flight| f.due <= now && !waits(adapters, f);
+        let Some(index) = self.flights.position(due) else {
             return false;
         };
         match self.flights.get(index).state {
@@ -259,17 +264,6 @@ impl Desk {
         }
     }
 
-    /// Carries out the changes that were asked for.
-    pub fn do_changes(&mut self) {
-        while let Some((token, adapter, attribute)) = self.changes.pop_front() {
-            let result = match self.adapters.get_mut(usize::from(adapter.0)) {
-                Some(adapter) => adapter.set(attribute),
-                None => Err(SetError::NotFound),
-            };
-            self.owed.push_back(Owed::Set(SetAnswer { token, result }));
-        }
-    }
-
     fn get(&self, id: AdapterId, name: AttributeName) -> Option<Attribute> {
         let adapter = self.adapter(id)?;
         match name {
@@ -280,7 +274,7 @@ impl Desk {
                     // of other drivers the module knows what mac80211 does
                     let known = adapter
                         .driver()
-                        .is_some_and(|d| ["mac80211_hwsim", "ath9k"].contains(&&*d));
+                        .is_some_and(|d| ["mac80211_hwsim", "ath9k"].contains(&d));
                     all.planes |= if known { 0x1ff } else { 0b1_1100_0011 };
                 }
                 Some(Attribute::Capabilities(all))
@@ -332,7 +326,7 @@ impl Radio for Seat<'_> {
     }
 
     fn set(&mut self, token: Token, adapter: AdapterId, attribute: Attribute) {
-        self.desk.changes.push_back((token, adapter, attribute));
+        self.desk.ask(token, adapter, attribute);
     }
 
     fn get(&self, adapter: AdapterId, name: AttributeName) -> Option<Attribute> {

@@ -12,6 +12,8 @@ use super::packet::{Arrival, Untold, event, status};
 const LOOK: radio::Duration = radio::Duration::from_ms(100);
 /// Busy turns after which there is a look at news of interfaces all the same.
 const BUSY_TURNS: u32 = 64;
+/// After this time the clerk is asked again that could not be told of a change, ns.
+const AGAIN: radio::Duration = radio::Duration::from_ms(1);
 
 impl Host {
     /// One turn at `at`, the clock as it was just read; false if there was nothing to do.
@@ -52,8 +54,9 @@ impl Host {
     ) -> Result<(), Error> {
         let due = [
             protocol.deadline(),
-            self.desk.flights.next_due(),
+            self.desk.next_due(),
             application.due(),
+            self.desk.changes.wait().then(|| at + AGAIN),
             until,
         ];
         let look = at + LOOK;
@@ -228,31 +231,22 @@ impl Host {
         true
     }
 
-    /// Reads what has changed about interfaces and rules, if there is news; false if there is none.
+    /// Takes what the clerk has done: answers, and what has changed about interfaces and rules; false if there is nothing.
     pub(super) fn news(&mut self) -> bool {
-        let desk = &mut self.desk;
-        if let Some(probes) = &mut desk.probes {
+        if let Some(probes) = &mut self.desk.probes {
             probes.drain(); // Others' frames fill the rings, too.
         }
         if !std::mem::take(&mut self.has_news) {
             return false;
         }
-        let mut any = false;
-        for adapter in &mut desk.adapters {
-            let mut changed = false;
-            for watch in adapter.watches() {
-                changed |= watch.drain().unwrap_or_else(|()| {
-                    desk.counters.netlink_overflows += 1;
-                    true
-                });
+        match self.desk.take_done() {
+            Some(any) => any,
+            None => {
+                // The clerk is just putting something there, and says so when it is done.
+                self.has_news = true;
+                false
             }
-            if changed {
-                adapter.refresh();
-                desk.counters.news += 1;
-            }
-            any |= changed;
         }
-        any
     }
 }
 

@@ -217,18 +217,13 @@ impl Flights {
             .count()
     }
 
-    /// When something is due next.
-    pub fn next_due(&self) -> Option<Instant> {
+    /// When something is due next of those for which this holds.
+    pub fn next_due(&self, holds: impl Fn(&Flight) -> bool) -> Option<Instant> {
         if self.used == 0 {
             return None;
         }
-        let open = self.pool.iter().filter(|f| f.state != State::Free);
+        let open = self.pool.iter().filter(|f| f.state != State::Free && holds(f));
         open.map(|f| f.due).min()
-    }
-
-    /// The one that is due, the first to come first.
-    pub fn due(&self, now: Instant) -> Option<usize> {
-        self.position(|f| f.due <= now)
     }
 
     /// What a frame that came back from `adapter` at `now` belongs to.
@@ -395,8 +390,11 @@ mod tests {
         sent(&mut flights, 2, &frame(2, 0));
         let full = flights.take(Token(3), &HOW, US(1), |_| Some((8, 36)));
         assert_eq!((full, flights.open()), (None, 2));
-        assert_eq!(flights.next_due(), Some(US(1_000)));
-        assert_eq!((flights.due(US(999)), flights.due(US(1_000))), (None, Some(a)));
+        assert_eq!(flights.next_due(|_| true), Some(US(1_000)));
+        assert_eq!(
+            flights.next_due(|f| f.token != Token(1) && f.token != Token(2)),
+            None
+        );
         flights.release(a);
         assert_eq!((flights.find(Token(1)), flights.find(Token(2))), (None, Some(1)));
         for i in 0..100 {

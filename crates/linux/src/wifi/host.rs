@@ -2,7 +2,8 @@
 //!
 //! One thread, one loop. In each turn it tells the protocol one thing: an answer that is owed, what is due by the
 //! clock, or the oldest packet that has come in; then it waits. After the start nothing allocates on the way of a
-//! frame. Changes of attributes go through netlink: the loop stands while the kernel carries one out.
+//! frame. What asks the kernel and waits for it, changes of attributes and news of the radios, is done by a thread of its own, the
+//! clerk, for which the loop never waits.
 
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,6 +12,7 @@ use frame::{AccessCategory, MacAddr};
 use radio::{Attribute, Duration, Event, Instant, MAX_FRAME_OCTETS, Msdu, Outcome, Protocol, Tsf};
 
 use super::adapter::Adapter;
+use super::clerk::Clerk;
 use super::confirm::{Device, Path, Records};
 use super::desk::{Desk, now};
 use super::error::Error;
@@ -22,6 +24,9 @@ use crate::probe::{Probes, Way};
 
 /// Answers at the end of a run that are told at most: a protocol that asks again at every refusal has no end.
 const LAST_ANSWERS: usize = 100_000;
+
+/// Longest rest at the end of a run: the clerk may have been busy when it was to be told of a change.
+const PATIENCE: Duration = Duration::from_ms(1);
 
 /// Names for the [`Waiter`]; sockets have their numbers among the sources.
 pub(super) const NEWS: u64 = 1 << 32;
@@ -156,7 +161,7 @@ pub struct Host {
     pub(super) records: Option<Records>,
     pub(super) duplicates: Vec<Duplicates>,
     pub(super) waiter: Waiter,
-    /// There is news of interfaces or rules.
+    /// The clerk has done something.
     pub(super) has_news: bool,
     /// The time of the last event.
     pub(super) last: Instant,
@@ -171,7 +176,7 @@ impl Host {
     /// # Errors
     /// [`Error::Config`] without an adapter, with more than 255, or with a number in `config` out of its range;
     /// [`Error::Probe`] if probes were asked for and cannot be had.
-    pub fn new(adapters: Vec<Adapter>, config: HostConfig) -> Result<Host, Error> {
+    pub fn new(mut adapters: Vec<Adapter>, config: HostConfig) -> Result<Host, Error> {
         if adapters.is_empty() || adapters.len() > 255 {
             return Err(Error::Config("a host has 1 to 255 adapters"));
         }
@@ -194,25 +199,21 @@ impl Host {
             let socket = adapters[usize::from(source.adapter)].sockets()[usize::from(source.is_sent)];
             waiter.add_as(socket, index).map_err(&wait)?;
         }
-        for adapter in &adapters {
-            for watch in adapter.watches() {
-                waiter.add_as(watch.as_fd(), NEWS).map_err(&wait)?;
-            }
-            if records.is_some() {
-                adapter.show_nothing_sent()?;
-            }
+        if records.is_some() {
+            adapters.iter().try_for_each(Adapter::show_nothing_sent)?;
         }
         if let Some(records) = &records {
             waiter.add_as(records.as_fd(), RECORDS).map_err(&wait)?;
         }
-        let drivers: Vec<String> = adapters.iter().filter_map(Adapter::driver).collect();
+        let drivers: Vec<&str> = adapters.iter().filter_map(Adapter::driver).collect();
         let room = usize::from(config.outstanding);
-        let probes = config
-            .probes
-            .map(|way| Probes::open(way, drivers.iter().map(String::as_str), room));
+        let probes = config.probes.map(|way| Probes::open(way, drivers, room));
         let probes = probes.transpose()?;
         let duplicates = adapters.iter().map(|_| Duplicates::default()).collect();
-        let mut desk = Desk::new(adapters, config.outstanding, config.confirm_timeout);
+        let keepers = adapters.iter_mut().filter_map(Adapter::give_keeper).collect();
+        let clerk = Clerk::start(keepers).map_err(Error::control("start a thread"))?;
+        waiter.add_as(clerk.as_fd(), NEWS).map_err(&wait)?;
+        let mut desk = Desk::new(adapters, clerk, config.outstanding, config.confirm_timeout);
         desk.probes = probes;
         desk.tells_planes = records.is_some();
         Ok(Host {
@@ -266,12 +267,15 @@ impl Host {
         if let Some(probes) = &mut self.desk.probes {
             probes.use_this_thread();
         }
-        self.news();
         if !self.started {
             self.started = true;
+            // The one time that it waits for the clerk: what it does not know yet would surprise the protocol.
+            self.desk.changes.clerk.look();
+            self.has_news = true;
+            self.news();
             for adapter in &mut self.desk.adapters {
                 // As that of an adapter that was just switched on. One that counts by itself cannot be set.
-                let _ = adapter.set(Attribute::Tsf(Tsf(0)));
+                let _ = adapter.set_here(Attribute::Tsf(Tsf(0)));
             }
             let at = self.tick();
             self.tell(at, protocol, application, Event::Start);
@@ -307,13 +311,16 @@ impl Host {
             if self.answer(protocol, application)
                 || self.packet(protocol, application)
                 || self.desk.do_due(now())
+                || self.news()
             {
                 continue;
             }
-            match self.desk.flights.next_due() {
+            let patience = self.desk.changes.are_open().then(|| now() + PATIENCE);
+            match [self.desk.next_due(), patience].into_iter().flatten().min() {
                 Some(due) => self.wait_until(due)?,
                 None => break,
             }
+            self.desk.changes.clerk.check();
         }
         Ok(())
     }

@@ -4,7 +4,7 @@
 //! protocol  <-events-  Host  <- monitor interface: what the radio receives
 //!           -actions->       <- cook monitor: what it has sent, with outcome and tries
 //!                            -> packet socket: radiotap header and frame
-//!                            <> nl80211: interfaces, channel, power, rules
+//!                            <> clerk, an ordinary thread <> nl80211: interfaces, channel, power, rules
 //! ```
 //!
 //! [`Control`] finds the radios of this computer, [`Adapter`] opens one, [`Host`] drives a protocol over any number of
@@ -16,6 +16,8 @@
 
 mod adapter;
 pub mod certify;
+mod changes;
+mod clerk;
 mod config;
 pub mod confirm;
 mod desk;
@@ -24,6 +26,7 @@ mod error;
 mod filter;
 mod flight;
 mod host;
+mod keeper;
 mod monitor;
 mod nl80211;
 mod ordinary;
@@ -45,6 +48,6 @@ pub use nl80211::{AdHoc, Control, Interface, Monitor};
 pub use ordinary::{OrdinarySocket, OrdinaryStatus};
 pub use reports::Reports;
 pub use seat::Seat;
-pub use simulated::{SimulatedRadios, simulated_radios};
+pub use simulated::{SimulatedRadios, clock_counts_instructions, simulated_radios};
 pub use wait::Wait;
 pub use wiphy::{Channel, RadioBand, Wiphy};

@@ -12,6 +12,8 @@ use super::nl80211::Control;
 const DRIVER: &str = "mac80211_hwsim";
 /// Set in the lab.
 const LAB: &str = "SDMAC_LAB";
+/// Set in a lab whose clock is not that of any computer: what it counts.
+const CLOCK: &str = "SDMAC_LAB_CLOCK";
 
 /// Simulated radios, for one test of a process at a time.
 #[derive(Debug)]
@@ -43,6 +45,12 @@ pub fn simulated_radios(at_least: usize) -> Option<SimulatedRadios> {
         "this needs {at_least} radios of {DRIVER}, and there are {names:?}: `sdmac lab run --radios {at_least}`"
     );
     Some(SimulatedRadios { names, _turn: turn })
+}
+
+/// Whether this is a lab whose clock counts instructions (`sdmac lab run --qemu` on one emulated processor), so that ratios of
+/// times are ratios of instructions, which tests may judge.
+pub fn clock_counts_instructions() -> bool {
+    std::env::var_os(CLOCK).is_some_and(|what| what == "instructions")
 }
 
 /// Name of the driver of a radio, where the kernel tells.

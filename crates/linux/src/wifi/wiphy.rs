@@ -69,6 +69,33 @@ pub struct RadioBand {
     pub ht: Option<(u16, [u8; 16])>,
 }
 
+/// The rates of a band.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Rates {
+    /// A bit for each legacy rate, by its number of 500 kb/s.
+    legacy: u128,
+    ht: Option<(u16, [u8; 16])>,
+}
+
+impl Rates {
+    /// See [`RadioBand::sends`].
+    pub fn sends(&self, rate: Rate) -> bool {
+        match rate {
+            // The preamble is not among what the kernel reads.
+            Rate::Dsss(_, Preamble::Short) => false,
+            Rate::Dsss(..) | Rate::Ofdm(_) => rate
+                .to_500kbps()
+                .is_some_and(|units| self.legacy >> (units & 127) & 1 == 1),
+            Rate::Ht(mcs, Width::Mhz20, gi) => self.ht.is_some_and(|(capability, set)| {
+                let index = usize::from(mcs.index());
+                let can_gi = gi == GuardInterval::Long || capability & HT_SHORT_GI_20 != 0;
+                set[index / 8] & (1 << (index % 8)) != 0 && can_gi
+            }),
+            Rate::Ht(_, Width::Mhz40, _) => false,
+        }
+    }
+}
+
 /// A radio.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wiphy {
@@ -160,16 +187,17 @@ impl RadioBand {
     /// Whether a frame at `rate` goes out at that rate from a channel of 20 MHz. Without it, Linux takes a rate of
     /// its own choice.
     pub fn sends(&self, rate: Rate) -> bool {
-        match rate {
-            // The preamble is not among what the kernel reads.
-            Rate::Dsss(_, Preamble::Short) => false,
-            Rate::Dsss(..) | Rate::Ofdm(_) => self.rates.contains(&rate),
-            Rate::Ht(mcs, Width::Mhz20, gi) => self.ht.is_some_and(|(capability, set)| {
-                let index = usize::from(mcs.index());
-                let can_gi = gi == GuardInterval::Long || capability & HT_SHORT_GI_20 != 0;
-                set[index / 8] & (1 << (index % 8)) != 0 && can_gi
+        self.rates().sends(rate)
+    }
+
+    /// Its rates, without the heap.
+    pub(super) fn rates(&self) -> Rates {
+        let bits = self.rates.iter().filter_map(|r| r.to_500kbps());
+        Rates {
+            legacy: bits.fold(0, |all, units| {
+                all | 1_u128.checked_shl(units.into()).unwrap_or(0)
             }),
-            Rate::Ht(_, Width::Mhz40, _) => false,
+            ht: self.ht,
         }
     }
 

@@ -150,6 +150,71 @@ fn a_channel_set_at_run_time_is_where_frames_go() {
     }
 }
 
+#[derive(Debug, PartialEq)]
+enum Told {
+    Answer(Result<(), SetError>),
+    Outcome(Outcome),
+}
+
+/// Asks for another channel and sends at once.
+struct Move {
+    mhz: u16,
+    frame: Vec<u8>,
+    /// What it was told, in its order.
+    told: Vec<Told>,
+}
+
+impl Protocol for Move {
+    fn handle(&mut self, _: Instant, event: Event<'_>, radio: &mut dyn Radio) {
+        match event {
+            Event::Start => {
+                let token = radio.token();
+                radio.set(token, AdapterId::FIRST, Attribute::Channel(self.mhz));
+                let token = radio.token();
+                radio.request(token, &self.frame, &HOW);
+            }
+            Event::Set(answer) => self.told.push(Told::Answer(answer.result)),
+            Event::Confirm(c) => self.told.push(Told::Outcome(c.outcome)),
+            _ => {}
+        }
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        None
+    }
+}
+
+/// Its status would be lost on the way from one channel to the other; so it is held back, and sent on the new one.
+#[test]
+fn what_is_requested_after_a_new_channel_was_waits_for_it() {
+    let Some((_lab, [first, second])) = lab() else {
+        return;
+    };
+    for (mhz, answer) in [(2437, Ok(())), (1_000, Err(SetError::OutOfRange))] {
+        let mut ear = host(
+            Adapter::open(AdapterConfig::new(&second, 2437)).unwrap(),
+            HostConfig::default(),
+        );
+        let adapter = open(&first);
+        let mut node = Checked::<Move>::strict(Move {
+            mhz,
+            frame: data(Kind::DATA, MacAddr::BROADCAST, adapter.address(), 7, 0),
+            told: Vec::new(),
+        });
+        let mut mouth = host(adapter, HostConfig::default());
+        let until = Host::now() + Duration::from_ms(50);
+        mouth
+            .run(&mut node, &mut (), Some(until), &AtomicBool::new(false))
+            .unwrap();
+        mouth.finish(&mut node, &mut ()).unwrap();
+        node.finish();
+        let expect = [Told::Answer(answer), Told::Outcome(Outcome::NotAcked)];
+        assert_eq!(node.into_inner().told, expect, "{mhz} MHz");
+        let heard = run(&mut ear, Script::default()).heard.len();
+        assert_eq!(heard, usize::from(mhz == 2437), "{mhz} MHz");
+    }
+}
+
 #[test]
 fn an_interface_that_goes_down_refuses() {
     let Some((_lab, [first, _])) = lab() else { return };

@@ -172,7 +172,7 @@ pub fn measure(
         plan.probes,
         plan.confirm,
     )?;
-    let driver = host.adapters()[0].driver().unwrap_or_default();
+    let driver = host.adapters()[0].driver().unwrap_or_default().to_owned();
     let air = Air::of(plan.payload, plan.rate, channel_mhz, &driver);
     let mut measured = Measured {
         environment,

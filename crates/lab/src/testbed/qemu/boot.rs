@@ -43,9 +43,7 @@ pub fn command(options: &Options, kernel: &Kernel, folder: &Path, writable: &[Pa
         .args(["-M", "q35", "-cpu", "max"])
         .args(match options.kvm {
             true => ["-accel", "kvm"].as_slice(),
-            // sticks live in the time of this computer; and so do several processors, each in a thread of its own: when they
-            // count instructions they take turns, and one that is idle holds the others up
-            false if !options.sticks.is_empty() || options.cpus > 1 => &["-accel", "tcg"],
+            false if !options.counts_instructions() => &["-accel", "tcg"],
             // the guest's clock counts instructions, 2 ns for each, and jumps when the processor is idle: a busy host
             // does not show in it
             false => &["-accel", "tcg,thread=single", "-icount", "shift=1,sleep=off"],

@@ -1,6 +1,9 @@
 //! The kernel module and its records, on radios of mac80211_hwsim with a medium that loses: run it in the lab with
 //! `sdmac lab run --qemu standard --radios 2 --module kernel`. Where no module was built each test says that it is skipped.
 
+mod medium;
+mod paths;
+
 use std::io::Read;
 use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
@@ -8,10 +11,9 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use frame::{MacAddr, Rate};
-use linux::hwsim::{self, MAX_SERIES, Medium, Series, Status};
-use linux::wifi::confirm::compare::{Kind, Sample, Task, compare};
 use linux::wifi::confirm::{Device, OCTETS, Path, Record};
 use linux::wifi::{Adapter, AdapterConfig, Host, HostConfig, SimulatedRadios, simulated_radios};
+use medium::{fate, number, with_medium};
 use radio::{Checked, Confirm, Duration, Event, Instant, Outcome, Plane, Protocol, Radio, TxHow};
 
 const CHANNEL: u16 = 2412;
@@ -59,60 +61,6 @@ impl Bench {
 
 fn unload() -> rustix::io::Result<()> {
     rustix::system::delete_module(MODULE, libc::O_NONBLOCK)
-}
-
-/// What the medium does with frame `n`: how often it is tried, and whether an ACK comes in the end.
-fn fate(n: u16) -> (u8, bool) {
-    match n % 7 {
-        0 => (TRIES, false),
-        r => (1 + (r as u8) % TRIES, true),
-    }
-}
-
-fn number(frame: &[u8]) -> u16 {
-    u16::from_le_bytes([frame[22], frame[23]]) >> 4
-}
-
-/// A medium that loses as [`fate`] says, 20 us after each frame.
-fn medium(stop: &AtomicBool, ready: &AtomicBool) {
-    let mut medium = Medium::open().unwrap();
-    medium.register().unwrap();
-    ready.store(true, Ordering::Release);
-    while !stop.load(Ordering::Relaxed) {
-        medium.wait(Medium::now_ns() + 1_000_000).unwrap();
-        while let Some(event) = medium.receive().unwrap() {
-            let hwsim::Event::Sent(sent) = event else { continue };
-            std::thread::sleep(std::time::Duration::from_micros(20));
-            let (tries, acked) = fate(number(&sent.frame));
-            let mut done = [Series::NONE; MAX_SERIES];
-            done[0] = Series {
-                tries,
-                ..sent.plan[0]
-            };
-            let status = Status {
-                radio: sent.radio,
-                cookie: sent.cookie,
-                flags: sent.flags,
-                acked,
-                signal_dbm: -50,
-                done,
-            };
-            medium.report(&status).unwrap();
-        }
-    }
-}
-
-fn with_medium<T>(body: impl FnOnce() -> T) -> T {
-    let (stop, ready) = (AtomicBool::new(false), AtomicBool::new(false));
-    std::thread::scope(|scope| {
-        scope.spawn(|| medium(&stop, &ready));
-        while !ready.load(Ordering::Acquire) {
-            std::thread::sleep(std::time::Duration::from_millis(1));
-        }
-        let result = body();
-        stop.store(true, Ordering::Relaxed);
-        result
-    })
 }
 
 /// Sends a frame when the one before is confirmed.
@@ -377,90 +325,4 @@ fn without_the_right_it_says_which_is_missing() {
         refused.contains("error not allowed to open /dev/sdmac, for want of CAP_NET_ADMIN"),
         "{refused}"
     );
-}
-
-/// What the medium has done is the truth for all four paths, on frames of three kinds.
-#[test]
-fn all_paths_tell_the_same_of_the_same_frames() {
-    let Some(bench) = bench() else { return };
-    let task = Task {
-        to: TO,
-        count: 180,
-        rate: Rate::OFDM_24,
-        tries: TRIES,
-        payload: 50,
-        period: Duration::from_us(500),
-    };
-    let config = AdapterConfig::new(&bench.radios.names[0], CHANNEL);
-    let stop = AtomicBool::new(false);
-    let compared = with_medium(|| compare(config, task, &|_| (), &stop).unwrap());
-    assert_eq!(
-        (compared.samples.len(), compared.refused, compared.no_device),
-        (180, 0, None)
-    );
-    for (n, s) in compared.samples.iter().enumerate() {
-        let monitor = s.told[Path::Monitor as usize].unwrap_or_else(|| panic!("{n}: {s:?}"));
-        for path in Path::ALL {
-            let told = s.told[path as usize];
-            assert_eq!(
-                told.is_some(),
-                s.kind.paths().contains(&path),
-                "{n} {path:?}: {s:?}"
-            );
-            let Some(told) = told else { continue };
-            assert_eq!(
-                (told.acked, told.again),
-                (monitor.acked, false),
-                "{n} {path:?}: {s:?}"
-            );
-            assert!(
-                told.attempts.is_none_or(|a| Some(a) == monitor.attempts),
-                "{n} {path:?}: {s:?}"
-            );
-        }
-        let device = s.told[Path::Device as usize].unwrap();
-        let sum: u8 = device.series.unwrap().iter().sum();
-        assert_eq!(
-            (Some(u16::from(sum)), device.rate),
-            (monitor.attempts, monitor.rate),
-            "{n}"
-        );
-        assert!(s.latency_ns.is_some());
-        if s.kind == Kind::Injected {
-            // Their sequence numbers are ours, so it is known what became of them.
-            let (tries, acked) = fate(n as u16);
-            assert_eq!(
-                (monitor.acked, monitor.attempts),
-                (acked, Some(tries.into())),
-                "{n}"
-            );
-        }
-    }
-    for kind in Kind::ALL {
-        let acked = |s: &&Sample| s.told[0].unwrap().acked;
-        let of: Vec<&Sample> = compared.samples.iter().filter(|s| s.kind == kind).collect();
-        let count = of.iter().copied().filter(|s| acked(s)).count();
-        assert!(
-            (1..of.len()).contains(&count),
-            "{kind:?}: some are lost and some are not, {count} of {}",
-            of.len()
-        );
-    }
-}
-
-#[test]
-fn paths_that_carry_no_requests_are_refused() {
-    let Some(radios) = simulated_radios(1) else { return };
-    for path in [Path::Status, Path::Nl80211] {
-        let adapter = Adapter::open(AdapterConfig::new(&radios.names[0], CHANNEL)).unwrap();
-        let config = HostConfig {
-            confirm: path,
-            ..HostConfig::default()
-        };
-        let error = Host::new(vec![adapter], config).unwrap_err().to_string();
-        assert!(
-            error.contains(path.name()) && error.contains("monitor or device"),
-            "{error}"
-        );
-    }
 }
