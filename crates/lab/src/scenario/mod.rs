@@ -226,8 +226,12 @@ impl Scenario {
     /// Whether some node sends frames that ask for no ACK.
     pub fn sends_without_ack(&self) -> bool {
         let silent = |g: &file::Group| {
-            let beacons = matches!(g.protocol, protocol::Protocol::Beaconer(_));
-            beacons || self.file.sending(g).is_some_and(|s| !s.ack)
+            // frames in the slots of a cell are for all its hosts
+            let to_all = matches!(
+                g.protocol,
+                protocol::Protocol::Beaconer(_) | protocol::Protocol::Tbmac(_)
+            );
+            to_all || self.file.sending(g).is_some_and(|s| !s.ack)
         };
         let slots = self.file.schedule.iter().any(|s| s.beacon.is_some());
         slots || self.flows.iter().any(|f| f.to == To::Broadcast) || self.file.group.iter().any(silent)

@@ -15,33 +15,43 @@ const BUSY_TURNS: u32 = 64;
 /// After this time the clerk is asked again that could not be told of a change, ns.
 const AGAIN: radio::Duration = radio::Duration::from_ms(1);
 
+/// What a turn has done.
+pub(super) enum Turn {
+    /// Nothing.
+    Idle,
+    /// Something.
+    Did,
+    /// Told the protocol an event at this time.
+    Told(Instant),
+}
+
 impl Host {
-    /// One turn at `at`, the clock as it was just read; false if there was nothing to do.
+    /// One turn at `at`, the clock as it was just read.
     pub(super) fn turn(
         &mut self,
         at: Instant,
         protocol: &mut impl Protocol,
         application: &mut impl Application,
-    ) -> bool {
+    ) -> Turn {
         self.turns = self.turns.wrapping_add(1);
         if self.turns.is_multiple_of(BUSY_TURNS) {
             self.news();
         }
-        if self.answer(protocol, application) || self.desk.do_due(at) {
-            return true;
+        if let Some(told) = self.answer(protocol, application) {
+            return Turn::Told(told);
+        }
+        if self.desk.do_due(at) {
+            return Turn::Did;
         }
         let at = self.not_before_the_last(at);
         if protocol.deadline().is_some_and(|t| t <= at) {
             self.tell(at, protocol, application, Event::Timer);
-            return true;
+            return Turn::Told(at);
         }
-        if self.packet(protocol, application) {
-            return true;
-        }
-        if application.due().is_some_and(|t| t <= at) && self.submit(at, protocol, application) {
-            return true;
-        }
-        self.news()
+        let did = self.packet(protocol, application)
+            || (application.due().is_some_and(|t| t <= at) && self.submit(at, protocol, application))
+            || self.news();
+        if did { Turn::Did } else { Turn::Idle }
     }
 
     /// Rests until something is due or comes. `at` is when the turn before it began, in which nothing was to do.
@@ -96,19 +106,17 @@ impl Host {
         protocol.handle(at, event, seat);
     }
 
-    /// Tells one answer that is owed; false if there is none.
+    /// Tells one answer that is owed, and when; `None` if there is none.
     pub(super) fn answer(
         &mut self,
         protocol: &mut impl Protocol,
         application: &mut impl Application,
-    ) -> bool {
+    ) -> Option<Instant> {
         self.desk.do_changes();
-        let Some(owed) = self.desk.owed.pop_front() else {
-            return false;
-        };
+        let owed = self.desk.owed.pop_front()?;
         let at = self.tick();
         self.tell(at, protocol, application, owed.event());
-        true
+        Some(at)
     }
 
     /// Finds out what has come; true if the module's device has.

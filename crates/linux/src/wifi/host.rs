@@ -15,6 +15,7 @@ use super::adapter::Adapter;
 use super::clerk::Clerk;
 use super::confirm::{Device, Path, Records};
 use super::desk::{Desk, now};
+use super::drive::Turn;
 use super::error::Error;
 use super::flight::State;
 use super::packet::Duplicates;
@@ -280,14 +281,19 @@ impl Host {
             let at = self.tick();
             self.tell(at, protocol, application, Event::Start);
         }
+        // Read no more often than needed: in the lab's virtual time, which all hosts share, each reading takes some. What
+        // was read for an event that was told serves the turn after it, too, and no other one, so that time goes on.
+        let mut read = None;
         while !stop.load(Ordering::Relaxed) {
-            // Read once in a turn: in the lab's virtual time, which all hosts share, each reading takes some.
-            let at = now();
+            let again = read.take();
+            let at = again.unwrap_or_else(now);
             if until.is_some_and(|t| at >= t) {
                 break;
             }
-            if !self.turn(at, protocol, application) {
-                self.rest(at, protocol, application, until)?;
+            match self.turn(at, protocol, application) {
+                Turn::Idle => self.rest(at, protocol, application, until)?,
+                Turn::Told(t) if again.is_none_or(|old| t > old) => read = Some(t),
+                Turn::Told(_) | Turn::Did => {}
             }
         }
         Ok(())
@@ -308,7 +314,7 @@ impl Host {
             self.desk.end(index, Outcome::Aborted);
         }
         for _ in 0..LAST_ANSWERS {
-            if self.answer(protocol, application)
+            if self.answer(protocol, application).is_some()
                 || self.packet(protocol, application)
                 || self.desk.do_due(now())
                 || self.news()
