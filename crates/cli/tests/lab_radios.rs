@@ -300,7 +300,6 @@ fn files_cross_a_chain_of_real_stacks() {
     );
     let hops = atp["real"]["hops"].as_array().unwrap();
     let number = |hop: &serde_json::Value, what: &str| hop[what].as_u64().unwrap();
-    // the last node sends feedback alone, which hops leave as it is
     assert_eq!(hops.len(), 4);
     for hop in &hops[..3] {
         let packets = 100_000 / 1_448;
@@ -309,6 +308,9 @@ fn files_cross_a_chain_of_real_stacks() {
             "{hop}"
         );
         assert!(number(hop, "delay_us") > 0 && number(hop, "missed") == 0, "{hop}");
+        // feedback is not marked, and waits for the same medium
+        assert!(number(hop, "packets") > number(hop, "marked"), "{hop}");
+        assert!(number(hop, "samples") > number(hop, "marked"), "{hop}");
     }
     // a chain of one node is none
     let wrong = Command::new(env!("CARGO_BIN_EXE_sdmac"))
