@@ -312,7 +312,7 @@ fn files_cross_a_chain_of_real_stacks() {
         assert!(number(hop, "packets") > number(hop, "marked"), "{hop}");
         assert!(number(hop, "samples") > number(hop, "marked"), "{hop}");
     }
-    // a chain of one node is none
+    // several groups are no chain
     let wrong = Command::new(env!("CARGO_BIN_EXE_sdmac"))
         .args(["lab", "chain", "scenarios/hidden-nodes.toml"])
         .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."))
