@@ -1,6 +1,8 @@
 //! `sdmac lab`: the Linux 802.11 stack in virtual time, without hardware and without root.
 
+mod chain;
 mod compare;
+mod inside;
 mod kernels;
 
 use std::collections::BTreeMap;
@@ -33,6 +35,7 @@ const LAB_FAILED: u8 = 125;
   sdmac lab run -- ls /sys/class/net
   sdmac lab run --radios 4 -- sh -c 'sleep 100; cat /proc/uptime'    # ends at once
   sdmac lab compare scenarios/hidden-nodes.toml
+  sdmac lab chain scenarios/atp-chain.toml --quick
   sdmac lab build --source linux-6.1.tar.xz --regdb /lib/firmware/regulatory.db
   sdmac lab status
   sdmac lab clean")]
@@ -46,6 +49,7 @@ enum Action {
     Build(BuildArgs),
     Run(RunArgs),
     Compare(compare::Args),
+    Chain(chain::Args),
     /// Say which kernels are there, and what is missing to build one
     #[command(after_help = "Examples:
   sdmac lab status
@@ -205,6 +209,7 @@ pub fn main(args: &Args, ui: &Ui) -> Result<ExitCode, Failure> {
         },
         Action::Run(args) => in_guest(args, &cache, ui),
         Action::Compare(args) => compare::main(args, &cache, ui),
+        Action::Chain(args) => chain::main(args, &cache, ui),
         Action::Status => status(&cache, ui),
         Action::Clean => {
             let size = cache.size();

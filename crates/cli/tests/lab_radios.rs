@@ -252,3 +252,76 @@ fn real_stacks_and_the_simulator_give_the_same_numbers() {
         "they are hidden: {told:#}"
     );
 }
+
+/// A file over three hops of real stacks, each a node with `sdmac hop`, by ATP and by the kernel's TCP: it arrives as it was sent,
+/// every node has marked what it forwarded with a delay that rests on reports of its radio, and the simulator has carried it, too.
+#[test]
+#[ignore = "needs the lab's kernel: cargo xtask lab"]
+fn files_cross_a_chain_of_real_stacks() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let words = [
+        "lab",
+        "chain",
+        "scenarios/atp-chain.toml",
+        "--set",
+        "nodes=4",
+        "--transport",
+        "adaptive,bbr",
+        "--flows",
+        "1",
+        "--octets",
+        "100000",
+        "--runs",
+        "1",
+        "--json",
+    ];
+    let done = Command::new(env!("CARGO_BIN_EXE_sdmac"))
+        .args(words)
+        .current_dir(folder)
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&done.stderr);
+    let told: serde_json::Value =
+        serde_json::from_slice(&done.stdout).unwrap_or_else(|e| panic!("{e}: {said}"));
+    assert_eq!(
+        (&told["hops"], told["rows"].as_array().unwrap().len()),
+        (&3.into(), 2)
+    );
+    for row in told["rows"].as_array().unwrap() {
+        assert_eq!(row["real"]["whole"], 1, "{told:#}");
+    }
+    let runs = told["runs"].as_array().unwrap();
+    let of = |name: &str| runs.iter().find(|r| r["transport"] == name).unwrap();
+    let (atp, tcp) = (of("adaptive"), of("bbr"));
+    assert!(tcp["real"]["hops"].as_array().unwrap().is_empty() && tcp["simulator"].is_null());
+    assert!(
+        atp["simulator"]["goodputs_kbps"][0].as_f64() > Some(0.0),
+        "{told:#}"
+    );
+    let hops = atp["real"]["hops"].as_array().unwrap();
+    let number = |hop: &serde_json::Value, what: &str| hop[what].as_u64().unwrap();
+    assert_eq!(hops.len(), 4);
+    for hop in &hops[..3] {
+        let packets = 100_000 / 1_448;
+        assert!(
+            number(hop, "marked") >= packets && number(hop, "samples") >= packets,
+            "{hop}"
+        );
+        assert!(number(hop, "delay_us") > 0 && number(hop, "missed") == 0, "{hop}");
+        // feedback is not marked, and waits for the same medium
+        assert!(number(hop, "packets") > number(hop, "marked"), "{hop}");
+        assert!(number(hop, "samples") > number(hop, "marked"), "{hop}");
+    }
+    // several groups are no chain
+    let wrong = Command::new(env!("CARGO_BIN_EXE_sdmac"))
+        .args(["lab", "chain", "scenarios/hidden-nodes.toml"])
+        .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."))
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&wrong.stderr);
+    assert_eq!(wrong.status.code(), Some(2), "{said}");
+    assert!(
+        said.contains("is no chain for files: it takes one [[group]]"),
+        "{said}"
+    );
+}

@@ -1,21 +1,17 @@
 //! `sdmac lab compare`: one scenario in the simulator and on real 802.11 stacks, side by side.
 
-use std::collections::BTreeMap;
-use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::Duration;
 
 use clap::value_parser;
 use lab::plan;
 use lab::scenario::Scenario;
 use lab::testbed::cache::Cache;
 use lab::testbed::compare::{FINEST_LATENCY_US, Numbers, Real, Row, agree, real, simulated, table};
-use lab::testbed::job::How;
-use lab::testbed::run::{self, MAX_RADIOS, RunError, Time};
+use lab::testbed::run::MAX_RADIOS;
 use serde::Serialize;
 
-use super::{LAB_FAILED, kernel, this_program};
+use super::inside::{self, Inside};
 use crate::ui::{self, Failure, Ui};
 
 /// Marks the process inside the guest.
@@ -90,8 +86,13 @@ pub fn main(args: &Args, cache: &Cache, ui: &Ui) -> Result<ExitCode, Failure> {
         )));
     }
     let progress = ui.progress("runs", u64::from(args.runs) + 1);
-    let real = in_guest(args, &scenario, cache, ui);
-    let Some(real) = real? else {
+    let inside = Inside {
+        variable: INSIDE,
+        arguments: inner(args),
+        radios: scenario.nodes(),
+        limit: args.limit,
+    };
+    let Some(real) = inside::answer::<Real>(inside, cache, ui)? else {
         progress.finish();
         return Ok(ui.exit_code());
     };
@@ -123,55 +124,6 @@ pub fn main(args: &Args, cache: &Cache, ui: &Ui) -> Result<ExitCode, Failure> {
     Ok(ui.exit_code())
 }
 
-/// The run of the real stacks; `None` if it was stopped.
-fn in_guest(args: &Args, scenario: &Scenario, cache: &Cache, ui: &Ui) -> Result<Option<Real>, Failure> {
-    let lab_failed = |failure: Failure| failure.with_code(LAB_FAILED);
-    let Some(kernel) = kernel(None, cache, ui)? else {
-        return Ok(None);
-    };
-    let sdmac = this_program().map_err(lab_failed)?;
-    let texts = std::env::vars_os().filter_map(|(n, v)| Some((n.into_string().ok()?, v.into_string().ok()?)));
-    let mut environment: BTreeMap<_, _> = texts.collect();
-    environment.insert(INSIDE.to_owned(), "1".to_owned());
-    let options = run::Options {
-        program: sdmac.display().to_string(),
-        sdmac,
-        memory: 512 << 20,
-        time: Time::Virtual,
-        kvm: false,
-        cpus: 1,
-        sticks: Vec::new(),
-        module: None,
-        radios: scenario.nodes(),
-        country: "US".to_owned(),
-        parameters: Vec::new(),
-        writable: Vec::new(),
-        environment,
-        limit: (args.limit > 0).then(|| Duration::from_secs(args.limit)),
-        kernel_log: None,
-        arguments: inner(args),
-    };
-    let (mut said, mut complained) = (Vec::new(), Vec::new());
-    let mut output = |stream: usize, octets: &[u8]| -> io::Result<()> {
-        let place = if stream == 0 { &mut said } else { &mut complained };
-        place.extend_from_slice(octets);
-        Ok(())
-    };
-    let end = match run::run(&kernel, &options, &mut output, ui.stop()) {
-        Ok(end) => end,
-        Err(RunError::Stopped) => return Ok(None),
-        Err(error) => return Err(lab_failed(Failure::on_the_way(error))),
-    };
-    if end.how != How::Exited(0) {
-        let text = String::from_utf8_lossy(&complained);
-        let last = text.lines().last().unwrap_or("it ended without a word");
-        return Err(Failure::on_the_way(format!("in the guest: {last}")));
-    }
-    let real =
-        serde_json::from_slice(&said).map_err(|e| Failure::on_the_way(format!("in the guest: {e}")))?;
-    Ok(Some(real))
-}
-
 /// What the program inside is told.
 fn inner(args: &Args) -> Vec<String> {
     let mut list = vec!["lab".to_owned(), "compare".to_owned()];
@@ -182,7 +134,6 @@ fn inner(args: &Args) -> Vec<String> {
     if let Some(seed) = args.seed {
         list.extend(["--seed".to_owned(), seed.to_string()]);
     }
-    list.push("--json".to_owned());
     list
 }
 

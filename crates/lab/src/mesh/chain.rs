@@ -18,6 +18,15 @@ const STAGGER_NS: u64 = 1_000_000;
 /// Paths of so many hops have the larger idle multiplier (thesis, chapter 2).
 const LONG_HOPS: u32 = 5;
 
+/// What the delays of idle nodes count, on a path of so many hops.
+pub fn idle_multiplier(hops: u32) -> f64 {
+    if hops >= LONG_HOPS {
+        5.0
+    } else {
+        HopConfig::default().idle_multiplier
+    }
+}
+
 /// What is run.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Chain {
@@ -88,11 +97,7 @@ impl Chain {
             rate: self.rate,
             tries: self.tries,
             tx_dbm: self.tx_dbm,
-            idle_multiplier: if self.hops >= LONG_HOPS {
-                5.0
-            } else {
-                HopConfig::default().idle_multiplier
-            },
+            idle_multiplier: idle_multiplier(self.hops),
             most_seconds: self.most_seconds,
         }
     }

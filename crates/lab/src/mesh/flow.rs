@@ -193,6 +193,14 @@ impl Flow {
         self.read
     }
 
+    /// Packets that it has sent again.
+    pub fn resent(&self) -> u64 {
+        match &self.connection {
+            Connection::Atp(c) => c.counters().resent,
+            Connection::Tcp(c) => c.counters().resent,
+        }
+    }
+
     /// Where the connection is.
     pub fn state(&self) -> State {
         self.connection.get().state()

@@ -9,12 +9,15 @@ use protocols::mesh::{Forwarder, ForwarderConfig, OlsrConfig, Router};
 use protocols::transport::State;
 use protocols::transport::hop::HopConfig;
 use radio::{Instant, TxHow};
+use sim::clock::Clock;
+use sim::fault::HostFaults;
 use sim::host::{HostModel, Profile};
 use sim::rng::mix3;
 use sim::{AdapterConfig, LinkLoss, MediumConfig, NodeConfig, Position, Process, World};
 
 use super::flow::{Flow, Kind, Trace};
 use super::station::Station;
+use crate::scenario::Scenario;
 
 /// Channel 36.
 const MHZ: u16 = 5_180;
@@ -82,6 +85,8 @@ pub struct Ended {
     pub received: Trace,
     /// What the sender saw.
     pub sent: Trace,
+    /// Packets that it has sent again.
+    pub resent: u64,
     /// Where the connection of the sender was in the end.
     pub state: State,
 }
@@ -107,6 +112,12 @@ pub struct Ran {
 /// The address of a node.
 pub fn address(node: u32) -> MacAddr {
     MacAddr::local(node + 1)
+}
+
+/// A host without latencies, which stamps its planes.
+fn ideal_host() -> Rc<HostModel> {
+    let profile = Profile::built_in("ideal").expect("a built-in profile");
+    Rc::new(HostModel::new(&profile).expect("built-in profiles can be solved"))
 }
 
 impl Net {
@@ -145,9 +156,7 @@ impl Net {
 
     fn world(&self, seed: u64) -> World<Station> {
         let mut world = World::new(&MediumConfig::default(), seed);
-        let profile = Profile::built_in("ideal").expect("a built-in profile");
-        // an ideal host stamps its planes
-        let host = Rc::new(HostModel::new(&profile).expect("built-in profiles can be solved"));
+        let host = ideal_host();
         for (node, place) in (0..).zip(&self.places) {
             let mut station = self.station(node, seed);
             self.populate(node, seed, &mut station);
@@ -210,9 +219,39 @@ impl Net {
         !self.demands.is_empty() && (0..self.demands.len()).all(over)
     }
 
+    /// Its nodes as those of a scenario, with the medium, the adapters and the losses that they have there. Only [`routing`],
+    /// [`greetings`], [`demands`], [`kind`], [`rate`], [`tries`] and [`idle_multiplier`] are its own.
+    ///
+    /// [`routing`]: Net::routing
+    /// [`greetings`]: Net::greetings
+    /// [`demands`]: Net::demands
+    /// [`kind`]: Net::kind
+    /// [`rate`]: Net::rate
+    /// [`tries`]: Net::tries
+    /// [`idle_multiplier`]: Net::idle_multiplier
+    ///
+    /// # Panics
+    /// If somebody is there beside the nodes of the scenario.
+    pub fn run_in(&self, scenario: &Scenario, seed: u64, stop: &AtomicBool) -> Ran {
+        let host = ideal_host();
+        let world = scenario.build_with(seed, |node, mut config, _| {
+            assert!(node < scenario.nodes(), "a chain has no strangers");
+            config.host = Some(Rc::clone(&host));
+            (config.clock, config.faults, config.start_ns) = (Clock::default(), HostFaults::default(), 0);
+            config.adapters[0].address = address(node);
+            let mut station = self.station(node, seed);
+            self.populate(node, seed, &mut station);
+            (config, station)
+        });
+        self.play(world, stop)
+    }
+
     /// Runs it. When `stop` is set, it ends early.
     pub fn run(&self, seed: u64, stop: &AtomicBool) -> Ran {
-        let mut world = self.world(seed);
+        self.play(self.world(seed), stop)
+    }
+
+    fn play(&self, mut world: World<Station>, stop: &AtomicBool) -> Ran {
         let half_ns = self.most_seconds / 2 * SECOND_NS;
         let first_ns = self.demands.iter().map(|d| d.start_ns).min().unwrap_or(half_ns);
         let mut seconds = first_ns / SECOND_NS;
@@ -250,6 +289,7 @@ impl Net {
             done,
             received: receiver.trace().clone(),
             sent: sender.trace().clone(),
+            resent: sender.resent(),
             state: sender.state(),
         }
     }

@@ -202,7 +202,7 @@ impl Scenario {
     }
 
     /// Centre frequency of the first group, on which strangers and noise are.
-    fn first_mhz(&self) -> u16 {
+    pub fn first_mhz(&self) -> u16 {
         let mut adapters = self.file.group[0].adapters();
         adapters.next().expect("a node has a first adapter").mhz()
     }

@@ -5,6 +5,7 @@
 //!   boot path. Its time is that of an emulated CPU: good for order and for ratios, not for absolute values.
 //! * [`air`]: the air of a scenario between the simulated radios of a kernel.
 //! * [`compare`]: a scenario in the simulator and on real stacks, number by number.
+//! * [`chain`]: files over several hops of real stacks, and over those of the simulator.
 //! * [`ar9170`]: computers with emulated AR9170 sticks, whose air is that of the simulator. No kernel is in it.
 //! * [`board`]: microcontrollers in QEMU with such sticks, behind serial pipes.
 //!
@@ -16,6 +17,7 @@ pub mod air;
 pub mod ar9170;
 pub mod board;
 pub mod cache;
+pub mod chain;
 pub mod compare;
 mod group;
 pub mod guard;

@@ -88,6 +88,16 @@ pub struct NamespaceSockets {
     pub packet: [OwnedFd; 2],
 }
 
+/// Moves the calling thread into a new network namespace, which threads and processes that it starts share.
+///
+/// # Errors
+/// `EPERM` without CAP_SYS_ADMIN, `ENOSPC` where the limit on namespaces is reached.
+pub fn enter_new_network() -> io::Result<()> {
+    // SAFETY: the call is only unsound with `FILES`, which is not asked for.
+    unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNET) }?;
+    Ok(())
+}
+
 /// Which step of [`sockets_in_new_namespace`] failed.
 #[derive(Debug)]
 pub enum NamespaceError {

@@ -14,6 +14,7 @@
 //! What belongs here: the way of a frame through the kernel and back. What does not: protocols; how a computer is made
 //! fit for real time; measuring (that is [`crate::host`]).
 
+mod ad_hoc;
 mod adapter;
 pub mod certify;
 mod changes;
@@ -40,11 +41,12 @@ pub(crate) mod wait;
 mod watch;
 mod wiphy;
 
+pub use ad_hoc::AdHoc;
 pub use adapter::Adapter;
 pub use config::{AdapterConfig, TsfSource};
 pub use error::Error;
 pub use host::{Application, Host, HostConfig, HostCounters, Submission};
-pub use nl80211::{AdHoc, Control, Interface, Monitor};
+pub use nl80211::{Control, Interface, Monitor};
 pub use ordinary::{OrdinarySocket, OrdinaryStatus};
 pub use reports::Reports;
 pub use seat::Seat;

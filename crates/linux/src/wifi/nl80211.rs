@@ -22,7 +22,7 @@ use crate::sys::packet::{attach_filter, join_group};
 const LINK_HEADER: usize = 16;
 
 /// Commands.
-mod command {
+pub(super) mod command {
     pub const GET_WIPHY: u8 = 1;
     pub const SET_WIPHY: u8 = 2;
     pub const GET_INTERFACE: u8 = 5;
@@ -31,6 +31,8 @@ mod command {
     pub const DEL_INTERFACE: u8 = 8;
     pub const GET_REG: u8 = 31;
     pub const JOIN_IBSS: u8 = 43;
+    pub const SET_WIPHY_NETNS: u8 = 49;
+    pub const SET_TX_BITRATE_MASK: u8 = 57;
 }
 
 /// Attributes.
@@ -48,6 +50,8 @@ pub(super) mod attr {
     pub const WIPHY_FREQ: u16 = 38;
     pub const SSID: u16 = 52;
     pub const FREQ_FIXED: u16 = 60;
+    pub const PID: u16 = 82;
+    pub const TX_RATES: u16 = 90;
     pub const TX_POWER_SETTING: u16 = 97;
     pub const TX_POWER_LEVEL: u16 = 98;
     pub const SOFTWARE_IFTYPES: u16 = 121;
@@ -57,8 +61,6 @@ pub(super) mod attr {
     pub const SOCKET_OWNER: u16 = 204;
 }
 
-/// NL80211_IFTYPE_ADHOC.
-const AD_HOC: u32 = 1;
 /// NL80211_IFTYPE_MONITOR.
 pub(super) const MONITOR: u32 = 6;
 const TX_POWER_AUTOMATIC: u32 = 0;
@@ -92,17 +94,6 @@ pub struct Interface {
     pub mhz: Option<u16>,
     /// Transmit power in dBm, where it is known.
     pub tx_power_dbm: Option<i8>,
-}
-
-/// An ad hoc network that an interface of Linux's is to be in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct AdHoc<'a> {
-    /// Its name, 1 to 32 octets.
-    pub ssid: &'a str,
-    /// Centre frequency of its channel, MHz; Linux does not look on others.
-    pub mhz: u16,
-    /// Its BSSID; `None`: that of the network that is found, or a random one, and networks of one name become one.
-    pub bssid: Option<MacAddr>,
 }
 
 /// The connection through which radios are controlled. Interfaces that were made through it are removed by the
@@ -272,41 +263,6 @@ impl Control {
             }
         })?;
         Ok(())
-    }
-
-    /// Makes an ordinary interface of Linux's a member of an ad hoc network: it looks for the network, and creates it if
-    /// there is none. It is down for a moment.
-    ///
-    /// # Errors
-    /// [`Error::NoPermission`] without CAP_NET_ADMIN; [`Error::Kernel`] where driver or country do not allow it.
-    pub fn join_ad_hoc(&mut self, interface: &Interface, network: &AdHoc<'_>) -> Result<(), Error> {
-        let join = Error::control("join an ad hoc network");
-        self.set_up(interface.index, false).map_err(&join)?;
-        let kind = |m: &mut Vec<u8>| {
-            number(m, attr::IFINDEX, interface.index);
-            number(m, attr::IFTYPE, AD_HOC);
-        };
-        self.tell(command::SET_INTERFACE, kind).map_err(&join)?;
-        self.set_up(interface.index, true).map_err(&join)?;
-        let network = |m: &mut Vec<u8>| {
-            number(m, attr::IFINDEX, interface.index);
-            number(m, attr::WIPHY_FREQ, network.mhz.into());
-            flag(m, attr::FREQ_FIXED);
-            attribute(m, attr::SSID, |m| m.extend(network.ssid.as_bytes()));
-            if let Some(bssid) = network.bssid {
-                attribute(m, attr::MAC, |m| m.extend(bssid.0));
-            }
-        };
-        self.tell(command::JOIN_IBSS, network).map_err(&join)
-    }
-
-    /// Sets an ordinary interface down; it is in no network then.
-    ///
-    /// # Errors
-    /// [`Error::NoPermission`] without CAP_NET_ADMIN; [`Error::Kernel`].
-    pub fn set_down(&mut self, interface: &Interface) -> Result<(), Error> {
-        self.set_up(interface.index, false)
-            .map_err(Error::control("set an interface down"))
     }
 
     /// Sockets that become readable when this radio or the rules have changed, and when an interface has: which ones, the

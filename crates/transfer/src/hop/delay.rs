@@ -69,27 +69,39 @@ type Gone = (Instant, [u8; HEADER_OCTETS]);
 
 /// Packets that have gone on, and of which nothing has been heard yet; the oldest first.
 #[derive(Debug, Default)]
-struct Waiting(VecDeque<Gone>);
+struct Waiting {
+    gone: VecDeque<Gone>,
+    /// Reports since the last one of the oldest packet.
+    overtaken: usize,
+}
 
 impl Waiting {
     /// More than any queue below holds.
     const MOST: usize = 8_192;
+    /// After so many reports of younger packets none will come of the oldest. The queues below keep their order, so who
+    /// overtakes was thrown away where a queue was full, and that it took no time says nothing.
+    const OVERTAKERS: usize = 8;
 
     fn push(&mut self, now: Instant, packet: &[u8]) {
         if let Some(head) = packet.first_chunk() {
-            if self.0.len() >= Self::MOST {
-                self.0.pop_front();
+            if self.gone.len() >= Self::MOST {
+                self.gone.pop_front();
             }
-            self.0.push_back((now, *head));
+            self.gone.push_back((now, *head));
         }
     }
 
-    /// When this packet went on. Those before it are forgotten: no report will come of them, since the queues below keep
-    /// their order.
+    /// When this packet went on, if it was sent in its turn.
     fn take(&mut self, packet: &[u8]) -> Option<Instant> {
         let head: &[u8; HEADER_OCTETS] = packet.first_chunk()?;
-        let at = self.0.iter().position(|(_, h)| h == head)?;
-        self.0.drain(..=at).next_back().map(|(at, _)| at)
+        let at = self.gone.iter().position(|(_, h)| h == head)?;
+        self.overtaken += 1;
+        if at > 0 && self.overtaken < Self::OVERTAKERS {
+            self.gone.remove(at);
+            return None;
+        }
+        self.overtaken = 0;
+        self.gone.drain(..=at).next_back().map(|(at, _)| at)
     }
 }
 
@@ -144,23 +156,53 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reports_find_their_packets_and_lost_ones_are_forgotten() {
+    fn reports_find_their_packets() {
         let packet = |n: u8| [n; 30];
         let at = |n: u8| Instant::from_us(u64::from(n));
         let mut waiting = Waiting::default();
-        for n in 1..=4 {
-            waiting.push(at(n), &packet(n));
-        }
-        waiting.push(at(5), b"too short");
-        assert_eq!(waiting.take(&packet(2)), Some(at(2)));
-        assert_eq!(waiting.take(&packet(1)), None, "its report did not come in time");
+        waiting.push(at(1), &packet(1));
+        waiting.push(at(2), &packet(2));
+        waiting.push(at(3), b"too short");
+        assert_eq!(waiting.take(&packet(1)), Some(at(1)));
+        assert_eq!(waiting.take(&packet(1)), None, "once");
         assert_eq!(waiting.take(&packet(9)), None, "not ours");
         assert_eq!(waiting.take(b"short"), None);
-        assert_eq!(waiting.take(&packet(4)), Some(at(4)));
+        assert_eq!(waiting.take(&packet(2)), Some(at(2)));
         for _ in 0..2 * Waiting::MOST {
             waiting.push(at(6), &packet(6));
         }
-        assert_eq!(waiting.0.len(), Waiting::MOST);
+        assert_eq!(waiting.gone.len(), Waiting::MOST);
+    }
+
+    /// A queue below is full: what it throws away is reported at once, before what waits in it.
+    #[test]
+    fn who_overtakes_was_not_sent_and_the_others_are_not_forgotten() {
+        let packet = |n: u8| [n; 30];
+        let at = |n: u8| Instant::from_us(u64::from(n));
+        let mut waiting = Waiting::default();
+        (1..=40).for_each(|n| waiting.push(at(n), &packet(n)));
+        for n in 1..=10 {
+            for late in 0..3 {
+                assert_eq!(
+                    waiting.take(&packet(40 - 3 * (n - 1) - late)),
+                    None,
+                    "thrown away"
+                );
+            }
+            assert_eq!(waiting.take(&packet(n)), Some(at(n)), "in its turn");
+        }
+    }
+
+    #[test]
+    fn who_is_never_reported_is_forgotten() {
+        let packet = |n: u8| [n; 30];
+        let at = |n: u8| Instant::from_us(u64::from(n));
+        let mut waiting = Waiting::default();
+        (1..=20).for_each(|n| waiting.push(at(n), &packet(n)));
+        let found: Vec<bool> = (2..=20).map(|n| waiting.take(&packet(n)).is_some()).collect();
+        let missing = found.iter().take_while(|found| !**found).count();
+        assert_eq!(missing, Waiting::OVERTAKERS - 1);
+        assert!(found[missing..].iter().all(|found| *found));
     }
 
     #[test]

@@ -76,9 +76,8 @@ pub fn run(
             source.turn(now, &mut hop);
             let taken = queue.turn(|payload| {
                 let marked = hop.pass(now, payload);
-                if marked {
-                    source.released(now, payload);
-                }
+                // feedback, too: the delay is that of all packets, and feedback waits for the same medium
+                source.released(now, payload);
                 marked
             })?;
             counts.packets += taken.packets;

@@ -283,6 +283,7 @@ mod tests {
     fn windows_and_shares() {
         let delivered = vec![(5, 1_000), (WINDOW_NS + 5, 100), (3 * WINDOW_NS, 2_000)];
         let flow = Ended {
+            resent: 0,
             octets: 3_100,
             seconds: 1.0,
             done: false,
