@@ -14,7 +14,7 @@ use super::certify::Proven;
 use super::config::{AdapterConfig, TsfSource};
 use super::error::Error;
 use super::filter::{self, Wanted};
-use super::monitor::Monitors;
+use super::monitor::{Monitors, kind};
 use super::nl80211::{Control, MONITOR, Monitor};
 use super::socket::{receiver, sender};
 use super::watch::Watch;
@@ -173,7 +173,7 @@ impl Adapter {
             return Some(Refusal::ChannelForbidden);
         };
         let series = how.series.as_slice();
-        if series.iter().any(|s| !band.sends(s.rate)) {
+        if series.iter().any(|s| !band.sends(s.rate, self.config.width)) {
             return Some(Refusal::RateNotSupported);
         }
         let one_rate = series.iter().all(|s| s.rate == series[0].rate);
@@ -239,8 +239,8 @@ impl Adapter {
         if channel.is_disabled {
             return Err("the rules of the country forbid it; set the right country (iw reg set)");
         }
-        let ht = band.ht.is_some();
-        self.monitors.set_channel(mhz, ht)?;
+        let kind = kind(band, channel, self.config.width)?;
+        self.monitors.set_channel(mhz, kind)?;
         self.config.channel_mhz = mhz;
         Ok(())
     }
