@@ -171,7 +171,7 @@ for node in controller device; do
 done
 "$SDMAC" deploy "$FOLDER/two.toml" --node device --iface phy1 --set run.duration=100ms > "$FOLDER/other"
 kill -INT $air; wait $air
-"$SDMAC" air "$SCENARIOS/slotted.toml" --set reception=true > /dev/null & air=$!
+"$SDMAC" air "$SCENARIOS/slotted.toml" > /dev/null & air=$!
 sleep 1
 certify > "$FOLDER/deaf.json"
 kill -INT $air; wait $air; exit $code
