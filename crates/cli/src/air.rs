@@ -14,7 +14,7 @@ use crate::ui::{Failure, Ui};
 
 /// Make a scenario the air between the radios of mac80211_hwsim, until Ctrl-C
 ///
-/// Node k of the scenario is the k-th radio. Positions, losses, interference, channel access, collisions and retries
+/// Node k of the scenario is the k-th radio, or, where nodes have several adapters, adapter k. Positions, losses, interference, channel access, collisions and retries
 /// are those of the simulator; what is sent is the affair of the kernel's stations, and the protocols and the traffic
 /// of the scenario do not run. Needs CAP_NET_ADMIN, which a program in `sdmac lab run` has. Real radios are not touched.
 /// When this ends, however it does, the kernel goes back to its own perfect air.
@@ -81,7 +81,7 @@ fn seats(seating: &Seating) -> String {
             (Some(radio), Some(address)) => format!("{radio} ({address})"),
             _ => "no radio: there are too few".to_owned(),
         };
-        let _ = write!(text, "\n  {}: {radio}", seat.node);
+        let _ = write!(text, "\n  {seat}: {radio}");
     }
     if !seating.spare.is_empty() {
         let spare = seating.spare.join(", ");
@@ -106,8 +106,8 @@ fn page(summary: &Summary) -> String {
         ("not taken", |c| c.not_taken),
     ];
     let name = |n: &air::NodeSummary| match &n.seat.radio {
-        Some(radio) => format!("{} ({radio})", n.seat.node),
-        None => n.seat.node.clone(),
+        Some(radio) => format!("{} ({radio})", n.seat),
+        None => n.seat.to_string(),
     };
     let mut rows: Vec<(String, &Counts)> = summary.nodes.iter().map(|n| (name(n), &n.counts)).collect();
     rows.push(("all".to_owned(), &summary.total));
@@ -159,6 +159,7 @@ mod tests {
     fn seat(node: &str, radio: Option<&str>) -> Seat {
         Seat {
             node: node.into(),
+            adapter: 0,
             radio: radio.map(str::to_owned),
             address: radio.map(|_| "02:00:00:00:00:00".into()),
         }

@@ -1,5 +1,7 @@
 //! `sdmac certify`: what an adapter and its driver do with a request, as a table and as a certificate for the host.
 
+mod store;
+
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -8,6 +10,7 @@ use clap::value_parser;
 use frame::MacAddr;
 use linux::wifi::certify::{Certificate, CertifyPlan, Peer, certify};
 
+use self::store::{Kept, Store};
 use crate::ui::{Failure, Ui};
 
 /// Frames for the statuses, and for each other question, when a look is enough.
@@ -18,7 +21,8 @@ const QUICK: (u32, u32) = (500, 20);
 /// Sends on the adapter's channel for some seconds, from monitor interfaces and for two moments from an access point and
 /// an ad hoc network of its own, and leaves nothing behind. A second adapter of the same computer (--peer) hears what the
 /// first one cannot know of itself, such as how many frames a request really was; without one the table says what could
-/// not be seen. It takes CAP_NET_ADMIN and CAP_NET_RAW.
+/// not be seen. It takes CAP_NET_ADMIN and CAP_NET_RAW. The certificate is kept in $XDG_STATE_HOME/sdmac/certificates (or
+/// ~/.local/state), where `measure`, `deploy` and `lab compare` find it by the adapter's driver and address.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   sdmac lab run --radios 2 -- sdmac certify --phy phy0 --peer phy1    # without hardware
@@ -40,7 +44,7 @@ pub struct Args {
     /// A few frames only: 500 for the statuses, 20 for each other question
     #[arg(long, conflicts_with = "count")]
     quick: bool,
-    /// Where to write the certificate
+    /// Write the certificate to this file, too
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
 }
@@ -72,6 +76,24 @@ pub fn read(path: &Path) -> Result<(Certificate, String), Failure> {
     Ok((certificate, text))
 }
 
+/// The certificate of a radio: the one that is named, or else the one that was kept for it. `Err` says in a sentence why there
+/// is none.
+pub fn of(radio: &str, named: Option<&Path>) -> Result<Result<(Certificate, String), String>, Failure> {
+    if let Some(path) = named {
+        return read(path).map(Ok);
+    }
+    let Some(store) = Store::of_user() else {
+        return Ok(Err(
+            "neither HOME nor XDG_STATE_HOME says where it would be".to_owned()
+        ));
+    };
+    Ok(match store.find(radio) {
+        Ok(Kept::Certificate(certificate, text)) => Ok((*certificate, text)),
+        Ok(Kept::Nothing(why)) => Err(why),
+        Err(why) => Err(why.to_string()),
+    })
+}
+
 /// Runs the command.
 pub fn main(args: &Args, ui: &Ui) -> Result<ExitCode, Failure> {
     let plan = plan(args);
@@ -91,6 +113,9 @@ pub fn main(args: &Args, ui: &Ui) -> Result<ExitCode, Failure> {
     ui.say(table(&certificate))?;
     if let Some(path) = &args.out {
         ui.say(format!("{}: certificate", path.display()))?;
+    }
+    if !certificate.partial {
+        keep(&plan.radio, &certificate, ui)?;
     }
     ui.answer(&certificate)?;
     Ok(ui.exit_code())
@@ -135,6 +160,42 @@ fn writable(path: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Keeps it where other commands find it.
+fn keep(radio: &str, certificate: &Certificate, ui: &Ui) -> Result<(), Failure> {
+    // A simulated radio does what its air does, and the next one may have another.
+    let own_air = certificate.proven.max_tries.is_none_or(|most| most <= 1);
+    if certificate.driver == "mac80211_hwsim" && own_air {
+        ui.tell(
+            "the certificate is not kept for other commands: hwsim's own air makes one try whatever is asked for, so they \
+             would refuse retries; run `sdmac air` beside certify, or give them --certificate",
+        );
+        return Ok(());
+    }
+    let kept = Store::of_user().map(|store| store.keep(radio, &text(certificate)));
+    match kept {
+        Some(Ok(file)) => ui.say(format!(
+            "{}: certificate, which measure, deploy and lab compare find by themselves",
+            file.display()
+        )),
+        Some(Err(why)) => {
+            ui.tell(&format!(
+                "the certificate is not kept for other commands ({why}): give them --certificate"
+            ));
+            Ok(())
+        }
+        None => {
+            ui.tell("the certificate is not kept for other commands: neither HOME nor XDG_STATE_HOME is set");
+            Ok(())
+        }
+    }
+}
+
+fn text(certificate: &Certificate) -> String {
+    let mut text = serde_json::to_string_pretty(certificate).expect("a certificate is plain data");
+    text.push('\n');
+    text
+}
+
 fn write(path: &Path, certificate: &Certificate) -> Result<(), Failure> {
     let failed = |e: String| {
         Failure::on_the_way(format!(
@@ -142,9 +203,7 @@ fn write(path: &Path, certificate: &Certificate) -> Result<(), Failure> {
             path.display()
         ))
     };
-    let mut text = serde_json::to_string_pretty(certificate).map_err(|e| failed(e.to_string()))?;
-    text.push('\n');
-    std::fs::write(path, text).map_err(|e| failed(e.to_string()))
+    std::fs::write(path, text(certificate)).map_err(|e| failed(e.to_string()))
 }
 
 fn table(c: &Certificate) -> String {

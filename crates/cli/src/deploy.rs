@@ -68,7 +68,8 @@ pub struct Args {
     /// The CPU to run on
     #[arg(long, value_name = "CPU")]
     cpu: Option<usize>,
-    /// The radio's certificate, by `sdmac certify`; it goes into the folder of --out, too
+    /// The radio's certificate, by `sdmac certify`; it goes into the folder of --out, too [default: the one that certify
+    /// has kept for this driver and address]
     #[arg(long, value_name = "FILE")]
     certificate: Option<PathBuf>,
     /// Write report.html, tape, capture, timeline, tables and result to this folder
@@ -114,12 +115,17 @@ pub fn main(args: &Args, ui: &Ui) -> Result<ExitCode, Failure> {
     if let Some(tape) = &args.replay {
         return replay(args, &scenario, seed, tape, ui);
     }
-    let certificate = args.certificate.as_deref().map(certify::read).transpose()?;
+    let certificates: Vec<_> = (args.iface.iter())
+        .map(|radio| certify::of(radio, args.certificate.as_deref()))
+        .collect::<Result<_, _>>()?;
     let folder = args.out.as_ref().map(|path| Folder::create(path, args.force));
     let folder = folder.transpose().map_err(Failure::input)?;
     let site = Site {
         radios: args.iface.clone(),
-        certificate: certificate.as_ref().map(|(c, _)| c.clone()),
+        certificates: certificates
+            .iter()
+            .map(|c| Some(c.as_ref().ok()?.0.clone()))
+            .collect(),
         probes: args.probes.map(ProbeWay::way),
         confirm: args.confirm,
         wait: args.wait,
@@ -156,15 +162,24 @@ pub fn main(args: &Args, ui: &Ui) -> Result<ExitCode, Failure> {
     let done = &run.done;
     ui.say(summary(done))?;
     if let Some(sentence) = done.uncertified {
-        ui.say(format!("note: {sentence}"))?;
+        let why = certificates.iter().find_map(|c| c.as_ref().err());
+        ui.say(format!("note: {sentence}: {}", why.map_or("", String::as_str)))?;
     }
     for sentence in done.refusal().into_iter().chain(done.lateness()) {
         ui::warn(&sentence);
     }
     if let Some(folder) = &folder {
-        if let Some((_, text)) = &certificate {
+        for (i, (_, text)) in certificates
+            .iter()
+            .enumerate()
+            .filter_map(|(i, c)| Some((i, c.as_ref().ok()?)))
+        {
+            let name = match i {
+                0 => certify::FILE.to_owned(),
+                i => format!("certificate-{i}.json"),
+            };
             folder
-                .write(certify::FILE, text.as_bytes())
+                .write(&name, text.as_bytes())
                 .map_err(Failure::on_the_way)?;
         }
         write(args, &scenario, seed, &description, folder, &run)?;
@@ -319,6 +334,16 @@ fn summary(d: &Deployed) -> String {
             t,
             "\nslots: {} used, {} failed, {} of them late, {} overruns, {} expired, {} without a slot",
             s.released, s.failed, s.late, s.overruns, s.expired, s.no_slot
+        );
+    }
+    if let Some(c) = &d.cell {
+        let slot = c
+            .slot
+            .map_or_else(|| "none at the end".to_owned(), |s| s.to_string());
+        let _ = write!(
+            t,
+            "\nslot: {slot}; asked {} times, came to one {}, gave one up {}; {} used, {} of them late, {} overruns, {} expired",
+            c.asked, c.granted, c.lost, c.released, c.late, c.overruns, c.expired
         );
     }
     if let Some(us) = &d.measured.latency_us {

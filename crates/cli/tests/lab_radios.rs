@@ -3,61 +3,14 @@
 use std::path::Path;
 use std::process::Command;
 
-/// Two stations on an air that loses data and ACKs. Leaves three documents in the folder.
-const MEASURING: &str = r#"
-"$SDMAC" air "$FOLDER/air.toml" --json > "$FOLDER/air.json" & air=$!
-sleep 2
-"$SDMAC" measure --iface phy1 --channel 5180 --peer --json > "$FOLDER/peer.json" & peer=$!
-sleep 2
-$BEFORE "$SDMAC" measure --iface phy0 --channel 5180 --to 02:00:00:00:01:00 --period-us 2000 --json \
-    --out "$FOLDER/adapter.toml" $MORE > "$FOLDER/measured.json"; code=$?
-kill -INT $peer; wait $peer; kill -INT $air; wait $air; exit $code
-"#;
-
-const LOSSES: &str = r#"
-[run]
-duration = "1s"
-[medium]
-loss.fixed_power_dbm = -50
-error = "perfect"
-[[group]]
-name = "sta"
-count = 2
-protocol.sender = { rate = "24M" }
-[[link]]
-from = "sta.0"
-to = "sta.1"
-data.fixed = 0.2
-[[link]]
-from = "sta.1"
-to = "sta.0"
-ack.fixed = 0.1
-"#;
+mod guest;
 
 /// Measures over a simulated adapter in a guest: exit code, what was measured, what the other station says.
 fn measured(folder: &Path, before: &str, more: &str) -> (Option<i32>, serde_json::Value, serde_json::Value) {
-    std::fs::write(folder.join("air.toml"), LOSSES).unwrap();
-    let write = folder.to_str().unwrap();
-    let me = env!("CARGO_BIN_EXE_sdmac");
-    let guest = [
-        "lab", "run", "--radios", "2", "--write", write, "--", "sh", "-c", MEASURING,
-    ];
-    let done = Command::new(me)
-        .args(guest)
-        .envs([
-            ("SDMAC", me),
-            ("FOLDER", write),
-            ("BEFORE", before),
-            ("MORE", more),
-        ])
-        .output()
-        .unwrap();
-    let read = |name: &str| {
-        let text = std::fs::read_to_string(folder.join(name)).unwrap_or_default();
-        serde_json::from_str(&text)
-            .unwrap_or_else(|e| panic!("{name}: {e}: {text}\n{}", String::from_utf8_lossy(&done.stderr)))
-    };
-    (done.status.code(), read("measured.json"), read("peer.json"))
+    let options = format!("{more} --out {}", folder.join("adapter.toml").display());
+    let done = guest::measure_with_losses(folder, &["--radios", "2"], (0.2, 0.1), before, &options);
+    let [measured, peer] = ["measured.json", "peer.json"].map(|name| done.document(folder, name));
+    (done.code, measured, peer)
 }
 
 /// How many shots are in a set.
@@ -146,22 +99,10 @@ fn real_nodes_of_a_scenario_run_on_radios() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     std::fs::write(folder.join("two.toml"), TWO).unwrap();
-    let write = folder.to_str().unwrap();
     let me = env!("CARGO_BIN_EXE_sdmac");
-    let guest = [
-        "lab", "run", "--radios", "2", "--write", write, "--", "sh", "-c", DEPLOYING,
-    ];
-    let done = Command::new(me)
-        .args(guest)
-        .envs([("SDMAC", me), ("FOLDER", write)])
-        .output()
-        .unwrap();
-    let said = String::from_utf8_lossy(&done.stderr);
-    assert_eq!(done.status.code(), Some(0), "{said}");
-    let read = |name: &str| -> serde_json::Value {
-        let text = std::fs::read_to_string(folder.join(name)).unwrap_or_default();
-        serde_json::from_str(&text).unwrap_or_else(|e| panic!("{name}: {e}: {text}\n{said}"))
-    };
+    let done = guest::run(folder, &["--radios", "2"], DEPLOYING, &[]);
+    assert_eq!(done.code, Some(0), "{}", done.said);
+    let read = |name: &str| done.document(folder, name);
     let (device, controller) = (read("device.json"), read("controller.json"));
     // One in 10 ms for a second, the first at once; each is acked, and arrives as what the scenario says it is.
     assert_eq!(device["submitted"]["0"], 100, "{device}");
@@ -218,39 +159,111 @@ fn real_nodes_of_a_scenario_run_on_radios() {
     assert!(sent > 100 && (sent..=sent + 3).contains(&submitted), "{full}");
 }
 
-/// One scenario, and one command for both.
+/// On an air that makes every try, and on one where the radio does not listen before it sends.
+const CERTIFYING: &str = r#"
+certify() { "$SDMAC" certify --phy phy0 --peer phy1 --channel 5180 --quick --json; }
+"$SDMAC" air "$FOLDER/two.toml" > /dev/null & air=$!
+sleep 1
+certify > "$FOLDER/certificate.json"; code=$?
+for node in controller device; do
+    "$SDMAC" deploy "$FOLDER/two.toml" --node $node --iface phy0 --set run.duration=100ms --json \
+        --out "$FOLDER/$node" > "$FOLDER/$node.json"
+done
+"$SDMAC" deploy "$FOLDER/two.toml" --node device --iface phy1 --set run.duration=100ms > "$FOLDER/other"
+kill -INT $air; wait $air
+"$SDMAC" air "$SCENARIOS/slotted.toml" > /dev/null & air=$!
+sleep 1
+certify > "$FOLDER/deaf.json"
+kill -INT $air; wait $air; exit $code
+"#;
+
+/// What is certified is kept, and later commands take it; carrier sense is tried on an air that takes time.
 #[test]
 #[ignore = "needs the lab's kernel: cargo xtask lab"]
-fn real_stacks_and_the_simulator_give_the_same_numbers() {
+fn a_certificate_is_kept_and_tells_of_carrier_sense() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    std::fs::write(folder.join("two.toml"), TWO).unwrap();
+    let scenarios = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios");
+    let done = guest::run(
+        folder,
+        &["--radios", "2"],
+        CERTIFYING,
+        &[("SCENARIOS", scenarios)],
+    );
+    assert_eq!(done.code, Some(0), "{}", done.said);
+    let verdict = |name: &str| {
+        let certificate = done.document(folder, name);
+        let rows = certificate["rows"].as_array().unwrap();
+        let row = rows.iter().find(|row| row["what"] == "carrier sense");
+        row.unwrap_or_else(|| panic!("{certificate:#}")).clone()
+    };
+    let (listens, deaf) = (verdict("certificate.json"), verdict("deaf.json"));
+    assert_eq!(listens["verdict"], "holds", "{listens}");
+    assert_eq!(deaf["verdict"], "does not hold", "{deaf}");
+    for node in ["controller", "device"] {
+        let told = done.document(folder, &format!("{node}.json"));
+        assert_eq!(told["uncertified"], serde_json::Value::Null, "{told}");
+        let kept = done.document(folder, &format!("{node}/certificate.json"));
+        assert_eq!(kept, done.document(folder, "certificate.json"));
+    }
+    // Another radio has none, and that is one line.
+    let other = std::fs::read_to_string(folder.join("other")).unwrap();
+    let notes: Vec<&str> = other.lines().filter(|l| l.contains("certificate")).collect();
+    assert!(
+        matches!(notes[..], [note] if note.contains("no certificate") && note.contains("02-00-00-00-01-00.json")),
+        "{other}"
+    );
+}
+
+/// What `sdmac lab compare` tells of a scenario of the tree.
+fn compared(scenario: &str, changes: &[&str]) -> serde_json::Value {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let words = [
-        "lab",
-        "compare",
-        "scenarios/hidden-nodes.toml",
-        "--set",
-        "duration=3s",
-        "--json",
-    ];
+    let mut words = vec!["lab", "compare", scenario, "--json"];
+    changes.iter().for_each(|change| words.extend(["--set", change]));
     let done = Command::new(env!("CARGO_BIN_EXE_sdmac"))
         .args(words)
         .current_dir(folder)
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&done.stderr);
-    let told: serde_json::Value =
-        serde_json::from_slice(&done.stdout).unwrap_or_else(|e| panic!("{e}: {said}"));
-    let rows = told["rows"].as_array().unwrap();
-    assert_eq!(rows.len(), 5);
-    assert!(rows.iter().all(|row| row["within"] == true), "{told:#}");
-    assert_eq!(
-        (&told["real"]["refused"], &told["real"]["unknown"]),
-        (&0.into(), &0.into()),
-        "{told:#}"
-    );
-    assert!(
-        told["real"]["overlapping"].as_u64() > Some(100),
-        "they are hidden: {told:#}"
-    );
+    serde_json::from_slice(&done.stdout).unwrap_or_else(|e| panic!("{scenario}: {e}: {said}"))
+}
+
+/// One scenario, and one command for both: contention and hidden stations, hosts that agree on slots, losses in bursts.
+#[test]
+#[ignore = "needs the lab's kernel: cargo xtask lab"]
+fn real_stacks_and_the_simulator_give_the_same_numbers() {
+    for (scenario, changes, overlapping) in [
+        ("scenarios/hidden-nodes.toml", &["duration=3s"][..], 100..),
+        // Overlaps are those of hosts that ask for a slot.
+        (
+            "scenarios/tbmac.toml",
+            &["duration=3s", "hosts=8", "output.latency=true"],
+            0..,
+        ),
+        // Linux tries on when a lifetime is over; this one never is.
+        (
+            "scenarios/gilbert-elliott.toml",
+            &["duration=10s", "traffic.0.lifetime=1s", "output.latency=true"],
+            0..,
+        ),
+    ] {
+        let told = compared(scenario, changes);
+        let rows = told["rows"].as_array().unwrap();
+        assert_eq!(rows.len(), 5);
+        assert!(
+            rows.iter().all(|row| row["within"] == true),
+            "{scenario}: {told:#}"
+        );
+        assert_eq!(
+            (&told["real"]["refused"], &told["real"]["unknown"]),
+            (&0.into(), &0.into()),
+            "{scenario}: {told:#}"
+        );
+        let seen = told["real"]["overlapping"].as_u64().unwrap();
+        assert!(overlapping.contains(&seen), "{scenario}: {told:#}");
+    }
 }
 
 /// A file over three hops of real stacks, each a node with `sdmac hop`, by ATP and by the kernel's TCP: it arrives as it was sent,

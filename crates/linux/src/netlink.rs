@@ -81,6 +81,14 @@ pub(crate) fn set_up(index: u32, up: bool) -> Vec<u8> {
     })
 }
 
+/// `ip link set mtu`, by number.
+pub(crate) fn set_mtu(index: u32, octets: u32) -> Vec<u8> {
+    message(libc::RTM_NEWLINK, libc::NLM_F_ACK, |m| {
+        interface(m, index);
+        number(m, libc::IFLA_MTU, octets);
+    })
+}
+
 /// The attributes in some octets, with their types; ends where they make no sense.
 pub(crate) fn attributes(octets: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     let mut rest = octets;

@@ -45,6 +45,13 @@ struct Step {
 enum Outcome {
     /// Done, with a remark for the table, which may be empty.
     Done(String),
+    /// Done but for a part that could not run here; which and why, and what would make it run.
+    Partly {
+        /// What was done, for the table.
+        remark: String,
+        /// What was not, and why.
+        skipped: String,
+    },
     /// It could not run here; why, and what would make it run.
     Skipped(String),
 }
@@ -126,6 +133,7 @@ struct Report {
 
 enum End {
     Done(String),
+    Partly { remark: String, skipped: String },
     Skipped(String),
     Failed(String),
 }
@@ -144,12 +152,14 @@ fn run_steps(workspace: &Workspace, steps: &[&Step]) -> Vec<Report> {
             Some(need) => End::Skipped(format!("it needs `{need}`, which failed")),
             None => match (step.run)(workspace) {
                 Ok(Outcome::Done(remark)) => End::Done(remark),
+                Ok(Outcome::Partly { remark, skipped }) => End::Partly { remark, skipped },
                 Ok(Outcome::Skipped(why)) => End::Skipped(why),
                 Err(error) => End::Failed(format!("{error:#}")),
             },
         };
         match &end {
             End::Done(_) => {}
+            End::Partly { skipped, .. } => println!("skipped in part: {skipped}"),
             End::Skipped(why) => println!("skipped: {why}"),
             End::Failed(why) => println!("FAILED: {why}"),
         }
@@ -166,9 +176,10 @@ fn summary(reports: &[Report]) -> String {
     let mut text = String::from("step     result   seconds  remark\n");
     for report in reports {
         let (result, remark) = match &report.end {
-            End::Done(remark) => ("ok", remark),
-            End::Skipped(why) => ("skipped", why),
-            End::Failed(why) => ("FAILED", why),
+            End::Done(remark) => ("ok", remark.clone()),
+            End::Partly { remark, skipped } => ("in part", format!("NOT RUN: {skipped}; run: {remark}")),
+            End::Skipped(why) => ("skipped", why.clone()),
+            End::Failed(why) => ("FAILED", why.clone()),
         };
         let line = format!(
             "{:<8} {result:<8} {:>7.1}  {remark}",
@@ -181,9 +192,10 @@ fn summary(reports: &[Report]) -> String {
     let count = |is_it: fn(&End) -> bool| reports.iter().filter(|report| is_it(&report.end)).count();
     let seconds: f64 = reports.iter().map(|report| report.took.as_secs_f64()).sum();
     text + &format!(
-        "{} steps in {seconds:.0} s: {} ok, {} skipped, {} failed\n",
+        "{} steps in {seconds:.0} s: {} ok, {} in part, {} skipped, {} failed\n",
         reports.len(),
         count(|end| matches!(end, End::Done(_))),
+        count(|end| matches!(end, End::Partly { .. })),
         count(|end| matches!(end, End::Skipped(_))),
         count(|end| matches!(end, End::Failed(_))),
     )
@@ -230,6 +242,13 @@ mod tests {
         };
         let table = summary(&[
             report("good", End::Done("7 tests".to_owned())),
+            report(
+                "half",
+                End::Partly {
+                    remark: "3 tests".to_owned(),
+                    skipped: "4 guests, no QEMU".to_owned(),
+                },
+            ),
             report("absent", End::Skipped("no tool".to_owned())),
             report("bad", End::Failed("exit code 1".to_owned())),
         ]);
@@ -237,9 +256,10 @@ mod tests {
             table,
             "step     result   seconds  remark\n\
              good     ok           1.5  7 tests\n\
+             half     in part      1.5  NOT RUN: 4 guests, no QEMU; run: 3 tests\n\
              absent   skipped      1.5  no tool\n\
              bad      FAILED       1.5  exit code 1\n\
-             3 steps in 4 s: 1 ok, 1 skipped, 1 failed\n"
+             4 steps in 6 s: 1 ok, 1 in part, 1 skipped, 1 failed\n"
         );
     }
 

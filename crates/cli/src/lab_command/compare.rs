@@ -12,6 +12,7 @@ use lab::testbed::run::MAX_RADIOS;
 use serde::Serialize;
 
 use super::inside::{self, Inside};
+use crate::certify;
 use crate::ui::{self, Failure, Ui};
 
 /// Marks the process inside the guest.
@@ -68,15 +69,16 @@ pub fn main(args: &Args, cache: &Cache, ui: &Ui) -> Result<ExitCode, Failure> {
     let scenario = Scenario::open(&args.scenario, changes).map_err(Failure::input)?;
     let seed = args.seed.unwrap_or_else(|| scenario.seed());
     if std::env::var_os(INSIDE).is_some() {
-        let done = real(&scenario, seed, ui.stop()).map_err(Failure::on_the_way)?;
+        let kept = |radio: &str| Some(certify::of(radio, None).ok()?.ok()?.0);
+        let done = real(&scenario, seed, &kept, ui.stop()).map_err(Failure::on_the_way)?;
         ui.answer(&done)?;
         return Ok(ExitCode::SUCCESS);
     }
-    if scenario.nodes() > MAX_RADIOS {
+    if scenario.radios() > MAX_RADIOS {
         return Err(Failure::input(format!(
-            "{} has {} nodes, and a guest has {MAX_RADIOS} radios at most",
+            "{} has {} adapters, and a guest has {MAX_RADIOS} radios at most",
             args.scenario.display(),
-            scenario.nodes()
+            scenario.radios()
         )));
     }
     if !scenario.file().output.latency {
@@ -89,7 +91,7 @@ pub fn main(args: &Args, cache: &Cache, ui: &Ui) -> Result<ExitCode, Failure> {
     let inside = Inside {
         variable: INSIDE,
         arguments: inner(args),
-        radios: scenario.nodes(),
+        radios: scenario.radios(),
         limit: args.limit,
     };
     let Some(real) = inside::answer::<Real>(inside, cache, ui)? else {
@@ -168,6 +170,13 @@ fn text(a: &Answer<'_>) -> String {
         a.real.tries,
         lab::report::significant(a.real.latest_us)
     ));
+    if a.real.certified < a.real.radios {
+        lines.push(format!(
+            "{} of {} radios have no certificate: one-shot is not proven on them (sdmac certify)",
+            a.real.radios - a.real.certified,
+            a.real.radios
+        ));
+    }
     if a.real.unknown + a.real.refused > 0 {
         lines.push(format!(
             "{} requests ended without a status, {} were refused",

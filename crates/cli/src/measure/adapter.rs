@@ -50,10 +50,14 @@ pub(super) fn peer(radio: &str, channel: Option<u16>, ui: &Ui) -> Result<ExitCod
 /// Measures.
 pub(super) fn main(radio: &str, args: &Args, ui: &Ui) -> Result<ExitCode, Failure> {
     let base = base(args)?;
-    let certificate = args.certificate.as_deref().map(certify::read).transpose()?;
-    let plan = plan(radio, args, certificate.as_ref().map(|(c, _)| c.clone()));
+    let certificate = certify::of(radio, args.certificate.as_deref())?;
+    let plan = plan(radio, args, certificate.as_ref().ok().map(|(c, _)| c.clone()));
+    let uncertified = certificate
+        .as_ref()
+        .err()
+        .map(|why| format!("{UNCERTIFIED}: {why}"));
     if args.confirm == Confirm::All {
-        return super::confirm::main(&plan, ui);
+        return super::confirm::main(&plan, uncertified, ui);
     }
     if plan.probes.is_some() || plan.confirm == Path::Device {
         writable(&args.out)?;
@@ -71,7 +75,7 @@ pub(super) fn main(radio: &str, args: &Args, ui: &Ui) -> Result<ExitCode, Failur
     if let Some(d) = &described {
         replace(&args.out, d.profile.to_toml().as_bytes()).map_err(Failure::on_the_way)?;
     }
-    let notes = notes(&measured, &plan, described.as_ref());
+    let notes = notes(&measured, &plan, uncertified, described.as_ref());
     let mut text = head(&measured, &plan);
     for condition in &measured.conditions {
         text += &table(condition);
@@ -95,7 +99,7 @@ pub(super) fn main(radio: &str, args: &Args, ui: &Ui) -> Result<ExitCode, Failur
             &measured,
             &plan,
             &notes,
-            certificate.map(|(_, text)| text),
+            certificate.ok().map(|(_, text)| text),
             &answer,
         )
         .map_err(Failure::on_the_way)?;
@@ -174,11 +178,13 @@ fn described(
 }
 
 /// What a reader must know before he believes a number.
-fn notes(measured: &Measured, plan: &Plan, described: Option<&Described>) -> Vec<String> {
-    let mut notes = Vec::new();
-    if plan.certificate.is_none() {
-        notes.push(UNCERTIFIED.to_owned());
-    }
+fn notes(
+    measured: &Measured,
+    plan: &Plan,
+    uncertified: Option<String>,
+    described: Option<&Described>,
+) -> Vec<String> {
+    let mut notes = Vec::from_iter(uncertified);
     if measured.emulated {
         notes.push(
             "this processor is emulated: the numbers tell which plane comes first, and are good for ratios within one run; \
@@ -232,7 +238,7 @@ fn notes(measured: &Measured, plan: &Plan, described: Option<&Described>) -> Vec
 }
 
 /// Nobody has acknowledged.
-fn silence(load: &str, acked: u64, not_acked: u64, to: MacAddr) -> Option<String> {
+pub(super) fn silence(load: &str, acked: u64, not_acked: u64, to: MacAddr) -> Option<String> {
     (acked == 0 && not_acked > 0).then(|| {
         format!(
             "{load}: none of {not_acked} frames was acknowledged: nobody answers as {to}; look at the address and the channel, \

@@ -6,23 +6,58 @@ use std::process::ExitCode;
 use lab::measure::adapter::Plan;
 use lab::measure::confirm::{Compared, Right, Row, confirms};
 
+use serde::Serialize;
+
+use super::adapter::silence;
 use crate::ui::{self, Failure, Ui};
 
-/// Compares.
-pub(super) fn main(plan: &Plan, ui: &Ui) -> Result<ExitCode, Failure> {
+/// The document of `--json`.
+#[derive(Serialize)]
+struct Answer<'a> {
+    #[serde(flatten)]
+    compared: &'a Compared,
+    notes: &'a [String],
+}
+
+/// Compares. `uncertified`: why the adapter has no certificate, if it has none.
+pub(super) fn main(plan: &Plan, uncertified: Option<String>, ui: &Ui) -> Result<ExitCode, Failure> {
     let bar = ui.progress("comparing", u64::from(plan.count));
     let compared = confirms(plan, &|n| bar.set(n.into()), ui.stop());
     bar.finish();
     let compared = compared.map_err(Failure::input)?;
-    ui.say(table(&compared))?;
-    ui.answer(&compared)?;
+    let notes = notes(&compared, plan, uncertified);
+    ui.say(table(&compared, &notes))?;
+    ui.answer(&Answer {
+        compared: &compared,
+        notes: &notes,
+    })?;
     if compared.sent + compared.refused < plan.count.into() {
         ui::warn("stopped early: the numbers cover what was sent until then");
     }
     Ok(ui.exit_code())
 }
 
-fn table(compared: &Compared) -> String {
+/// What a reader must know before he believes a number.
+fn notes(compared: &Compared, plan: &Plan, uncertified: Option<String>) -> Vec<String> {
+    let mut notes = Vec::from_iter(uncertified);
+    let monitor = || compared.rows.iter().filter(|row| row.path == "monitor");
+    let told: u64 = monitor().map(|row| row.told).sum();
+    let not_acked: u64 = monitor().map(|row| row.not_acked).sum();
+    notes.extend(silence("compared", told - not_acked, not_acked, plan.to));
+    if let Some(why) = &compared.no_device {
+        notes.push(format!("without the device: {why}"));
+    }
+    if compared.emulated {
+        notes.push(
+            "this processor is emulated: the numbers are good for order and ratios within one run, and are no times of a \
+             computer"
+                .to_owned(),
+        );
+    }
+    notes
+}
+
+fn table(compared: &Compared, notes: &[String]) -> String {
     let mut t = format!("{} frames at {} MHz", compared.sent, compared.channel_mhz);
     if compared.refused > 0 {
         let _ = write!(t, ", {} more that the kernel did not take", compared.refused);
@@ -51,12 +86,8 @@ fn table(compared: &Compared) -> String {
     }
     t += "\nmin, median and p99 without a unit are those of the path divided by the monitor's; acked, tries and series: how many\n\
           of those that the monitor told of, too, agree with it. `-`: the path does not tell it, or too few frames carry it.\n";
-    if let Some(why) = &compared.no_device {
-        let _ = writeln!(t, "note: without the device: {why}");
-    }
-    if compared.emulated {
-        t += "note: this processor is emulated: the numbers are good for order and ratios within one run, and are no times of a \
-              computer\n";
+    for note in notes {
+        let _ = writeln!(t, "note: {note}");
     }
     t
 }

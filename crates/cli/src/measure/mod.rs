@@ -91,7 +91,8 @@ pub struct Args {
     /// With --iface: the CPU of the thread that sends
     #[arg(long, value_name = "CPU", conflicts_with = "host")]
     cpu: Option<usize>,
-    /// With --iface: the adapter's certificate, by `sdmac certify`; it goes into the report's folder, too
+    /// With --iface: the adapter's certificate, by `sdmac certify`; it goes into the report's folder, too [default: the one
+    /// that certify has kept for this driver and address]
     #[arg(long, value_name = "FILE", conflicts_with = "host")]
     certificate: Option<PathBuf>,
     /// With --iface: write report.html, Fig. 6, all samples and the result to this folder

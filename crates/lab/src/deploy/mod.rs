@@ -10,12 +10,14 @@ mod feed;
 pub mod page;
 mod refused;
 mod replay;
+mod slots;
 mod tape;
 mod watched;
 
 pub use arrived::Arrived;
 pub use refused::Refusals;
 pub use replay::{Transcript, transcribe};
+pub use slots::{Celled, Slots};
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -26,7 +28,6 @@ use linux::probe::Way;
 use linux::wifi::certify::Certificate;
 use linux::wifi::confirm::Path;
 use linux::wifi::{Adapter, AdapterConfig, Error, Host, HostConfig, HostCounters, Seat, TsfSource, Wait};
-use protocols::mac::tdma::TdmaCounters;
 use radio::Duration;
 use serde::Serialize;
 
@@ -51,8 +52,8 @@ pub const TAPE_OCTETS: usize = 16 << 20;
 pub struct Site {
     /// A radio for each adapter of the node, in their order.
     pub radios: Vec<String>,
-    /// What they were seen to do.
-    pub certificate: Option<Certificate>,
+    /// What each was seen to do, in the same order; those that are missing have no certificate.
+    pub certificates: Vec<Option<Certificate>>,
     /// Stamp the planes t2 to t8, in this way.
     pub probes: Option<Way>,
     /// By which way outcomes come up.
@@ -97,7 +98,7 @@ pub enum DeployError {
 pub struct Deployed {
     /// Name of the node.
     pub node: String,
-    /// [`UNCERTIFIED`] if it had no certificate.
+    /// [`UNCERTIFIED`] if a radio of it had no certificate.
     pub uncertified: Option<&'static str>,
     /// Its addresses.
     pub addresses: Vec<String>,
@@ -115,6 +116,8 @@ pub struct Deployed {
     pub measured: Window,
     /// Of a node in a schedule: what became of its slots.
     pub slots: Option<Slots>,
+    /// Of a host that agrees with others on its slot.
+    pub cell: Option<Celled>,
     /// From the request to its confirm (t9 - t1), us.
     pub confirm_us: Option<Summary>,
     /// Confirms with all nine planes.
@@ -131,13 +134,15 @@ impl Deployed {
 
     /// One sentence if slots were lost because this host was late.
     pub fn lateness(&self) -> Option<String> {
-        let s = self.slots.filter(|s| s.overruns + s.late > 0)?;
+        let of_slots = self.slots.map(|s| (s.overruns, s.late, s.released));
+        let of_cell = self.cell.map(|c| (c.overruns, c.late, c.released));
+        let (overruns, late, released) = of_slots.or(of_cell).filter(|s| s.0 + s.1 > 0)?;
         Some(format!(
-            "{}: {} slots were over before the node woke up for them, and {} of {} released frames were not on the air by the \
+            "{}: {overruns} slots were over before the node woke up for them, and {late} of {released} released frames were not on the air by the \
              end of their guard: this host needs more than the schedule's release.high says; give it what this host keeps \
              (`sdmac measure` tells; an emulated CPU needs milliseconds, and in the lab's virtual time nodes wait for each \
              other's readings of the clock)",
-            self.node, s.overruns, s.late, s.released
+            self.node
         ))
     }
 }
@@ -158,36 +163,6 @@ pub struct Window {
     /// From the submission to the delivery here, us. Good if the sender is on this computer: the clocks of two are not
     /// compared.
     pub latency_us: Option<Summary>,
-}
-
-/// What became of the slots of a node.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct Slots {
-    /// Frames released in slots.
-    pub released: u64,
-    /// Of these, without an ACK, a status, or too late.
-    pub failed: u64,
-    /// Of these, not on the air by the end of the guard.
-    pub late: u64,
-    /// Slots that were over, or nearly, when the node woke up for them.
-    pub overruns: u64,
-    /// Frames dropped at their deadline.
-    pub expired: u64,
-    /// Frames for which the schedule has no slot.
-    pub no_slot: u64,
-}
-
-impl From<&TdmaCounters> for Slots {
-    fn from(c: &TdmaCounters) -> Slots {
-        Slots {
-            released: c.released,
-            failed: c.failed,
-            late: c.late,
-            overruns: c.overruns,
-            expired: c.expired,
-            no_slot: c.no_slot,
-        }
-    }
 }
 
 /// What a node has done, with its tape.
@@ -284,7 +259,8 @@ pub fn deploy(
             adapters: adapters.len(),
         });
     }
-    let open = |(a, radio): (&sim::AdapterConfig, &String)| {
+    let certificate = |i: usize| site.certificates.get(i).cloned().flatten();
+    let open = |(i, (a, radio)): (usize, (&sim::AdapterConfig, &String))| {
         Adapter::open(AdapterConfig {
             address: Some(a.address),
             tsf: if station.keeps_time {
@@ -292,11 +268,13 @@ pub fn deploy(
             } else {
                 TsfSource::Adapter
             },
-            certificate: site.certificate.clone(),
+            certificate: certificate(i),
+            width: scenario.width(a.mhz),
             ..AdapterConfig::new(radio, a.mhz)
         })
     };
-    let opened: Result<Vec<Adapter>, Error> = adapters.iter().zip(&site.radios).map(open).collect();
+    let opened: Result<Vec<Adapter>, Error> =
+        adapters.iter().zip(&site.radios).enumerate().map(open).collect();
     let config = HostConfig {
         probes: site.probes,
         confirm: site.confirm,
@@ -341,7 +319,9 @@ pub fn deploy(
     let (tape, left_out) = strip.into_parts();
     let done = Deployed {
         node: node.to_owned(),
-        uncertified: site.certificate.is_none().then_some(UNCERTIFIED),
+        uncertified: (0..adapters.len())
+            .any(|i| certificate(i).is_none())
+            .then_some(UNCERTIFIED),
         addresses: addresses.iter().map(MacAddr::to_string).collect(),
         ran_ns,
         interrupted,
@@ -358,6 +338,10 @@ pub fn deploy(
         },
         slots: match &program {
             Program::Tdma(p) => Some(Slots::from(p.counters())),
+            _ => None,
+        },
+        cell: match &program {
+            Program::Tbmac(p) => Some(Celled::from(&**p)),
             _ => None,
         },
         confirm_us: Sorted::new(watched.latencies_us).summary(),

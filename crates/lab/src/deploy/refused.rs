@@ -57,7 +57,7 @@ fn advice(reason: Refusal) -> &'static str {
             "the queue of the host was full; offer less traffic, or fewer requests at the same time"
         }
         Refusal::RateNotSupported => {
-            "the rate is not in the band of the channel, or the adapter does not have it; give the protocol of the node \
+            "the rate is not in the band of the channel, or the adapter does not have it (40 MHz takes a channel where the rules let it be so wide); give the protocol of the node \
              another rate, or another channel"
         }
         Refusal::ChannelForbidden => {
@@ -68,8 +68,8 @@ fn advice(reason: Refusal) -> &'static str {
             "the transmitter's address is not one of this adapter; take down the other interfaces of the radio"
         }
         Refusal::NotSupported => {
-            "Linux cannot do what the request asks for (several rates, more tries than the adapter has, RTS, another queue); \
-             ask for less in the protocol of the node"
+            "Linux cannot do what the request asks for (several rates, more tries than the adapter has, RTS, a queue that the \
+             frame does not say: data without `qos = true` are best effort); ask for less in the protocol of the node"
         }
         Refusal::NoAdapter => {
             "the interface is down or gone; look whether the radio is still there (rfkill, USB)"

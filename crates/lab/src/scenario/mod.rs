@@ -32,12 +32,16 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
+use frame::Rate;
+use frame::rate::Width;
 use sim::host::HostModel;
 use sim::medium::PathLossTrace;
 use sim::{ErrorModel, LinkLoss};
+use toml::Spanned;
 
 use crate::record::{Limits, NodeAbout};
 use source::Source;
+use units::RateText;
 
 /// Nodes at most, those of others included.
 pub const MAX_NODES: u32 = 10_000;
@@ -194,6 +198,28 @@ impl Scenario {
     pub fn adapters(&self, node: u32) -> u8 {
         let group = self.group_of(node).map(|g| &self.file.group[g]);
         group.map_or(1, |g| g.adapter_count() as u8)
+    }
+
+    /// Number of adapters of all nodes together: the radios that they need in a kernel.
+    pub fn radios(&self) -> u32 {
+        self.first_adapter(self.nodes())
+    }
+
+    /// How wide a channel is: 40 MHz if somebody there sends at a rate that takes it.
+    pub fn width(&self, mhz: u16) -> Width {
+        let wide = |rate: &Spanned<RateText>| matches!(rate.get_ref().0, Rate::Ht(_, Width::Mhz40, _));
+        let is_wide = self.file.group.iter().any(|group| {
+            let send = self.file.sending(group);
+            let here =
+                send.filter(|send| group.sending_adapter(send).mhz() == mhz || group.redundancy.is_some());
+            here.is_some_and(|send| {
+                [Some(&send.rate), send.broadcast_rate.as_ref()]
+                    .into_iter()
+                    .flatten()
+                    .any(wide)
+            })
+        });
+        if is_wide { Width::Mhz40 } else { Width::Mhz20 }
     }
 
     /// Number in the world of the first adapter of a node.

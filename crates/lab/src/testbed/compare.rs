@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 
+use linux::wifi::certify::Certificate;
 use serde::{Deserialize, Serialize};
 
 use crate::deploy::{DeployError, Deployed, Run, Site, deploy};
@@ -69,6 +70,10 @@ pub struct Real {
     pub overlapping: u64,
     /// Frames on the air in all.
     pub tries: u64,
+    /// Radios that took part, ...
+    pub radios: u64,
+    /// ... and those among them that had a certificate.
+    pub certified: u64,
     /// Sentences about nodes whose requests were refused.
     pub refusals: Vec<String>,
     /// Sentences about nodes that were too late for their slots.
@@ -105,15 +110,18 @@ pub enum CompareError {
         /// Why.
         error: DeployError,
     },
-    /// Fewer radios than nodes.
-    #[error("the scenario has {nodes} nodes, and this kernel has {radios} radios of mac80211_hwsim")]
+    /// Fewer radios than adapters.
+    #[error("the scenario has {adapters} adapters, and this kernel has {radios} radios of mac80211_hwsim")]
     Radios {
         /// What is needed.
-        nodes: u32,
+        adapters: u32,
         /// What is there.
         radios: usize,
     },
 }
+
+/// Tells what a radio was seen to do, by its name.
+pub type Certificates<'a> = &'a (dyn Fn(&str) -> Option<Certificate> + Sync);
 
 /// Runs every node of the scenario on a radio of this kernel, with the scenario as their air.
 ///
@@ -122,7 +130,12 @@ pub enum CompareError {
 ///
 /// # Panics
 /// If a thread panics.
-pub fn real(scenario: &Scenario, seed: u64, stop: &AtomicBool) -> Result<Real, CompareError> {
+pub fn real(
+    scenario: &Scenario,
+    seed: u64,
+    certificates: Certificates<'_>,
+    stop: &AtomicBool,
+) -> Result<Real, CompareError> {
     let air_ends = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let (tell, seated) = mpsc::channel();
@@ -139,13 +152,13 @@ pub fn real(scenario: &Scenario, seed: u64, stop: &AtomicBool) -> Result<Real, C
         let radios: Vec<_> = seating.nodes.iter().filter_map(|s| s.radio.clone()).collect();
         let nodes = if radios.len() < seating.nodes.len() {
             Err(CompareError::Radios {
-                nodes: scenario.nodes(),
+                adapters: scenario.radios(),
                 radios: radios.len(),
             })
         } else {
             // A world begins with an interframe space, like a medium that has just become idle.
             std::thread::sleep(std::time::Duration::from_millis(1));
-            stations(scenario, seed, &radios, stop)
+            stations(scenario, seed, &radios, certificates, stop)
         };
         air_ends.store(true, Ordering::Relaxed);
         let summary = air.join().expect("no panic")?;
@@ -174,6 +187,11 @@ pub fn real(scenario: &Scenario, seed: u64, stop: &AtomicBool) -> Result<Real, C
             latest_us: summary.latest_us,
             overlapping: summary.total.overlapping,
             tries: summary.total.tries,
+            radios: radios.len() as u64,
+            certified: radios
+                .iter()
+                .filter(|radio| certificates(radio).is_some())
+                .count() as u64,
             refusals: nodes.iter().filter_map(|n| n.done.refusal()).collect(),
             lateness: nodes.iter().filter_map(|n| n.done.lateness()).collect(),
         })
@@ -210,23 +228,33 @@ fn lost_ratio(scenario: &Scenario, flows: impl Iterator<Item = (u32, Judged)>) -
 }
 
 /// All nodes, begun together when the last one is ready. Their radios stay until all have ended.
-fn stations(
+///
+/// # Errors
+/// The first node that cannot run.
+///
+/// # Panics
+/// If a thread panics, or there are fewer radios than adapters.
+pub fn stations(
     scenario: &Scenario,
     seed: u64,
     radios: &[String],
+    certificates: Certificates<'_>,
     stop: &AtomicBool,
 ) -> Result<Vec<Run>, CompareError> {
     let given_up = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let (tell, told) = mpsc::channel();
+        let mut rest = radios;
         let (gates, threads): (Vec<_>, Vec<_>) = (0..scenario.nodes())
-            .zip(radios)
-            .map(|(node, radio)| {
+            .map(|node| {
+                let (own, others) = rest.split_at(scenario.adapters(node).into());
+                rest = others;
                 let (gate, wait) = mpsc::channel::<()>();
                 let (tell, given_up) = (tell.clone(), &given_up);
                 let thread = scope.spawn(move || {
                     let site = Site {
-                        radios: vec![radio.clone()],
+                        radios: own.to_vec(),
+                        certificates: own.iter().map(|radio| certificates(radio)).collect(),
                         ..Site::default()
                     };
                     let name = scenario.node_name(node);
@@ -248,7 +276,7 @@ fn stations(
                 (gate, thread)
             })
             .unzip();
-        let all_ready = told.iter().take(radios.len().min(gates.len())).all(|ready| ready);
+        let all_ready = told.iter().take(gates.len()).all(|ready| ready);
         given_up.fetch_or(!all_ready, Ordering::Relaxed);
         drop(gates); // All go on now.
         threads
@@ -357,6 +385,8 @@ mod tests {
             latest_us: 0.0,
             overlapping: 0,
             tries: 0,
+            radios: 0,
+            certified: 0,
             refusals: Vec::new(),
             lateness: Vec::new(),
         };

@@ -8,6 +8,7 @@
 
 mod access;
 mod exchange;
+mod scenarios;
 mod stations;
 mod tdma;
 

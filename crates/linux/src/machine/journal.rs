@@ -33,6 +33,11 @@ pub enum Before {
         /// Priority.
         priority: i32,
     },
+    /// There was no partition of CPUs.
+    NoPartition {
+        /// Control groups had cpusets all the same.
+        delegated: bool,
+    },
 }
 
 impl fmt::Display for Before {
@@ -51,6 +56,7 @@ impl fmt::Display for Before {
                     super::tune::show_policy(*policy, *priority)
                 )
             }
+            Before::NoPartition { .. } => write!(f, "{} -> none", super::partition::GROUP),
         }
     }
 }
@@ -67,6 +73,7 @@ impl Before {
             } => {
                 format!("thread\t{pid}\t{started}\t{policy}\t{priority}")
             }
+            Before::NoPartition { delegated } => format!("no partition\t{delegated}"),
         }
     }
 
@@ -90,6 +97,11 @@ impl Before {
                 };
                 parts.next().is_none().then_some(before)
             }
+            "no partition" => {
+                let delegated = parts.next()?.parse().ok()?;
+                let before = Before::NoPartition { delegated };
+                parts.next().is_none().then_some(before)
+            }
             _ => None,
         }
     }
@@ -106,6 +118,7 @@ impl Before {
                     pid: b, started: t, ..
                 },
             ) => (a, s) == (b, t),
+            (Before::NoPartition { .. }, Before::NoPartition { .. }) => true,
             _ => false,
         }
     }
@@ -223,8 +236,11 @@ mod tests {
         journal.note(file("1")).unwrap();
         journal.note(THREAD).unwrap();
         journal.note(file("0")).unwrap();
+        journal.note(Before::NoPartition { delegated: false }).unwrap();
+        journal.note(Before::NoPartition { delegated: true }).unwrap();
         let again = Journal::open(&path).unwrap();
-        assert_eq!(again.entries(), [file("1"), THREAD]);
+        let none = Before::NoPartition { delegated: false };
+        assert_eq!(again.entries(), [file("1"), THREAD, none]);
         journal.keep(vec![THREAD]).unwrap();
         assert_eq!(Journal::open(&path).unwrap().entries(), [THREAD]);
         journal.keep(Vec::new()).unwrap();
@@ -244,6 +260,7 @@ mod tests {
             "sdmac-tune 1\nfile\tx\ty\n",
             "sdmac-tune 1\nthread\t1\t2\t3\tx\n",
             "sdmac-tune 1\nthread\t1\t2\t3\t4\t5\n",
+            "sdmac-tune 1\nno partition\tperhaps\n",
             "sdmac-tune 1\n\n",
         ] {
             fs::write(&path, text).unwrap();

@@ -8,6 +8,7 @@
 pub mod doctor;
 pub mod journal;
 pub mod network;
+pub mod partition;
 mod tree;
 pub mod tune;
 

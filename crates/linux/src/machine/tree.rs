@@ -79,6 +79,25 @@ impl Tree {
             .open(self.place(path))?;
         file.write_all(text.as_bytes())
     }
+
+    /// Makes a control group. The kernel puts its files into it; in a folder that stands for a computer we do.
+    pub(super) fn make_group(&self, path: &str, files: &[&str]) -> io::Result<()> {
+        let place = self.place(path);
+        match fs::create_dir(&place) {
+            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => return Ok(()),
+            other => other?,
+        }
+        let mut missing = files.iter().filter(|_| !self.is_real());
+        missing.try_for_each(|name| fs::write(place.join(name), ""))
+    }
+
+    /// Removes a control group, its files included.
+    pub(super) fn remove_group(&self, path: &str) -> io::Result<()> {
+        match self.is_real() {
+            true => fs::remove_dir(self.place(path)),
+            false => fs::remove_dir_all(self.place(path)),
+        }
+    }
 }
 
 /// A list such as `0-3,8`. What is not a number, and numbers from 4096 on, are skipped.

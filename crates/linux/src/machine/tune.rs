@@ -4,6 +4,7 @@ use super::Tree;
 use super::doctor::cpu::deep_states;
 use super::journal::{Before, Journal};
 use super::network::Network;
+use super::partition;
 use super::tree::{mask, of_mask, show_cpus};
 use crate::sys;
 use std::io;
@@ -101,11 +102,13 @@ pub struct Step {
 enum Change {
     File,
     Thread(u32),
+    Partition(Vec<usize>),
 }
 
 /// What has to be changed so that the computer is as the recipe has it. Nothing is changed yet.
 pub fn plan(tree: &Tree, recipe: &Recipe) -> Vec<Step> {
-    let mut steps = Vec::new();
+    // First: what the kernel moves away then does not go back where an interrupt was sent afterwards.
+    let mut steps: Vec<Step> = partition(tree, recipe).into_iter().collect();
     let mut file = |why, path: String, to: String, is_so: &dyn Fn(&str) -> bool| {
         if let Some(from) = tree.read(&path).filter(|from| !is_so(from)) {
             let change = Change::File;
@@ -182,6 +185,24 @@ pub fn plan(tree: &Tree, recipe: &Recipe) -> Vec<Step> {
     steps
 }
 
+/// The CPUs that nobody else is to have, unless they were isolated at the boot.
+fn partition(tree: &Tree, recipe: &Recipe) -> Option<Step> {
+    let mut cpus = vec![recipe.application, recipe.driver];
+    let isolated = tree.cpus("/sys/devices/system/cpu/isolated");
+    cpus.retain(|cpu| !recipe.rest.contains(cpu) && !isolated.contains(cpu));
+    cpus.sort_unstable();
+    cpus.dedup();
+    let now = partition::cpus(tree);
+    let is_needed = !cpus.is_empty() && now != cpus && partition::is_possible(tree);
+    is_needed.then(|| Step {
+        why: "ordinary threads go elsewhere",
+        what: partition::GROUP.to_owned(),
+        from: partition::show(&now),
+        to: partition::show(&cpus),
+        change: Change::Partition(cpus),
+    })
+}
+
 /// The threads of the adapter's interrupts, as far as they do not have their priority yet.
 fn threads(tree: &Tree, recipe: &Recipe) -> Vec<Step> {
     let Some(network) = recipe.network.as_ref().filter(|_| tree.is_real()) else {
@@ -236,25 +257,29 @@ pub struct Done {
 pub fn apply(tree: &Tree, steps: &[Step], journal: &mut Journal) -> io::Result<Vec<Done>> {
     let mut all = Vec::new();
     for step in steps {
-        let before = match step.change {
+        let before = match &step.change {
             Change::File => Before::File {
                 path: step.what.clone(),
                 text: step.from.clone(),
             },
             Change::Thread(pid) => {
-                let (policy, priority) = sys::scheduler_of(pid)?;
+                let (policy, priority) = sys::scheduler_of(*pid)?;
                 Before::Thread {
-                    pid,
-                    started: started(tree, pid).unwrap_or(0),
+                    pid: *pid,
+                    started: started(tree, *pid).unwrap_or(0),
                     policy,
                     priority,
                 }
             }
+            Change::Partition(_) => Before::NoPartition {
+                delegated: partition::is_delegated(tree),
+            },
         };
         journal.note(before)?;
-        let done = match step.change {
+        let done = match &step.change {
             Change::File => tree.write(&step.what, &step.to),
-            Change::Thread(pid) => sys::set_scheduler_of(pid, libc::SCHED_FIFO, i32::from(DRIVER_PRIORITY)),
+            Change::Thread(pid) => sys::set_scheduler_of(*pid, libc::SCHED_FIFO, i32::from(DRIVER_PRIORITY)),
+            Change::Partition(cpus) => partition::make(tree, cpus),
         };
         all.push(Done {
             what: step.what.clone(),
@@ -298,6 +323,11 @@ pub fn revert(tree: &Tree, journal: &mut Journal) -> io::Result<Vec<Done>> {
                     refused: sys::set_scheduler_of(*pid, *policy, *priority).err(),
                 }
             }
+            Before::NoPartition { delegated } => Done {
+                what: partition::GROUP.to_owned(),
+                to: "none".to_owned(),
+                refused: partition::remove(tree, *delegated).err(),
+            },
         };
         let gone = |e: &io::Error| e.kind() == io::ErrorKind::NotFound;
         if done.refused.as_ref().is_some_and(|e| !gone(e)) {

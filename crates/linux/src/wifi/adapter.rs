@@ -78,7 +78,7 @@ impl Adapter {
         let sent = receiver(shows_sent, &filter::sent()).map_err(&packet)?;
         let view = View::new(config.channel_mhz, monitors.main.tx_power_dbm, wanted);
         let filtered = received.try_clone().map_err(&packet)?;
-        let mut keeper = Keeper::new(monitors, wiphy.clone(), filtered, view)?;
+        let mut keeper = Keeper::new(monitors, wiphy.clone(), filtered, config.width, view)?;
         let mhz = config.channel_mhz;
         keeper.tune(mhz).map_err(|why| Error::Channel {
             wiphy: wiphy.name.clone(),
@@ -173,7 +173,7 @@ impl Adapter {
             return Some(Refusal::ChannelForbidden);
         };
         let series = how.series.as_slice();
-        if series.iter().any(|s| !rates.sends(s.rate)) {
+        if series.iter().any(|s| !rates.sends(s.rate, self.config.width)) {
             return Some(Refusal::RateNotSupported);
         }
         let one_rate = series.iter().all(|s| s.rate == series[0].rate);

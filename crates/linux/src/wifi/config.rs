@@ -1,6 +1,7 @@
 //! How a radio is opened.
 
 use frame::MacAddr;
+use frame::rate::Width;
 
 use super::certify::Certificate;
 use super::nl80211::Monitor;
@@ -25,6 +26,8 @@ pub struct AdapterConfig {
     pub radio: String,
     /// Centre frequency, MHz.
     pub channel_mhz: u16,
+    /// How wide the channel is. Of 40 MHz the given one is the primary half, and rates of 20 MHz go out as well.
+    pub width: Width,
     /// Transmit power, dBm; `None` leaves it as it is.
     pub tx_power_dbm: Option<i8>,
     /// Its address; `None`: that of the radio.
@@ -45,11 +48,12 @@ pub struct AdapterConfig {
 }
 
 impl AdapterConfig {
-    /// This radio on this channel; an active monitor if there is one.
+    /// This radio on this channel, 20 MHz wide; an active monitor if there is one.
     pub fn new(radio: &str, channel_mhz: u16) -> AdapterConfig {
         AdapterConfig {
             radio: radio.into(),
             channel_mhz,
+            width: Width::Mhz20,
             tx_power_dbm: None,
             address: None,
             monitor: None,

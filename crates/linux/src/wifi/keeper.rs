@@ -5,11 +5,12 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use frame::MacAddr;
+use frame::rate::Width;
 use radio::{Attribute, Refusal, SetError};
 
 use super::error::Error;
 use super::filter::{self, Wanted};
-use super::monitor::Monitors;
+use super::monitor::{Monitors, kind};
 use super::nl80211::MONITOR;
 use super::watch::Watch;
 use super::wiphy::{Rates, Wiphy};
@@ -77,17 +78,26 @@ pub(super) struct Keeper {
     wiphy: Wiphy,
     /// The socket whose filter says what comes up.
     received: OwnedFd,
+    /// Of its channels.
+    width: Width,
     view: View,
 }
 
 impl Keeper {
     /// Of a radio whose interfaces are there.
-    pub fn new(monitors: Monitors, wiphy: Wiphy, received: OwnedFd, view: View) -> Result<Keeper, Error> {
+    pub fn new(
+        monitors: Monitors,
+        wiphy: Wiphy,
+        received: OwnedFd,
+        width: Width,
+        view: View,
+    ) -> Result<Keeper, Error> {
         Ok(Keeper {
             watch: monitors.control.watch(wiphy.index)?,
             monitors,
             wiphy,
             received,
+            width,
             view,
         })
     }
@@ -161,8 +171,8 @@ impl Keeper {
         if channel.is_disabled {
             return Err("the rules of the country forbid it; set the right country (iw reg set)");
         }
-        let ht = band.ht.is_some();
-        self.monitors.set_channel(mhz, ht)?;
+        let kind = kind(band, channel, self.width)?;
+        self.monitors.set_channel(mhz, kind)?;
         self.view.mhz = mhz;
         Ok(())
     }

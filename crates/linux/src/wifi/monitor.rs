@@ -10,11 +10,14 @@ use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 
 use frame::MacAddr;
+use frame::rate::Width;
 
 use super::error::Error;
-use super::nl80211::{Control, Interface, MONITOR, Monitor};
-use super::wiphy::Wiphy;
+use super::nl80211::{ChannelKind, Control, Interface, MONITOR, Monitor};
+use super::wiphy::{Channel, RadioBand, Wiphy};
 
+/// What mac80211 lets an interface have at most (IEEE80211_MAX_DATA_LEN); 1500 unless it is set.
+const MTU_OCTETS: u32 = 2_304;
 /// First octets of the names of our interfaces.
 const PREFIX: &str = "sdmac";
 
@@ -77,6 +80,9 @@ impl Monitors {
             .control
             .new_monitor(wiphy.index, &cook, Monitor::Cook, None);
         monitors.cook = cook.ok();
+        // A packet is radiotap header and frame, and what is longer than this the kernel does not take (EMSGSIZE). Where even
+        // this is refused, frames of 1500 octets and more are.
+        let _ = monitors.control.set_mtu(monitors.main.index, MTU_OCTETS);
         // The cook monitor comes up when the channel is set.
         let up = monitors.control.set_up(monitors.main.index, true);
         up.map_err(Error::control("set a monitor interface up"))?;
@@ -91,7 +97,7 @@ impl Monitors {
     ///
     /// # Errors
     /// In a few words.
-    pub fn set_channel(&mut self, mhz: u16, ht: bool) -> Result<(), &'static str> {
+    pub fn set_channel(&mut self, mhz: u16, kind: ChannelKind) -> Result<(), &'static str> {
         let cook = self.cook.as_ref().map(|c| c.index);
         let main = self.main.index;
         let plain = self.kind == Monitor::Plain;
@@ -102,7 +108,7 @@ impl Monitors {
         if let Some(cook) = cook {
             control(self, cook, false)?;
         }
-        let result = self.tune(mhz, ht);
+        let result = self.tune(mhz, kind);
         if plain {
             control(self, main, false)?;
             control(self, main, true)?;
@@ -113,10 +119,13 @@ impl Monitors {
         result
     }
 
-    fn tune(&mut self, mhz: u16, ht: bool) -> Result<(), &'static str> {
-        let set = self.control.set_channel(self.main.index, mhz, ht);
+    fn tune(&mut self, mhz: u16, kind: ChannelKind) -> Result<(), &'static str> {
+        let set = self.control.set_channel(self.main.index, mhz, kind);
         let code = set.as_ref().map_err(io::Error::raw_os_error);
         match code {
+            Err(Some(libc::EBUSY)) if matches!(kind, ChannelKind::Mhz40 { .. }) => {
+                return Err("another of its interfaces holds the channel, however wide; take that one down");
+            }
             // Another interface owns the channel, which may be the one that is wanted.
             Ok(()) | Err(Some(libc::EBUSY)) => {}
             Err(Some(libc::EPERM)) => return Err("CAP_NET_ADMIN is missing"),
@@ -150,6 +159,22 @@ impl Drop for Monitors {
         for index in self.indices() {
             // Gone already if the radio was removed; and the kernel does it when the socket closes, too.
             let _ = self.control.remove(index);
+        }
+    }
+}
+
+/// The kind of a channel that is to be so wide.
+///
+/// # Errors
+/// In a few words.
+pub(super) fn kind(band: &RadioBand, channel: &Channel, width: Width) -> Result<ChannelKind, &'static str> {
+    match (width, band.ht) {
+        (Width::Mhz20, None) => Ok(ChannelKind::Legacy),
+        (Width::Mhz20, Some(_)) => Ok(ChannelKind::Mhz20),
+        (Width::Mhz40, _) => {
+            let centre = channel.centre_of_40().filter(|_| band.has_40());
+            let centre = centre.ok_or("no channel of 40 MHz is possible or allowed there")?;
+            Ok(ChannelKind::Mhz40 { centre })
         }
     }
 }

@@ -14,7 +14,7 @@ use super::watch::Watch;
 use super::wiphy::Wiphy;
 use crate::generic::{Family, GENERIC_HEADER, family, family_request, generic};
 use crate::netlink::{
-    Part, Socket, attribute, find, flag, interface, message, number, set_up, text, text_of, u32_of,
+    Part, Socket, attribute, find, flag, interface, message, number, set_mtu, set_up, text, text_of, u32_of,
 };
 use crate::sys::packet::{attach_filter, join_group};
 
@@ -57,6 +57,7 @@ pub(super) mod attr {
     pub const SOFTWARE_IFTYPES: u16 = 121;
     pub const FEATURE_FLAGS: u16 = 143;
     pub const CHANNEL_WIDTH: u16 = 159;
+    pub const CENTER_FREQ1: u16 = 160;
     pub const SPLIT_WIPHY_DUMP: u16 = 174;
     pub const SOCKET_OWNER: u16 = 204;
 }
@@ -75,6 +76,20 @@ pub enum Monitor {
     Plain,
     /// Sees what was sent with a wish for its outcome, and little else.
     Cook,
+}
+
+/// How wide a channel is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ChannelKind {
+    /// 20 MHz, without the rates of 802.11n.
+    Legacy,
+    /// 20 MHz.
+    Mhz20,
+    /// 40 MHz around this centre.
+    Mhz40 {
+        /// MHz.
+        centre: u16,
+    },
 }
 
 /// An interface of a radio.
@@ -228,6 +243,12 @@ impl Control {
         Ok(())
     }
 
+    /// Sets how many octets a packet through an interface may have, less those of a link header.
+    pub(super) fn set_mtu(&mut self, interface: u32, octets: u32) -> io::Result<()> {
+        self.route.ask(set_mtu(interface, octets))?;
+        Ok(())
+    }
+
     /// Whether an interface is up; an error if there is none.
     pub(super) fn is_up(&mut self, index: u32) -> io::Result<bool> {
         let ask = message(libc::RTM_GETLINK, libc::NLM_F_ACK, |m| interface(m, index));
@@ -238,12 +259,20 @@ impl Control {
             .ok_or_else(|| io::ErrorKind::InvalidData.into())
     }
 
-    /// Sets the channel of an interface, 20 MHz wide.
-    pub(super) fn set_channel(&mut self, interface: u32, mhz: u16, ht: bool) -> io::Result<()> {
+    /// Sets the channel of an interface.
+    pub(super) fn set_channel(&mut self, interface: u32, mhz: u16, kind: ChannelKind) -> io::Result<()> {
         self.ask(command::SET_WIPHY, libc::NLM_F_ACK, |m| {
             number(m, attr::IFINDEX, interface);
             number(m, attr::WIPHY_FREQ, mhz.into());
-            number(m, attr::CHANNEL_WIDTH, ht.into()); // 20_NOHT or 20
+            let width = match kind {
+                ChannelKind::Legacy => 0, // NL80211_CHAN_WIDTH_20_NOHT, 20, 40
+                ChannelKind::Mhz20 => 1,
+                ChannelKind::Mhz40 { .. } => 2,
+            };
+            number(m, attr::CHANNEL_WIDTH, width);
+            if let ChannelKind::Mhz40 { centre } = kind {
+                number(m, attr::CENTER_FREQ1, centre.into());
+            }
         })?;
         Ok(())
     }

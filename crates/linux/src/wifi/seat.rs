@@ -7,6 +7,7 @@ use rustix::thread::set_current_timer_slack;
 
 use super::error::Error;
 use crate::host::bind_to;
+use crate::machine::{Tree, partition};
 use crate::sys;
 
 /// What the thread that runs a [`Host`](super::Host) takes; nothing, unless it is said.
@@ -26,7 +27,7 @@ pub struct Seat {
 
 impl Seat {
     /// Seats the calling thread. CPU, policy and timer slack are the thread's; locked memory is the process's, until it
-    /// ends.
+    /// ends. If the CPU is one that `sdmac tune` keeps free, the process goes to these CPUs.
     ///
     /// # Errors
     /// [`Error::NoPermission`] without CAP_SYS_NICE for a priority, or CAP_IPC_LOCK for locked memory;
@@ -36,6 +37,10 @@ impl Seat {
             return Err(Error::Config("a priority of SCHED_FIFO is 1 to 99"));
         }
         if let Some(cpu) = self.cpu {
+            partition::join(&Tree::default(), cpu).map_err(Error::of(
+                "go to the CPUs that `sdmac tune` keeps free (/sys/fs/cgroup/sdmac)",
+                "CAP_DAC_OVERRIDE",
+            ))?;
             bind_to(cpu)
                 .map_err(|_| Error::Config("there is no such CPU, or this process may not use it"))?;
         }

@@ -22,6 +22,8 @@ mod channel {
     pub const RADAR: u16 = 5;
     pub const MAX_POWER: u16 = 6;
     pub const DFS_STATE: u16 = 7;
+    pub const NO_HT40_MINUS: u16 = 9;
+    pub const NO_HT40_PLUS: u16 = 10;
 }
 
 /// NL80211_BITRATE_ATTR_RATE, in units of 100 kb/s.
@@ -30,8 +32,10 @@ const BITRATE: u16 = 1;
 const DFS_AVAILABLE: u32 = 2;
 /// NL80211_FEATURE_ACTIVE_MONITOR.
 const ACTIVE_MONITOR: u32 = 1 << 17;
-/// Short guard interval at 20 MHz, in the HT capability field (IEEE 802.11-2016, 9.4.2.56.2).
+/// Bits of the HT capability field (IEEE 802.11-2016, 9.4.2.56.2): 40 MHz, and the short guard interval at 20 and 40 MHz.
+const HT_40: u16 = 1 << 1;
 const HT_SHORT_GI_20: u16 = 1 << 5;
+const HT_SHORT_GI_40: u16 = 1 << 6;
 
 /// A channel of a radio under the rules that hold now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,6 +48,8 @@ pub struct Channel {
     pub is_passive: bool,
     /// Only to be used after it was searched for radar, which it was not.
     pub needs_radar_check: bool,
+    /// Whether it may be 40 MHz wide, with its other half below and above.
+    pub wide: [bool; 2],
     /// Most power allowed.
     pub max_dbm: Option<i8>,
 }
@@ -53,6 +59,23 @@ impl Channel {
     /// not let an access point begin to send beacons.
     pub fn may_send(&self) -> bool {
         !self.is_disabled && !self.is_passive && !self.needs_radar_check
+    }
+
+    /// Centre of the channel of 40 MHz of which this is the primary half: the usual one, or else the other one that the
+    /// rules allow.
+    pub fn centre_of_40(&self) -> Option<u16> {
+        // 36 and 40 are a pair, and so on (IEEE 802.11-2016, E.1); at 2.4 GHz the other half is where there is room.
+        let above = match self.mhz {
+            ..3_000 => self.mhz <= 2_442,
+            mhz @ 5_745.. => (mhz - 5_745) / 20 % 2 == 0,
+            mhz => (mhz.max(5_000) - 5_000) / 20 % 2 == 1,
+        };
+        let [below, beyond] = self.wide;
+        match (above, below, beyond) {
+            (true, _, true) | (false, false, true) => Some(self.mhz + 10),
+            (false, true, _) | (true, true, false) => Some(self.mhz - 10),
+            _ => None,
+        }
     }
 }
 
@@ -79,19 +102,22 @@ pub(super) struct Rates {
 
 impl Rates {
     /// See [`RadioBand::sends`].
-    pub fn sends(&self, rate: Rate) -> bool {
+    pub fn sends(&self, rate: Rate, channel: Width) -> bool {
         match rate {
             // The preamble is not among what the kernel reads.
             Rate::Dsss(_, Preamble::Short) => false,
             Rate::Dsss(..) | Rate::Ofdm(_) => rate
                 .to_500kbps()
                 .is_some_and(|units| self.legacy >> (units & 127) & 1 == 1),
-            Rate::Ht(mcs, Width::Mhz20, gi) => self.ht.is_some_and(|(capability, set)| {
+            Rate::Ht(mcs, width, gi) => self.ht.is_some_and(|(capability, set)| {
                 let index = usize::from(mcs.index());
-                let can_gi = gi == GuardInterval::Long || capability & HT_SHORT_GI_20 != 0;
-                set[index / 8] & (1 << (index % 8)) != 0 && can_gi
+                let (fits, short) = match width {
+                    Width::Mhz20 => (true, HT_SHORT_GI_20),
+                    Width::Mhz40 => (channel == Width::Mhz40 && capability & HT_40 != 0, HT_SHORT_GI_40),
+                };
+                let can_gi = gi == GuardInterval::Long || capability & short != 0;
+                fits && set[index / 8] & (1 << (index % 8)) != 0 && can_gi
             }),
-            Rate::Ht(_, Width::Mhz40, _) => false,
         }
     }
 }
@@ -184,10 +210,15 @@ impl Wiphy {
 }
 
 impl RadioBand {
-    /// Whether a frame at `rate` goes out at that rate from a channel of 20 MHz. Without it, Linux takes a rate of
+    /// Whether the radio has channels of 40 MHz.
+    pub fn has_40(&self) -> bool {
+        self.ht.is_some_and(|(capability, _)| capability & HT_40 != 0)
+    }
+
+    /// Whether a frame at `rate` goes out at that rate from a channel of this width. Without it, Linux takes a rate of
     /// its own choice.
-    pub fn sends(&self, rate: Rate) -> bool {
-        self.rates().sends(rate)
+    pub fn sends(&self, rate: Rate, channel: Width) -> bool {
+        self.rates().sends(rate, channel)
     }
 
     /// Its rates, without the heap.
@@ -237,6 +268,7 @@ fn channel_of(octets: &[u8]) -> Option<Channel> {
         is_disabled: has(channel::DISABLED),
         is_passive: has(channel::NO_IR),
         needs_radar_check: has(channel::RADAR) && word(channel::DFS_STATE) != Some(DFS_AVAILABLE),
+        wide: [channel::NO_HT40_MINUS, channel::NO_HT40_PLUS].map(|no| !has(no)),
         max_dbm: word(channel::MAX_POWER).and_then(|mbm| i8::try_from(mbm.cast_signed() / 100).ok()),
     })
 }
@@ -290,9 +322,20 @@ pub(super) mod tests {
             }),
             in_band(0, &|m| channels(m, &[(2484, &[channel::DISABLED])])),
             in_band(1, &|m| {
-                channels(m, &[(5180, &[]), (5260, &[channel::RADAR])]);
+                let below = &[channel::NO_HT40_MINUS][..];
+                let neither = &[channel::NO_HT40_MINUS, channel::NO_HT40_PLUS][..];
+                channels(
+                    m,
+                    &[
+                        (5180, below),
+                        (5200, &[]),
+                        (5260, &[channel::RADAR]),
+                        (5825, neither),
+                    ],
+                );
                 rates(m, &[60, 120, 240, 540]);
-                attribute(m, band::HT_CAPABILITY, |m| m.extend(HT_SHORT_GI_20.to_ne_bytes()));
+                let capability = HT_40 | HT_SHORT_GI_20;
+                attribute(m, band::HT_CAPABILITY, |m| m.extend(capability.to_ne_bytes()));
                 attribute(m, band::HT_MCS, |m| {
                     m.extend([0xff, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0])
                 });
@@ -321,7 +364,7 @@ pub(super) mod tests {
     #[test]
     fn rates_are_those_of_the_band() {
         let radio = example();
-        let sends = |mhz, rate| radio.channel(mhz).unwrap().0.sends(rate);
+        let sends = |mhz, rate| radio.channel(mhz).unwrap().0.sends(rate, Width::Mhz20);
         assert!(sends(2412, Rate::DSSS_1) && sends(2412, Rate::OFDM_6));
         assert!(!sends(5180, Rate::DSSS_1) && sends(5180, Rate::OFDM_54));
         assert!(
@@ -346,5 +389,31 @@ pub(super) mod tests {
             !sends(2412, ht(0, Width::Mhz20, GuardInterval::Long)),
             "no HT there"
         );
+        let wide = |rate| radio.channel(5180).unwrap().0.sends(rate, Width::Mhz40);
+        assert!(wide(ht(7, Width::Mhz40, GuardInterval::Long)) && wide(Rate::OFDM_6));
+        assert!(wide(ht(7, Width::Mhz20, GuardInterval::Short)));
+        assert!(
+            !wide(ht(7, Width::Mhz40, GuardInterval::Short)),
+            "short only at 20 MHz"
+        );
+    }
+
+    #[test]
+    fn wide_channels_lie_where_the_rules_let_them() {
+        let radio = example();
+        let centre = |mhz| radio.channel(mhz).unwrap().1.centre_of_40();
+        assert_eq!([5180, 5200].map(centre), [Some(5190); 2], "36 and 40 are a pair");
+        assert_eq!((centre(5260), centre(5825)), (Some(5270), None));
+        assert_eq!((centre(2412), centre(2467)), (Some(2422), Some(2457)));
+        let channel = |mhz, wide| Channel {
+            mhz,
+            wide,
+            ..*radio.channel(5180).unwrap().1
+        };
+        assert_eq!(channel(5745, [true; 2]).centre_of_40(), Some(5755));
+        assert_eq!(channel(5765, [true; 2]).centre_of_40(), Some(5755));
+        assert_eq!(channel(5500, [true; 2]).centre_of_40(), Some(5510));
+        assert_eq!(channel(5500, [true, false]).centre_of_40(), Some(5490));
+        assert!(radio.bands[1].has_40() && !radio.bands[0].has_40());
     }
 }

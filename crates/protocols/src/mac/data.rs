@@ -90,6 +90,8 @@ pub struct TooLong;
 pub struct Framer {
     identity: Identity,
     qos: bool,
+    /// Frames to groups are QoS data, too.
+    qos_to_groups: bool,
     ethertype: u16,
     next: [u16; 17],
 }
@@ -100,8 +102,18 @@ impl Framer {
         Framer {
             identity,
             qos,
+            qos_to_groups: false,
             ethertype,
             next: [0; 17],
+        }
+    }
+
+    /// QoS data to everybody, groups included: for cells whose members are all known to read it. Only QoS data say which
+    /// queue they are for, which Linux goes by.
+    pub const fn all_qos(identity: Identity, ethertype: u16) -> Framer {
+        Framer {
+            qos_to_groups: true,
+            ..Framer::new(identity, true, ethertype)
         }
     }
 
@@ -111,8 +123,9 @@ impl Framer {
     }
 
     /// Writes the frame for an MSDU whose payload is `head` followed by `payload`, with the next sequence number,
-    /// and returns its octets (without FCS). `no_ack` becomes the ack policy of QoS frames; plain data cannot
-    /// say it. Frames to groups are plain data.
+    /// and returns its octets (without FCS). `no_ack` becomes the ack policy of QoS frames, and is that of all to groups
+    /// (IEEE 802.11-2016, Table 9-9); plain data cannot say it. Frames to groups are plain data unless it is
+    /// [`Framer::all_qos`].
     ///
     /// # Errors
     /// [`TooLong`] if it does not fit `out`; no number is used up.
@@ -126,8 +139,9 @@ impl Framer {
         out: &'o mut [u8],
     ) -> Result<&'o mut [u8], TooLong> {
         let Identity { me, role } = self.identity;
-        let tid = (self.qos && !to.is_group()).then(|| category.tid());
-        let policy = if no_ack {
+        let group = to.is_group();
+        let tid = (self.qos && (!group || self.qos_to_groups)).then(|| category.tid());
+        let policy = if no_ack || group {
             AckPolicy::NoAck
         } else {
             AckPolicy::Normal

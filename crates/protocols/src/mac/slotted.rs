@@ -69,7 +69,7 @@ pub struct SlottedConfig {
     pub first: Instant,
     /// Its beacons.
     pub beacon: Option<SlotBeacon>,
-    /// The one queue for everything.
+    /// The queue of data.
     pub queue: Queue,
     /// Which adapter.
     pub adapter: AdapterId,
@@ -275,7 +275,7 @@ impl<P: Protocol, const N: usize, const L: usize> Slotted<P, N, L> {
         };
         self.sequence = (self.sequence + 1) & 0xfff;
         let how = TxHow::one_shot(beacon.rate)
-            .queue(self.config.queue)
+            .queue(Queue::Beacon)
             .adapter(self.config.adapter);
         let token = radio.token();
         self.beacon = Some(token);

@@ -86,4 +86,18 @@ fn a_robot_walks_through_three_cells() {
         assert!(over_the_border >= 330, "{first:?} {second:?}");
         assert!(third[flow] - second[flow] <= 5, "{second:?} {third:?}");
     }
+/// A channel is as wide as the widest rate on it.
+#[test]
+fn channels_are_as_wide_as_their_rates() {
+    use frame::rate::Width;
+    let wide = CELL
+        .replace("rate = \"54M\"", "rate = \"mcs5/40\"")
+        .replace("name = \"ap\"", "name = \"ap\"\nphy = \"n5\"");
+    let (narrow, wide) = (parse(CELL, &[]).unwrap(), parse(&wide, &[]).unwrap());
+    assert_eq!([2412, 5180].map(|mhz| narrow.width(mhz)), [Width::Mhz20; 2]);
+    assert_eq!(
+        [2412, 5180].map(|mhz| wide.width(mhz)),
+        [Width::Mhz20, Width::Mhz40]
+    );
+    assert_eq!((wide.nodes(), wide.radios()), (4, 4));
 }

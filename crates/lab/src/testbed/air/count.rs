@@ -52,10 +52,10 @@ impl Counts {
     }
 }
 
-/// Counts tries and those that overlap, by node.
+/// Counts tries and those that overlap, by adapter.
 #[derive(Debug, Default)]
 pub(super) struct Tries {
-    /// Tries, and tries that overlapped, of each node.
+    /// Tries, and tries that overlapped, of each adapter.
     pub of: Vec<(u64, u64)>,
     ongoing: Vec<Ongoing>,
 }
@@ -64,14 +64,14 @@ pub(super) struct Tries {
 struct Ongoing {
     end_ns: u64,
     mhz: u16,
-    /// The node, if it is a try of its own and has not overlapped yet.
+    /// The adapter, if it is a try of its own and has not overlapped yet.
     clean: Option<usize>,
 }
 
 impl Tries {
-    pub fn of_nodes(nodes: u32) -> Tries {
+    pub fn of_adapters(adapters: usize) -> Tries {
         Tries {
-            of: vec![(0, 0); nodes as usize],
+            of: vec![(0, 0); adapters],
             ongoing: Vec::new(),
         }
     }
@@ -86,8 +86,8 @@ impl Observer for Watch {
             return;
         }
         let Tries { of, ongoing } = &mut *self.0.borrow_mut();
-        let node = t.node as usize;
-        let own = t.what == OnAir::Frame && node < of.len();
+        let adapter = t.adapter as usize;
+        let own = t.what == OnAir::Frame && adapter < of.len();
         ongoing.retain(|o| o.end_ns > t.start_ns);
         let mut overlaps = false;
         for o in ongoing.iter_mut().filter(|o| o.mhz == t.mhz) {
@@ -97,13 +97,13 @@ impl Observer for Watch {
             }
         }
         if own {
-            of[node].0 += 1;
-            of[node].1 += u64::from(overlaps);
+            of[adapter].0 += 1;
+            of[adapter].1 += u64::from(overlaps);
         }
         ongoing.push(Ongoing {
             end_ns: t.end_ns,
             mhz: t.mhz,
-            clean: (own && !overlaps).then_some(node),
+            clean: (own && !overlaps).then_some(adapter),
         });
     }
 }
@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     fn overlaps_count_once_for_each_try() {
-        let tries = Rc::new(RefCell::new(Tries::of_nodes(3)));
+        let tries = Rc::new(RefCell::new(Tries::of_adapters(3)));
         let mut watch = Watch(Rc::clone(&tries));
         show(&mut watch, 0, 100, 0, OnAir::Frame, 5180);
         show(&mut watch, 50, 120, 1, OnAir::Frame, 5180);

@@ -10,7 +10,7 @@ use linux::wifi::Control;
 use radio::{Confirm, Outcome, Queue, RtsPolicy, Token, TxHow};
 
 use super::count::Counts;
-use super::world::{Air, Happening};
+use super::world::{Air, Happening, Port};
 use super::{AirError, NodeSummary, Seat, Seating, Summary, rates};
 use crate::scenario::Scenario;
 
@@ -32,9 +32,9 @@ struct Open {
 /// What the kernel is told, and the books.
 struct Desk {
     medium: Medium,
-    /// By which address the kernel knows the radio of each node.
+    /// By which address the kernel knows the radio of each port.
     keys: Vec<Option<MacAddr>>,
-    open: HashMap<(u32, Token), Open>,
+    open: HashMap<(Port, Token), Open>,
     counts: Vec<Counts>,
     told: u64,
     late: u64,
@@ -45,13 +45,13 @@ pub(super) struct Daemon {
     pub seating: Seating,
     desk: Desk,
     air: Air,
-    nodes: HashMap<MacAddr, u32>,
+    ports: HashMap<MacAddr, Port>,
     /// Tells where the interfaces of this namespace are; numbers of their radios.
-    control: Option<(Control, HashMap<u32, u32>)>,
+    control: Option<(Control, HashMap<u32, Port>)>,
     /// When each radio last sent, and when all were looked at, ns of the air.
     sent_ns: Vec<Option<u64>>,
     /// Addresses that they have sent from.
-    senders: HashSet<(u32, MacAddr)>,
+    senders: HashSet<(Port, MacAddr)>,
     looked_ns: u64,
     strange: u64,
     origin_ns: u64,
@@ -62,20 +62,22 @@ impl Daemon {
     pub fn open(scenario: &Scenario, seed: u64) -> Result<Daemon, AirError> {
         let mut medium = Medium::open()?;
         let radios = medium.radios()?;
-        let count = scenario.nodes();
+        let count = scenario.radios();
         if radios.is_empty() {
-            return Err(AirError::NoRadios { nodes: count });
+            return Err(AirError::NoRadios { radios: count });
         }
-        let seat = |node: u32| {
-            let radio = radios.get(node as usize);
+        let all = (0..scenario.nodes()).flat_map(|n| (0..scenario.adapters(n)).map(move |a| (n, a)));
+        let seat = |(port, (node, adapter)): (usize, (u32, u8))| {
+            let radio = radios.get(port);
             Seat {
                 node: scenario.node_name(node),
+                adapter,
                 radio: radio.map(|r| r.name.clone()),
                 address: radio.map(|r| r.address.to_string()),
             }
         };
         let seating = Seating {
-            nodes: (0..count).map(seat).collect(),
+            nodes: all.enumerate().map(seat).collect(),
             spare: radios
                 .iter()
                 .skip(count as usize)
@@ -85,19 +87,19 @@ impl Daemon {
         let keys: Vec<_> = (0..count as usize)
             .map(|n| radios.get(n).map(Radio::key))
             .collect();
-        let nodes = (0..)
+        let ports = (0..)
             .zip(&keys)
             .filter_map(|(n, key)| Some(((*key)?, n)))
             .collect();
         let mut air = Air::new(scenario, seed);
-        for (node, radio) in (0..count).zip(&radios) {
-            air.set_address(node, radio.address);
+        for (port, radio) in (0..count).zip(&radios) {
+            air.set_address(port, radio.address);
         }
         medium.register()?;
         let mut daemon = Daemon {
             seating,
             air,
-            nodes,
+            ports,
             control: control(&radios, count),
             sent_ns: vec![None; count as usize],
             senders: HashSet::new(),
@@ -126,8 +128,8 @@ impl Daemon {
             let now = Medium::now_ns() - self.origin_ns;
             let desk = &mut self.desk;
             let mhz: Vec<u16> = (0..).zip(&desk.keys).map(|(n, _)| self.air.mhz(n)).collect();
-            self.air.advance(now, |at, node, happening| {
-                desk.tell(now - at, node, mhz[node as usize], happening)
+            self.air.advance(now, |at, port, happening| {
+                desk.tell(now - at, port, mhz[port as usize], happening)
             })?;
             while let Some(event) = self.desk.medium.receive()? {
                 match event {
@@ -137,10 +139,10 @@ impl Daemon {
                         address,
                         added,
                     } => {
-                        if let Some(node) = self.nodes.get(&radio) {
+                        if let Some(port) = self.ports.get(&radio) {
                             match added {
-                                true => self.air.add_address(*node, address),
-                                false => self.air.remove_address(*node, address),
+                                true => self.air.add_address(*port, address),
+                                false => self.air.remove_address(*port, address),
                             }
                         }
                     }
@@ -156,40 +158,40 @@ impl Daemon {
 
     /// A radio sends a frame.
     fn take(&mut self, sent: &Sent) -> Result<(), AirError> {
-        let Some(&node) = self.nodes.get(&sent.radio) else {
+        let Some(&port) = self.ports.get(&sent.radio) else {
             self.strange += 1;
             self.desk.refuse(sent)?;
             return Ok(());
         };
         let now = self.air.now_ns();
         let from = Header::parse(&sent.frame).ok().and_then(|h| h.transmitter());
-        let is_new = from.is_some_and(|from| !self.senders.contains(&(node, from)));
+        let is_new = from.is_some_and(|from| !self.senders.contains(&(port, from)));
         if is_new || now - self.looked_ns >= LOOK_NS {
             self.look();
         }
         if let Some(from) = from.filter(|_| is_new) {
             // An adapter takes the ACK to whatever it has sent as; also those that cannot be seen from here.
-            self.senders.insert((node, from));
-            self.air.add_address(node, from);
+            self.senders.insert((port, from));
+            self.air.add_address(port, from);
         }
-        self.sent_ns[node as usize] = Some(now);
-        self.desk.counts[node as usize].frames += 1;
+        self.sent_ns[port as usize] = Some(now);
+        self.desk.counts[port as usize].frames += 1;
         if let Some(mhz) = sent.mhz {
-            self.air.tune(node, mhz);
+            self.air.tune(port, mhz);
         }
-        let Some((how, asks)) = how(sent, self.air.mhz(node)) else {
-            self.desk.counts[node as usize].refused += 1;
+        let Some((how, asks)) = how(sent, self.air.mhz(port)) else {
+            self.desk.counts[port as usize].refused += 1;
             self.desk.refuse(sent)?;
             return Ok(());
         };
-        let token = self.air.send(node, &sent.frame, &how);
+        let token = self.air.send(port, &sent.frame, &how);
         let open = Open {
             cookie: sent.cookie,
             flags: sent.flags,
             plan: sent.plan,
             asks,
         };
-        self.desk.open.insert((node, token), open);
+        self.desk.open.insert((port, token), open);
         Ok(())
     }
 
@@ -198,35 +200,35 @@ impl Daemon {
     /// they are found under an address that is not their permanent one, or on another channel than the scenario's.
     fn look(&mut self) {
         let before = std::mem::replace(&mut self.looked_ns, self.air.now_ns());
-        let Some((control, nodes)) = &mut self.control else {
+        let Some((control, ports)) = &mut self.control else {
             return;
         };
         for interface in control.interfaces().unwrap_or_default() {
-            let Some(&node) = nodes.get(&interface.wiphy) else {
+            let Some(&port) = ports.get(&interface.wiphy) else {
                 continue;
             };
-            self.air.add_address(node, interface.address);
-            let silent = self.sent_ns[node as usize].is_none_or(|sent| sent < before);
+            self.air.add_address(port, interface.address);
+            let silent = self.sent_ns[port as usize].is_none_or(|sent| sent < before);
             if let (true, Some(mhz)) = (silent, interface.mhz) {
-                self.air.tune(node, mhz);
+                self.air.tune(port, mhz);
             }
         }
     }
 
     /// What it has carried so far.
     pub fn summary(&self, seed: u64) -> Summary {
-        let of_node = |(node, seat): (u32, &Seat)| {
-            let (tries, overlapping) = self.air.tries(node);
+        let of_port = |(port, seat): (Port, &Seat)| {
+            let (tries, overlapping) = self.air.tries(port);
             NodeSummary {
                 seat: seat.clone(),
                 counts: Counts {
                     tries,
                     overlapping,
-                    ..self.desk.counts[node as usize]
+                    ..self.desk.counts[port as usize]
                 },
             }
         };
-        let nodes: Vec<_> = (0..).zip(&self.seating.nodes).map(of_node).collect();
+        let nodes: Vec<_> = (0..).zip(&self.seating.nodes).map(of_port).collect();
         Summary {
             seed,
             seconds: self.air.now_ns() as f64 / 1e9,
@@ -242,8 +244,8 @@ impl Daemon {
 
 impl Desk {
     /// Tells the kernel; false if it did not take a frame. `late_ns` after it happened.
-    fn tell(&mut self, late_ns: u64, node: u32, mhz: u16, what: Happening) -> Result<bool, AirError> {
-        let Some(key) = self.keys[node as usize] else {
+    fn tell(&mut self, late_ns: u64, port: Port, mhz: u16, what: Happening) -> Result<bool, AirError> {
+        let Some(key) = self.keys[port as usize] else {
             return Ok(false);
         };
         self.told += 1;
@@ -251,8 +253,8 @@ impl Desk {
         self.latest_ns = self.latest_ns.max(late_ns);
         match what {
             Happening::Done(confirm) => {
-                if let Some(open) = self.open.remove(&(node, confirm.token)) {
-                    self.end(node, key, &open, &confirm)?;
+                if let Some(open) = self.open.remove(&(port, confirm.token)) {
+                    self.end(port, key, &open, &confirm)?;
                 }
                 Ok(true)
             }
@@ -260,6 +262,7 @@ impl Desk {
                 frame,
                 rate,
                 signal_dbm,
+                ..
             } => {
                 let band = rates::band(mhz).unwrap_or(frame::Band::Ghz5);
                 let what = Delivery {
@@ -269,7 +272,7 @@ impl Desk {
                     mhz,
                 };
                 let taken = self.medium.deliver(key, &what)?;
-                let counts = &mut self.counts[node as usize];
+                let counts = &mut self.counts[port as usize];
                 counts.received += u64::from(taken);
                 counts.not_taken += u64::from(!taken);
                 Ok(taken)
@@ -277,7 +280,7 @@ impl Desk {
         }
     }
 
-    fn end(&mut self, node: u32, radio: MacAddr, open: &Open, confirm: &Confirm) -> Result<(), AirError> {
+    fn end(&mut self, port: Port, radio: MacAddr, open: &Open, confirm: &Confirm) -> Result<(), AirError> {
         let known = self.medium.report(&Status {
             radio,
             cookie: open.cookie,
@@ -286,7 +289,7 @@ impl Desk {
             signal_dbm: ACK_DBM,
             done: rates::done(&open.plan, confirm.attempts),
         })?;
-        let counts = &mut self.counts[node as usize];
+        let counts = &mut self.counts[port as usize];
         counts.forgotten += u64::from(!known);
         *match confirm.outcome {
             Outcome::Acked => &mut counts.acked,
@@ -311,22 +314,22 @@ impl Desk {
     }
 }
 
-/// nl80211 with the nodes of its radios by their numbers; `None` if it cannot be had, which costs nothing but what
+/// nl80211 with the ports of its radios by their numbers; `None` if it cannot be had, which costs nothing but what
 /// [`Daemon::look`] finds.
-fn control(radios: &[Radio], count: u32) -> Option<(Control, HashMap<u32, u32>)> {
+fn control(radios: &[Radio], count: u32) -> Option<(Control, HashMap<u32, Port>)> {
     let mut control = Control::open().ok()?;
     let all = control.wiphys().ok()?;
-    let node = |name: &str| {
+    let port = |name: &str| {
         (0..count)
             .zip(radios)
             .find(|(_, r)| r.name == name)
             .map(|(n, _)| n)
     };
-    let nodes = all
+    let ports = all
         .iter()
-        .filter_map(|w| Some((w.index, node(&w.name)?)))
+        .filter_map(|w| Some((w.index, port(&w.name)?)))
         .collect();
-    Some((control, nodes))
+    Some((control, ports))
 }
 
 /// How the scenario's adapter is to send a frame of the kernel, and whether it asks for an ACK; `None` if no adapter

@@ -5,7 +5,7 @@
 //!          <-          <-                <-- receptions, tries and ACKs as the simulator has them
 //! ```
 //!
-//! Node k of the scenario is the k-th radio. Positions, losses, interference, channel access and retries are the
+//! Adapter k of the scenario, node by node, is the k-th radio. Positions, losses, interference, channel access and retries are the
 //! scenario's; what is sent, when, and at which rates is the affair of the stations in the kernel.
 
 pub mod count;
@@ -30,40 +30,41 @@ pub enum AirError {
     Kernel(#[from] hwsim::Error),
     /// There is no radio at all.
     #[error(
-        "mac80211_hwsim has no radio in this network namespace: load it with `modprobe mac80211_hwsim radios={nodes}`, \
-         or run `sdmac lab run --radios {nodes}`"
+        "mac80211_hwsim has no radio in this network namespace: load it with `modprobe mac80211_hwsim radios={radios}`, \
+         or run `sdmac lab run --radios {radios}`"
     )]
     NoRadios {
-        /// Nodes of the scenario.
-        nodes: u32,
-    },
-    /// A node has several adapters.
-    #[error(
-        "node {node} has {adapters} adapters, and a simulated radio is one: leave out its [[group.adapter]]"
-    )]
-    Adapters {
-        /// Which node.
-        node: String,
-        /// How many.
-        adapters: u8,
+        /// Adapters of the scenario.
+        radios: u32,
     },
 }
 
-/// Which radio a node is.
+/// Which radio a node is, or one of its adapters.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Seat {
     /// Name of the node.
     pub node: String,
+    /// Number of its adapter, from 0 on.
+    pub adapter: u8,
     /// Name of the radio, `phy0`; `None`: there are too few.
     pub radio: Option<String>,
     /// Permanent address of the radio.
     pub address: Option<String>,
 }
 
+impl std::fmt::Display for Seat {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.adapter {
+            0 => f.write_str(&self.node),
+            n => write!(f, "{} (adapter {n})", self.node),
+        }
+    }
+}
+
 /// Who is where.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Seating {
-    /// Each node of the scenario in its order.
+    /// Each node of the scenario in its order, with each of its adapters.
     pub nodes: Vec<Seat>,
     /// Radios without a node: nobody hears them, and they hear nothing.
     pub spare: Vec<String>,
@@ -111,12 +112,6 @@ pub fn run(
     stop: &AtomicBool,
     ready: impl FnOnce(&Seating),
 ) -> Result<Summary, AirError> {
-    if let Some(node) = (0..scenario.nodes()).find(|n| scenario.adapters(*n) != 1) {
-        return Err(AirError::Adapters {
-            node: scenario.node_name(node),
-            adapters: scenario.adapters(node),
-        });
-    }
     let mut daemon = Daemon::open(scenario, seed)?;
     ready(&daemon.seating);
     daemon.serve(stop)?;

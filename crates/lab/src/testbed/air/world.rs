@@ -1,7 +1,7 @@
 //! The world of a scenario whose nodes do what somebody outside tells them: the physics without any kernel.
 
 use std::cell::RefCell;
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
 
 use frame::{MacAddr, Rate};
@@ -26,10 +26,16 @@ pub enum Happening {
         rate: Rate,
         /// Its strength.
         signal_dbm: i8,
+        /// Which of the node's adapters.
+        adapter: AdapterId,
     },
     /// A frame of its own has ended.
     Done(Confirm),
 }
+
+/// Number of an adapter among all of the scenario, node by node: 0 is the first one of the first node. In the kernel it is a
+/// radio.
+pub type Port = u32;
 
 /// The nodes and what has happened at them.
 type Outbox = Rc<RefCell<VecDeque<(u32, Happening)>>>;
@@ -38,6 +44,8 @@ type Outbox = Rc<RefCell<VecDeque<(u32, Happening)>>>;
 enum Resident {
     Puppet {
         node: u32,
+        /// How many adapters it has.
+        adapters: u8,
         outbox: Outbox,
         /// What the scenario would have run here.
         program: Box<Program>,
@@ -47,17 +55,20 @@ enum Resident {
 
 impl Protocol for Resident {
     fn handle(&mut self, now: Instant, event: Event<'_>, radio: &mut dyn Radio) {
-        let (node, outbox, program) = match self {
+        let (node, adapters, outbox, program) = match self {
             Resident::Stranger(program) => return program.handle(now, event, radio),
             Resident::Puppet {
                 node,
+                adapters,
                 outbox,
                 program,
-            } => (*node, outbox, program),
+            } => (*node, *adapters, outbox, program),
         };
         let happening = match event {
             Event::Start => {
-                set(radio, Attribute::Promiscuous(true));
+                for adapter in 0..adapters {
+                    set(radio, AdapterId(adapter), Attribute::Promiscuous(true));
+                }
                 // That is all it ever does.
                 return program.handle(now, event, &mut AccessOnly(radio));
             }
@@ -66,6 +77,7 @@ impl Protocol for Resident {
                 frame: i.frame.to_vec(),
                 rate: i.rate,
                 signal_dbm: i.signal_dbm.unwrap_or_default(),
+                adapter: i.adapter,
             },
             _ => return,
         };
@@ -80,7 +92,7 @@ impl Protocol for Resident {
     }
 }
 
-/// A radio that does nothing but take channel access parameters, which Linux has no way to set for a monitor.
+/// A radio that does nothing but take what decides when an adapter gets on the air, which Linux has no way to set for a monitor.
 struct AccessOnly<'a>(&'a mut dyn Radio);
 
 impl Radio for AccessOnly<'_> {
@@ -91,7 +103,14 @@ impl Radio for AccessOnly<'_> {
     fn request(&mut self, _: Token, _: &[u8], _: &TxHow) {}
 
     fn set(&mut self, token: Token, adapter: AdapterId, attribute: Attribute) {
-        if matches!(attribute, Attribute::Edca(..)) {
+        let access = matches!(
+            attribute,
+            Attribute::Edca(..)
+                | Attribute::CarrierSense(_)
+                | Attribute::VirtualCarrierSense(_)
+                | Attribute::Reception(_)
+        );
+        if access {
             self.0.set(token, adapter, attribute);
         }
     }
@@ -105,9 +124,9 @@ impl Radio for AccessOnly<'_> {
     fn deliver(&mut self, _: Msdu<'_>) {}
 }
 
-fn set(radio: &mut dyn Radio, attribute: Attribute) {
+fn set(radio: &mut dyn Radio, adapter: AdapterId, attribute: Attribute) {
     let token = radio.token();
-    radio.set(token, AdapterId::FIRST, attribute);
+    radio.set(token, adapter, attribute);
 }
 
 /// The air of a scenario.
@@ -115,8 +134,13 @@ pub struct Air {
     world: World<Resident>,
     outbox: Outbox,
     tries: Rc<RefCell<Tries>>,
-    /// Channel of each node.
+    /// Node and adapter of each port, and the first port of each node.
+    ports: Vec<(u32, u8)>,
+    first: Vec<Port>,
+    /// Channel of each port.
     mhz: Vec<u16>,
+    /// Through which port what is on its way was sent.
+    open: HashMap<(u32, Token), Port>,
 }
 
 impl Air {
@@ -125,34 +149,42 @@ impl Air {
     pub fn new(scenario: &Scenario, seed: u64) -> Air {
         let outbox = Outbox::default();
         let nodes = scenario.nodes();
-        let mut mhz = Vec::with_capacity(nodes as usize);
+        let (mut ports, mut first, mut mhz) = (Vec::new(), Vec::new(), Vec::new());
         let mut world = scenario.build_with(seed, |node, mut config, program| {
             if node >= nodes {
                 return (config, Resident::Stranger(Box::new(program)));
             }
             (config.host, config.clock) = (None, Clock::default());
             (config.faults, config.start_ns) = (HostFaults::default(), 0);
-            mhz.push(config.adapters[0].mhz);
-            let outbox = Rc::clone(&outbox);
+            first.push(ports.len() as Port);
+            ports.extend((0..config.adapters.len()).map(|a| (node, a as u8)));
+            mhz.extend(config.adapters.iter().map(|a| a.mhz));
+            let (adapters, outbox) = (config.adapters.len() as u8, Rc::clone(&outbox));
             let program = Box::new(program);
             (
                 config,
                 Resident::Puppet {
                     node,
+                    adapters,
                     outbox,
                     program,
                 },
             )
         });
         // the kernel tells repetitions apart itself, and must take each of them for an ACK
-        (0..nodes).for_each(|node| world.show_repetitions(node, 0));
-        let tries = Rc::new(RefCell::new(Tries::of_nodes(nodes)));
+        for (node, adapter) in &ports {
+            world.show_repetitions(*node, *adapter);
+        }
+        let tries = Rc::new(RefCell::new(Tries::of_adapters(ports.len())));
         world.set_observer(Box::new(Watch(Rc::clone(&tries))));
         Air {
             world,
             outbox,
             tries,
+            ports,
+            first,
             mhz,
+            open: HashMap::new(),
         }
     }
 
@@ -166,39 +198,43 @@ impl Air {
         self.world.next_ns()
     }
 
-    /// Channel of a node, MHz.
-    pub fn mhz(&self, node: u32) -> u16 {
-        self.mhz[node as usize]
+    /// Channel of a port, MHz.
+    pub fn mhz(&self, port: Port) -> u16 {
+        self.mhz[port as usize]
     }
 
-    /// Puts a node on a channel.
-    pub fn tune(&mut self, node: u32, mhz: u16) {
-        if std::mem::replace(&mut self.mhz[node as usize], mhz) != mhz {
-            self.set(node, Attribute::Channel(mhz));
+    /// Puts a port on a channel.
+    pub fn tune(&mut self, port: Port, mhz: u16) {
+        if std::mem::replace(&mut self.mhz[port as usize], mhz) != mhz {
+            self.set(port, Attribute::Channel(mhz));
         }
     }
 
-    /// Gives a node its address.
-    pub fn set_address(&mut self, node: u32, address: MacAddr) {
-        self.set(node, Attribute::Address(address));
+    /// Gives a port its address.
+    pub fn set_address(&mut self, port: Port, address: MacAddr) {
+        self.set(port, Attribute::Address(address));
     }
 
-    /// Gives a node a further address.
-    pub fn add_address(&mut self, node: u32, address: MacAddr) {
-        self.world.add_address(node, 0, address);
+    /// Gives a port a further address.
+    pub fn add_address(&mut self, port: Port, address: MacAddr) {
+        let (node, adapter) = self.ports[port as usize];
+        self.world.add_address(node, adapter, address);
     }
 
-    /// Takes a further address from a node.
-    pub fn remove_address(&mut self, node: u32, address: MacAddr) {
-        self.world.remove_address(node, 0, address);
+    /// Takes a further address from a port.
+    pub fn remove_address(&mut self, port: Port, address: MacAddr) {
+        let (node, adapter) = self.ports[port as usize];
+        self.world.remove_address(node, adapter, address);
     }
 
-    fn set(&mut self, node: u32, attribute: Attribute) {
-        self.world.act(node, |_, _, radio| set(radio, attribute));
+    fn set(&mut self, port: Port, attribute: Attribute) {
+        let (node, adapter) = self.ports[port as usize];
+        self.world
+            .act(node, |_, _, radio| set(radio, AdapterId(adapter), attribute));
     }
 
-    /// A node sends a frame from now on; the token names it in [`Happening::Done`].
-    pub fn send(&mut self, node: u32, frame: &[u8], how: &TxHow) -> Token {
+    /// A port sends a frame from now on; the token names it in [`Happening::Done`].
+    pub fn send(&mut self, port: Port, frame: &[u8], how: &TxHow) -> Token {
         // a timestamp says when its first bit is on the air; until then the TSF of its sender goes on
         let stamped = matches!(frame.first(), Some(0x80 | 0x50));
         let stamp = frame
@@ -208,24 +244,27 @@ impl Air {
         if let Some(stamp) = stamp {
             let header_us = 24 * 8 * 10 / u64::from(how.series.as_slice()[0].rate.kbps100());
             let tsf = u64::from_le_bytes(*stamp).saturating_sub(header_us);
-            self.set(node, Attribute::Tsf(Tsf(tsf)));
+            self.set(port, Attribute::Tsf(Tsf(tsf)));
         }
-        self.world.act(node, |_, _, radio| {
+        let (node, adapter) = self.ports[port as usize];
+        let token = self.world.act(node, |_, _, radio| {
             let token = radio.token();
-            radio.request(token, frame, how);
+            radio.request(token, frame, &how.adapter(AdapterId(adapter)));
             token
-        })
+        });
+        self.open.insert((node, token), port);
+        token
     }
 
-    /// Plays until `until_ns`, that time included. `told` is shown when and where what happens; if it answers false
-    /// to a frame that was heard, nobody at the node takes that frame, and no ACK follows.
+    /// Plays until `until_ns`, that time included. `told` is shown when and at which port what happens; if it answers false
+    /// to a frame that was heard, nobody there takes that frame, and no ACK follows.
     ///
     /// # Errors
     /// That of `told`, which ends it there.
     pub fn advance<E>(
         &mut self,
         until_ns: u64,
-        mut told: impl FnMut(u64, u32, Happening) -> Result<bool, E>,
+        mut told: impl FnMut(u64, Port, Happening) -> Result<bool, E>,
     ) -> Result<(), E> {
         while let Some(next) = self.world.next_ns().filter(|next| *next <= until_ns) {
             self.world.run_until(next);
@@ -233,9 +272,14 @@ impl Air {
                 let Some((node, happening)) = self.outbox.borrow_mut().pop_front() else {
                     break;
                 };
-                if !told(next, node, happening)? {
-                    self.set(node, Attribute::AckGeneration(false));
-                    self.set(node, Attribute::AckGeneration(true));
+                let first = self.first[node as usize];
+                let port = match &happening {
+                    Happening::Heard { adapter, .. } => first + Port::from(adapter.0),
+                    Happening::Done(confirm) => self.open.remove(&(node, confirm.token)).unwrap_or(first),
+                };
+                if !told(next, port, happening)? {
+                    self.set(port, Attribute::AckGeneration(false));
+                    self.set(port, Attribute::AckGeneration(true));
                 }
             }
         }
@@ -243,9 +287,9 @@ impl Air {
         Ok(())
     }
 
-    /// Tries of a node so far, and those among them that overlapped another frame.
-    pub fn tries(&self, node: u32) -> (u64, u64) {
-        self.tries.borrow().of[node as usize]
+    /// Tries of a port so far, and those among them that overlapped another frame.
+    pub fn tries(&self, port: Port) -> (u64, u64) {
+        self.tries.borrow().of[port as usize]
     }
 }
 

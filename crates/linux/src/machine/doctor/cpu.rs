@@ -1,5 +1,6 @@
 //! What is said about the processors.
 
+use super::super::partition;
 use super::super::tree::{Tree, show_cpus};
 use super::{Finding, SHALLOW_US, State, found, good};
 use crate::host::environment;
@@ -7,7 +8,9 @@ use crate::host::environment;
 pub(super) fn isolated(tree: &Tree) -> Finding {
     let name = "isolated-cpus";
     let online = tree.cpus("/sys/devices/system/cpu/online");
-    let isolated = tree.cpus("/sys/devices/system/cpu/isolated");
+    // at the boot, or by `tune`
+    let mut isolated = tree.cpus("/sys/devices/system/cpu/isolated");
+    isolated.extend(partition::cpus(tree));
     let cost = "other threads run where the application runs, and it waits for them or for their caches";
     if isolated.len() >= 2 {
         return good(

@@ -43,6 +43,8 @@ pub(super) struct Ask {
     pub rate: Rate,
     pub tries: u8,
     pub ack: bool,
+    /// Octets of nothing in its body, up to 2000.
+    pub padding: usize,
 }
 
 /// What the kernel said of it.
@@ -76,6 +78,17 @@ pub(super) struct Seen {
     /// How many there were of it.
     pub statuses: u32,
     pub copies: Vec<Copy>,
+}
+
+/// What became of a frame that was sent while the second radio sent others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Amid {
+    /// From the request to its status; `None` if none came.
+    pub delay: Option<Duration>,
+    /// It was acknowledged.
+    pub acked: bool,
+    /// From the first request of the second radio to the last status of these.
+    pub occupied: Duration,
 }
 
 enum Note {
@@ -195,6 +208,51 @@ impl Bench {
         Ok(())
     }
 
+    /// Sends a frame from the radio under test `after` the second one was told to send `others`, all at once.
+    ///
+    /// # Errors
+    /// As [`Bench::run`].
+    pub fn amid(
+        &mut self,
+        ask: &Ask,
+        others: &[Ask],
+        after: Duration,
+        stop: &AtomicBool,
+    ) -> Result<Amid, Error> {
+        self.forget();
+        let first = self.next_number;
+        self.next_number += 1 + others.len() as u64;
+        let begun = now();
+        let mut open = 0;
+        for (number, other) in (first + 1..).zip(others) {
+            open += usize::from(self.send(EAR, other, number).is_ok());
+        }
+        let mut seen = Amid {
+            delay: None,
+            acked: false,
+            occupied: Duration::ZERO,
+        };
+        while now() < begun + after {
+            self.rest(begun + after)?;
+        }
+        let sent = now();
+        let mut waits = self.send(TESTED, ask, first).is_ok();
+        while (waits || open > 0) && now() < sent + PATIENCE && !stop.load(Ordering::Relaxed) {
+            match self.next() {
+                Some((TESTED, number, Note::Status(told), at)) if number == first => {
+                    (seen.delay, seen.acked, waits) = (Some(at.since(sent)), told.acked, false);
+                }
+                Some((EAR, number, Note::Status(_), at)) if number > first => {
+                    open = open.saturating_sub(1);
+                    seen.occupied = at.since(begun);
+                }
+                Some(_) => {}
+                None => self.rest((sent + PATIENCE).min(now() + LOOK))?,
+            }
+        }
+        Ok(seen)
+    }
+
     fn rest(&mut self, until: Instant) -> Result<(), Error> {
         self.waiter
             .wait(until.as_ns())
@@ -209,7 +267,7 @@ impl Bench {
     }
 
     fn send(&self, by: usize, ask: &Ask, number: u64) -> Result<(), Refusal> {
-        let mut packet = [0; 256];
+        let mut packet = [0; 2_400];
         let tries = if ask.ack { ask.tries } else { 1 };
         let frame = marked_frame(ask, number);
         let how = radiotap(ask.rate, tries, ask.ack);
@@ -220,6 +278,22 @@ impl Bench {
     /// The next thing that came about a frame of ours which `by` has sent.
     fn note(&mut self, by: usize) -> Option<(u64, Note)> {
         loop {
+            let (radio, number, note, _) = self.next()?;
+            match note {
+                Note::Status(_) if radio == by => return Some((number, note)),
+                Note::Copy(copy) if radio != by => {
+                    self.heard += 1;
+                    let order = self.heard;
+                    return Some((number, Note::Copy(Copy { order, ..copy })));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// The next thing that came about a frame of ours: at which radio, and when the kernel had it.
+    fn next(&mut self) -> Option<(usize, u64, Note, Instant)> {
+        loop {
             for source in &mut self.sources {
                 let [received, sent] = self.radios[usize::from(source.adapter)].sockets();
                 source.fetch(if source.is_sent { sent } else { received });
@@ -228,10 +302,9 @@ impl Bench {
             let source = waiting.min_by_key(|s| s.came())?;
             let (radio, is_sent) = (usize::from(source.adapter), source.is_sent);
             let (waiting, octets) = source.take()?;
+            let at = waiting.t8.unwrap_or(waiting.t9);
             if is_sent {
-                let Some(status) = status(octets).filter(|_| radio == by) else {
-                    continue;
-                };
+                let Some(status) = status(octets) else { continue };
                 let Some(number) = number(status.frame) else {
                     continue;
                 };
@@ -240,14 +313,13 @@ impl Bench {
                     attempts: status.attempts,
                     rate: status.rate,
                 };
-                return Some((number, Note::Status(told)));
+                return Some((radio, number, Note::Status(told), at));
             }
             let Ok(packet) = Packet::parse(octets) else {
                 continue;
             };
             let Ok(mpdu) = packet.mpdu() else { continue };
             let Ok(header) = Header::parse(mpdu) else { continue };
-            let at = waiting.t8.unwrap_or(waiting.t9);
             let timestamp_us = frame::mac::header::timestamp_us(mpdu);
             let Some(number) = number(mpdu) else {
                 if let (Some(stamp), Some(from)) = (timestamp_us, header.transmitter()) {
@@ -255,19 +327,15 @@ impl Bench {
                 }
                 continue;
             };
-            if radio == by {
-                continue;
-            }
-            self.heard += 1;
             let copy = Copy {
-                order: self.heard,
+                order: 0,
                 rate: packet.radiotap.rate(),
                 tid: header.tid(),
                 timestamp_us,
                 tsft_us: packet.radiotap.tsft_us,
                 at,
             };
-            return Some((number, Note::Copy(copy)));
+            return Some((radio, number, Note::Copy(copy), at));
         }
     }
 }
@@ -289,6 +357,7 @@ pub(super) fn marked_frame(ask: &Ask, number: u64) -> Vec<u8> {
         m.extend([100, 0, 0, 0]); // Interval, TU; capabilities: none, so nobody joins.
         m.extend([221, (MARK.len() + 8) as u8]); // Vendor specific (IEEE 802.11-2016, 9.4.2.26).
     }
+    m.resize(m.len() + ask.padding, 0);
     m.extend(MARK);
     m.extend(number.to_be_bytes());
     m
@@ -315,6 +384,7 @@ mod tests {
                 rate: Rate::OFDM_6,
                 tries: 1,
                 ack: true,
+                padding: 3,
             };
             let mpdu = marked_frame(&ask, 0x1_2345);
             assert_eq!(number(&mpdu), Some(0x1_2345));

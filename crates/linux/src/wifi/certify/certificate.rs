@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::super::error::Error;
-use super::super::nl80211::Monitor;
+use super::super::nl80211::{Control, Monitor};
 
 /// Version of the form in which certificates are written.
 const VERSION: u32 = 1;
@@ -109,6 +109,19 @@ impl Certificate {
         }
     }
 
+    /// Whether it counts for a radio, by its name or that of one of its interfaces, if that is opened as well as it can be.
+    ///
+    /// # Errors
+    /// [`Error::Certificate`] if it is about something else; others if there is no such radio.
+    pub fn check(&self, radio: &str) -> Result<(), Error> {
+        let wiphy = Control::open()?.wiphy(radio)?;
+        let monitor = match wiphy.has_active_monitor {
+            true => Monitor::Active,
+            false => Monitor::Plain,
+        };
+        self.proven_for(&wiphy.name, monitor).map(|_| ())
+    }
+
     /// The row about `what`.
     pub fn row(&self, what: &str) -> Option<&Row> {
         self.rows.iter().find(|row| row.what == what)
@@ -133,6 +146,16 @@ impl Certificate {
         same("monitor interface", &self.monitor, name(monitor))?;
         Ok(self.proven)
     }
+}
+
+/// Driver and permanent address of a radio, by its name or that of one of its interfaces: what stays from boot to boot.
+///
+/// # Errors
+/// [`Error`] if there is no such radio.
+pub fn identity(radio: &str) -> Result<(String, String), Error> {
+    let name = Control::open()?.wiphy(radio)?.name;
+    let address = std::fs::read_to_string(format!("/sys/class/ieee80211/{name}/macaddress"));
+    Ok((driver(&name), address.unwrap_or_default().trim().to_owned()))
 }
 
 pub(super) fn name(monitor: Monitor) -> &'static str {

@@ -113,7 +113,7 @@ impl<'a> Inspector<'a> {
 
     /// All questions, in an order that opens the radios as seldom as possible.
     pub fn inspect(mut self) -> Result<Certificate, Error> {
-        let questions: [Question<'a>; 13] = [
+        let questions: [Question<'a>; 14] = [
             ("retries", Inspector::retries),
             ("one-shot", Inspector::one_shot),
             ("rates", Inspector::rates),
@@ -123,6 +123,7 @@ impl<'a> Inspector<'a> {
             ("adapter time", Inspector::tsf_of_frames),
             ("beacons", Inspector::beacons),
             ("carrier sense", Inspector::carrier_sense),
+            ("switches", Inspector::carrier_sense_off),
             ("known stations", Inspector::known_station),
             ("adapter time", Inspector::tsf_by_file),
             ("channel", Inspector::channels),

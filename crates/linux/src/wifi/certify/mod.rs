@@ -12,6 +12,7 @@
 
 mod abort;
 mod bench;
+mod carrier;
 mod certificate;
 mod inspector;
 mod judge;
@@ -31,7 +32,7 @@ use frame::MacAddr;
 
 pub(super) use station::AccessPoint;
 
-pub use certificate::{Certificate, Proven, Row, Verdict};
+pub use certificate::{Certificate, Proven, Row, Verdict, identity};
 
 use super::error::Error;
 

@@ -31,6 +31,7 @@ impl Inspector<'_> {
             rate: Rate::OFDM_6,
             tries: 1,
             ack: true,
+            padding: 0,
         }
     }
 
@@ -104,7 +105,7 @@ impl Inspector<'_> {
             return Ok(());
         };
         let ht = (0..32).filter_map(|i| Rate::ht(i, Width::Mhz20, GuardInterval::Long));
-        let ht: Vec<Rate> = ht.filter(|rate| band.sends(*rate)).collect();
+        let ht: Vec<Rate> = ht.filter(|rate| band.sends(*rate, Width::Mhz20)).collect();
         self.rates_of("legacy rates", &band.rates)?;
         if !ht.is_empty() {
             self.rates_of("HT rates", &ht)?;

@@ -85,6 +85,7 @@ fn a_rate_table_adds_tries_for_known_stations() {
             rate: frame::Rate::OFDM_6,
             tries: 1,
             ack: true,
+            padding: 0,
         };
         let mpdu = bench::marked_frame(&ask, 1);
         adapter.refusal(&frame::mac::Header::parse(&mpdu).unwrap(), &how)
@@ -142,6 +143,7 @@ fn the_perfect_medium() {
             ("adapter time can be set", Holds),
             ("beacons made by us", Holds),
             ("beacons of the adapter", Holds),
+            ("carrier sense", CannotBeSeen),
             ("carrier sense can be switched off", DoesNotHold),
             ("channel", Holds),
             ("acknowledges as active monitor", Holds),
@@ -170,6 +172,7 @@ fn alone_less_can_be_seen() {
             ("legacy rates", CannotBeSeen),
             ("a status for each frame", Holds),
             ("acked or not, as it was", CannotBeSeen),
+            ("carrier sense", CannotBeSeen),
             ("acknowledges as active monitor", CannotBeSeen),
             ("abort of what the host holds back", CannotBeSeen),
         ],

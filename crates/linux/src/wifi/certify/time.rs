@@ -4,7 +4,7 @@ use std::path::Path;
 
 use frame::MacAddr;
 use frame::mac::Kind;
-use radio::{Attribute, SetError};
+use radio::Attribute;
 
 use super::super::desk::now;
 use super::super::error::Error;
@@ -144,23 +144,6 @@ impl Inspector<'_> {
             text,
             verdict,
         );
-        Ok(())
-    }
-
-    /// Switches that no interface of Linux has are refused, and that is all there is to see.
-    pub(super) fn carrier_sense(&mut self) -> Result<(), Error> {
-        let answer = self.bench()?.tested().set(Attribute::CarrierSense(false));
-        let (text, verdict) = match answer {
-            Err(SetError::NotSupported) => (
-                "refused: nl80211 has no such switch, so no frame was sent".into(),
-                Verdict::DoesNotHold,
-            ),
-            other => (
-                format!("{other:?}, and nothing shows its effect"),
-                Verdict::CannotBeSeen,
-            ),
-        };
-        self.add("carrier sense can be switched off", "off", text, verdict);
         Ok(())
     }
 }

@@ -28,6 +28,25 @@ fn octets_of_a_qos_frame() {
     assert_eq!(mpdu.len() + 4, 5 + QOS_OVERHEAD_OCTETS);
 }
 
+/// Of QoS data to all nobody shall acknowledge any (IEEE 802.11-2016, Table 9-9).
+#[test]
+fn groups_get_qos_only_where_all_read_it() {
+    let identity = Identity {
+        me: STA,
+        role: Role::Direct { bssid: AP },
+    };
+    let mut out = [0; 64];
+    let mut plain = Framer::new(identity, true, ETHERTYPE_PAYLOAD);
+    let mpdu = build(&mut plain, MacAddr::BROADCAST, &mut out);
+    assert_eq!((mpdu[0], Header::parse(mpdu).unwrap().tid()), (0x08, None));
+    let mut all = Framer::all_qos(identity, ETHERTYPE_PAYLOAD);
+    let mpdu = build(&mut all, MacAddr::BROADCAST, &mut out);
+    assert_eq!((mpdu[0], mpdu[24]), (0x88, 0x20 | 6), "no ACK, voice");
+    assert_eq!(Header::parse(mpdu).unwrap().access_category(), VO);
+    let mpdu = build(&mut all, OTHER, &mut out);
+    assert_eq!(mpdu[24], 6, "one is asked for an ACK as always");
+}
+
 /// 50 octets of payload make an MPDU of 86 (plain) or 88 octets (QoS): 36 us at 54 Mb/s, as SDMAC
 /// (Cena et al. 2018) has it in Table III.
 #[test]

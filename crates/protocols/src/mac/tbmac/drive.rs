@@ -10,7 +10,7 @@ use crate::mac::tbmac::member::Chance;
 use crate::mac::tdma::mix;
 use frame::mac::Header;
 use frame::{AccessCategory, MacAddr};
-use radio::{AckPolicy, Attribute, Event, Indication, Instant, Protocol, Radio, TxHow};
+use radio::{AckPolicy, Attribute, Event, Indication, Instant, Protocol, Queue, Radio, TxHow};
 
 /// What is next in a round.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -47,6 +47,16 @@ enum Inner {
 
 /// Rounds that it may sleep through; after more, what it believes is too old.
 const TOO_OLD: u64 = 2;
+
+/// What a frame says of its queue; that of beacons has no name of its own.
+fn category(queue: Queue) -> AccessCategory {
+    match queue {
+        Queue::Background => AccessCategory::Background,
+        Queue::BestEffort => AccessCategory::BestEffort,
+        Queue::Video => AccessCategory::Video,
+        Queue::Voice | Queue::Beacon => AccessCategory::Voice,
+    }
+}
 
 impl<P: Protocol, const S: usize, const N: usize, const L: usize> Tbmac<P, S, N, L> {
     /// When the mark is due: earlier than on the air by the release path. `None` without a clock.
@@ -304,7 +314,7 @@ impl<P: Protocol, const S: usize, const N: usize, const L: usize> Tbmac<P, S, N,
         let to = MacAddr::BROADCAST;
         let framed = self
             .framer
-            .frame(to, AccessCategory::Voice, true, head, inner, &mut out);
+            .frame(to, category(self.config.queue), true, head, inner, &mut out);
         let mpdu = framed.expect("what is too long was refused");
         let expires = self
             .due()

@@ -5,7 +5,8 @@
 //! in [`message`]. The rules are this project's: the paper's own were not available.
 //!
 //! The overlay holds the requests of the protocol above and sends one in each of its slots, whole, behind its report, to
-//! all hosts of the cell at once: there are no ACKs, so a request ends as not acked. The inner frame is told to the
+//! all hosts of the cell at once, as QoS data, so that it is in the queue that it says on every host: there are no ACKs, so a
+//! request ends as not acked. The inner frame is told to the
 //! protocol above as if it had been on the air by itself. A host that has nothing to send sends its report alone.
 //!
 //! Hosts know the time and where they are. The clock is a [`Sync`]; whoever knows the position says
@@ -159,7 +160,7 @@ impl<P: Protocol, const S: usize, const N: usize, const L: usize> Tbmac<P, S, N,
         Tbmac {
             above: Above::new(protocol),
             access: AccessSetting::new(config.access),
-            framer: Framer::new(identity, false, ETHERTYPE_PROTOCOL),
+            framer: Framer::all_qos(identity, ETHERTYPE_PROTOCOL),
             member: None,
             borders: Borders::new(0),
             was_relay: false,

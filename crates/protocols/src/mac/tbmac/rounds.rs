@@ -15,12 +15,11 @@ use super::cell::BORDERS;
 use super::message::report_octets;
 use super::table::MAX_REQUESTS;
 use crate::mac::tdma::schedule::Release;
-use frame::llc::Snap;
 use frame::{Phy, Rate, ppdu_us};
 use radio::Duration;
 
-/// Octets of MAC header, LLC/SNAP and FCS around a message.
-const AROUND: usize = 24 + Snap::HEADER_OCTETS + 4;
+/// Octets of the header of QoS data, LLC/SNAP and FCS around a message.
+const AROUND: usize = crate::mac::data::QOS_OVERHEAD_OCTETS;
 
 /// What rounds are made of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -221,7 +220,7 @@ mod tests {
             (r.start(3), r.ask(1)),
             (Duration::from_us(2_190), Duration::from_us(17 * 730))
         );
-        assert_eq!(r.room(), 102 - 36 - 16 - 28);
+        assert_eq!(r.room(), 102 - 38 - 16 - 28);
         assert_eq!(mpdu_octets(r.room(), 4), 102);
     }
 
@@ -236,7 +235,7 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_is_named() {
-        assert_eq!(rounds(79, 4), Err(RoundsError::TooShort { least: 80 }));
+        assert_eq!(rounds(81, 4), Err(RoundsError::TooShort { least: 82 }));
         assert_eq!(rounds(500, 9), Err(RoundsError::Asks));
         assert_eq!(rounds(500, 0), Err(RoundsError::Asks));
     }

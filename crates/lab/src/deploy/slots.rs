@@ -1,0 +1,73 @@
+//! What became of the slots of a node: those of a schedule, or one that it has agreed on with others.
+
+use protocols::mac::tdma::TdmaCounters;
+use serde::Serialize;
+
+use crate::scenario::program;
+
+/// What became of the slots of a node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Slots {
+    /// Frames released in slots.
+    pub released: u64,
+    /// Of these, without an ACK, a status, or too late.
+    pub failed: u64,
+    /// Of these, not on the air by the end of the guard.
+    pub late: u64,
+    /// Slots that were over, or nearly, when the node woke up for them.
+    pub overruns: u64,
+    /// Frames dropped at their deadline.
+    pub expired: u64,
+    /// Frames for which the schedule has no slot.
+    pub no_slot: u64,
+}
+
+impl From<&TdmaCounters> for Slots {
+    fn from(c: &TdmaCounters) -> Slots {
+        Slots {
+            released: c.released,
+            failed: c.failed,
+            late: c.late,
+            overruns: c.overruns,
+            expired: c.expired,
+            no_slot: c.no_slot,
+        }
+    }
+}
+
+/// What became of a host of a cell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Celled {
+    /// The slot that it owned at the end.
+    pub slot: Option<u8>,
+    /// Times that it asked for one, ...
+    pub asked: u64,
+    /// ... that it came to own one, ...
+    pub granted: u64,
+    /// ... and that it gave one up because others had it too or did not hear it.
+    pub lost: u64,
+    /// Frames released in slots of its own.
+    pub released: u64,
+    /// Of these, too late for the slot.
+    pub late: u64,
+    /// Slots that were over, or nearly, when the host woke up for them.
+    pub overruns: u64,
+    /// Frames dropped at their deadline.
+    pub expired: u64,
+}
+
+impl From<&program::Celled> for Celled {
+    fn from(host: &program::Celled) -> Celled {
+        let c = host.counters();
+        Celled {
+            slot: host.member().and_then(|m| m.slot()),
+            asked: c.asked,
+            granted: c.granted,
+            lost: c.lost,
+            released: c.released,
+            late: c.late,
+            overruns: c.overruns,
+            expired: c.expired,
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! Scenarios of the tree on real stacks, as they are and only shorter: whatever their protocols send, the kernel sends it as
+//! asked.
+
+use std::collections::BTreeSet;
+
+use super::*;
+use lab::deploy::Run;
+use lab::testbed::compare::stations;
+
+/// A file of `scenarios/` with changes.
+fn of_tree(name: &str, changes: &[&str]) -> Scenario {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../scenarios/{name}.toml"));
+    let changes: Vec<String> = changes.iter().map(ToString::to_string).collect();
+    Scenario::open(&file, &lab::plan::grid(&changes).unwrap()[0]).unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// All nodes, on the first radios.
+fn deployed(scenario: &Scenario) -> (Vec<Run>, Summary) {
+    let radios: Vec<String> = (0..scenario.radios()).map(|i| format!("phy{i}")).collect();
+    let never = AtomicBool::new(false);
+    let (runs, summary) = under(scenario, 1, || stations(scenario, 1, &radios, &|_| None, &never));
+    let runs = runs.unwrap_or_else(|e| panic!("{e}"));
+    for run in &runs {
+        let r = &run.done.requests;
+        assert_eq!(
+            (r.refused, r.unknown, run.done.refusal()),
+            (0, 0, None),
+            "{:?}",
+            run.done
+        );
+        assert_eq!(run.done.lateness(), None);
+    }
+    assert_eq!(summary.total.refused, 0, "{summary:?}");
+    (runs, summary)
+}
+
+fn sum(runs: &[Run], of: fn(&Run) -> u64) -> u64 {
+    runs.iter().map(of).sum()
+}
+
+/// Hosts that agree on slots: each has one of its own, and whatever is submitted from then on arrives at all others.
+#[test]
+fn hosts_agree_on_slots() {
+    let Some(_lab) = lab(8) else { return };
+    // In the first second they come to their slots.
+    let scenario = of_tree("tbmac", &["hosts=8", "duration=3s", "run.warm_up=1s"]);
+    let (runs, summary) = deployed(&scenario);
+    let cells: Vec<_> = runs
+        .iter()
+        .map(|r| r.done.cell.expect("it is in a cell"))
+        .collect();
+    let slots: BTreeSet<_> = cells.iter().filter_map(|c| c.slot).collect();
+    assert_eq!(slots.len(), 8, "{cells:?}");
+    assert!(cells.iter().all(|c| c.granted == c.lost + 1), "{cells:?}");
+    // Only where several ask, or were promised one slot, do frames overlap: in a few of 170 rounds with 8 frames each.
+    let frames: u64 = summary.total.tries;
+    assert!(
+        frames > 1_000 && summary.total.overlapping * 20 < frames,
+        "{summary:?}"
+    );
+    let (mut judged, mut arrived) = (0, 0);
+    for (flow, numbers) in runs.iter().flat_map(|r| &r.judged) {
+        judged += 7 * numbers.len() as u64;
+        arrived += sum_of(&runs, *flow, numbers);
+    }
+    assert!(judged > 7 * 8 * 5, "{judged}");
+    assert_eq!(arrived, judged);
+}
+
+fn sum_of(runs: &[Run], flow: u32, numbers: &std::ops::Range<u32>) -> u64 {
+    runs.iter().map(|r| r.arrived.count(flow, numbers.clone())).sum()
+}
+
+/// A frame at 40 MHz in each slot, on a channel that is as wide.
+#[test]
+fn slots_at_40_mhz() {
+    let Some(_lab) = lab(3) else { return };
+    let scenario = of_tree("slotted", &["duration=200ms"]);
+    let (runs, summary) = deployed(&scenario);
+    let released = sum(&runs, |r| r.done.requests.sent);
+    assert!(released > 750, "781 slots: {released}");
+    let delivered = runs[1].done.delivered["0"];
+    assert!(delivered > 740, "{delivered}: {summary:?}");
+}
+
+/// Two radios for each node, and a copy of each message on both.
+#[test]
+fn copies_on_two_radios() {
+    let Some(_lab) = lab(8) else { return };
+    let changes = ["copies=parallel", "duration=400ms", "group.devices.count=3"];
+    let scenario = of_tree("redundancy", &changes);
+    assert_eq!((scenario.nodes(), scenario.radios()), (4, 8));
+    let (runs, summary) = deployed(&scenario);
+    let submitted = sum(&runs, |r| r.done.submitted.values().sum());
+    let delivered = sum(&runs, |r| r.done.delivered.values().sum());
+    assert!(submitted >= 3 * 99, "{submitted}");
+    assert!(delivered + 3 >= submitted, "{delivered} of {submitted}");
+    let second = summary.nodes.iter().filter(|n| n.seat.adapter == 1);
+    let copies: u64 = second.map(|n| n.counts.frames).sum();
+    assert!(copies >= submitted - 3, "{copies} on the second channel");
+}
