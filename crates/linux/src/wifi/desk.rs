@@ -5,14 +5,15 @@ use std::collections::VecDeque;
 
 use frame::mac::header::Header;
 use radio::{
-    AckPolicy, AdapterId, Attribute, AttributeName, Confirm, Duration, Event, Instant, MAX_FRAME_OCTETS,
-    Msdu, Outcome, PacketState, Plane, Radio, Refusal, SetAnswer, SetError, Stamps, Token, TxHow,
+    AckPolicy, AdapterId, Application, Attribute, AttributeName, Confirm, Duration, Event, Instant,
+    MAX_FRAME_OCTETS, Msdu, Outcome, PacketState, Plane, Radio, Refusal, SetAnswer, SetError, Stamps, Token,
+    TxHow,
 };
 
 use super::adapter::Adapter;
 use super::confirm::{Record, Tried};
 use super::flight::{Flights, Match, Seen, State};
-use super::host::{Application, HostCounters};
+use super::host::HostCounters;
 use super::packet::{Status, radiotap, write};
 use crate::clock::monotonic_ns;
 use crate::probe::Probes;

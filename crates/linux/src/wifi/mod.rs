@@ -40,7 +40,7 @@ mod wiphy;
 pub use adapter::Adapter;
 pub use config::{AdapterConfig, TsfSource};
 pub use error::Error;
-pub use host::{Application, Host, HostConfig, HostCounters, Submission};
+pub use host::{Host, HostConfig, HostCounters};
 pub use nl80211::{AdHoc, Control, Interface, Monitor};
 pub use ordinary::{OrdinarySocket, OrdinaryStatus};
 pub use reports::Reports;
