@@ -1,4 +1,4 @@
-//! What frames go over, by its name: `simulator:2`, `ar9170:2`, `linux:phy0@5180`.
+//! What frames go over, by its name: `simulator:2`, `ar9170:2`, `usb:any@2412`, `linux:phy0@5180`.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use ar9170::codec::{Eeprom, Firmware, firmware};
 use ar9170::driver::{Config, Hybrid};
 use ar9170::emulated::{Knobs, Plugged};
+use ar9170::usb::{UsbBus, UsbHost, read_firmware};
 use frame::{MacAddr, Phy};
 use linux::wifi;
 use radio::{Duration, Event, Instant, Protocol, Radio};
@@ -19,6 +20,8 @@ use crate::agent::{Agent, Mailbox, Shared};
 const STATIONS: usize = 64;
 /// How long a look at Linux takes that is not to wait.
 const LOOK: Duration = Duration::from_us(100);
+/// How long a stick may take to come up.
+const PATIENCE: Duration = Duration::from_ms(20_000);
 
 /// A computer with an emulated stick: 32 requests of up to 2400 octets, four transfers of received frames. That is a lot for
 /// the stack of a thread, so it has a place of its own.
@@ -37,6 +40,7 @@ impl Protocol for Computer {
 pub(crate) enum Engine {
     Simulator(Box<World<Agent>>),
     Ar9170(Box<World<Computer>>),
+    Usb(Box<UsbHost<'static, Agent, ()>>),
     Linux(Box<wifi::Host>, Agent, Rc<AtomicBool>),
 }
 
@@ -49,16 +53,21 @@ enum Wanted {
         seed: u64,
         loss: f64,
     },
+    Usb(String, u16),
     Linux(Vec<(String, u16)>),
 }
 
-const NAMES: &str = "a host is `simulator:STATIONS[,seed=N][,loss=P]`, `ar9170:STATIONS[,seed=N][,loss=P]` or `linux:RADIO@MHZ[,RADIO@MHZ]`";
+const NAMES: &str = "a host is `simulator:STATIONS[,seed=N][,loss=P]`, `ar9170:STATIONS[,seed=N][,loss=P]`, `usb:STICK@MHZ` or `linux:RADIO@MHZ[,RADIO@MHZ]`";
 
 fn wanted(name: &str) -> Result<Wanted, String> {
     let wrong = |what: &str, why: &str| format!("`{what}`: {why}; {NAMES}");
     let (kind, rest) = name
         .split_once(':')
         .ok_or_else(|| wrong(name, "there is no colon"))?;
+    let radio = |part: &str| {
+        let (radio, mhz) = part.split_once('@')?;
+        (!radio.is_empty()).then_some((radio.to_owned(), mhz.parse().ok()?))
+    };
     let mut parts = rest.split(',').map(str::trim);
     match kind {
         "simulator" | "ar9170" => {
@@ -87,11 +96,12 @@ fn wanted(name: &str) -> Result<Wanted, String> {
                 loss,
             })
         }
+        "usb" => {
+            let why = "a stick is `any` or its place, @ and its channel in MHz";
+            let (stick, mhz) = radio(rest).ok_or_else(|| wrong(rest, why))?;
+            Ok(Wanted::Usb(stick, mhz))
+        }
         "linux" => {
-            let radio = |part: &str| {
-                let (radio, mhz) = part.split_once('@')?;
-                (!radio.is_empty()).then_some((radio.to_owned(), mhz.parse().ok()?))
-            };
             let radios = parts.map(|part| {
                 radio(part).ok_or_else(|| wrong(part, "a radio is its name, @ and its channel in MHz"))
             });
@@ -160,12 +170,28 @@ fn computer(i: usize, agent: Agent, file: &'static [u8]) -> Result<Computer, Str
     Ok(Computer(Box::new(plugged)))
 }
 
+/// A stick of this computer, which is brought up. Its firmware is borrowed for as long as the program runs.
+fn plugged_in(stick: &str, mhz: u16, agent: Agent) -> Result<Box<UsbHost<'static, Agent, ()>>, String> {
+    let file: &'static [u8] = read_firmware(None).map_err(|e| e.to_string())?.leak();
+    let firmware = Firmware::parse(file).map_err(|e| e.to_string())?;
+    let bus = UsbBus::open(stick).map_err(|e| e.to_string())?;
+    let config = Config {
+        mhz,
+        ..Config::default()
+    };
+    let mut host = Box::new(UsbHost::new(bus, firmware, config, agent, ()));
+    let never = AtomicBool::new(false);
+    host.bring_up(PATIENCE, &never).map_err(|e| e.to_string())?;
+    Ok(host)
+}
+
 impl Engine {
     /// The host of this name, and the mailbox of its interfaces.
     pub fn open(name: &str) -> Result<(Engine, Shared), String> {
         let wanted = wanted(name)?;
         let lanes = match &wanted {
             Wanted::Simulated { stations, .. } => *stations,
+            Wanted::Usb(..) => 1,
             Wanted::Linux(radios) => radios.len(),
         };
         let mailbox = Rc::new(RefCell::new(Mailbox::new(lanes)));
@@ -191,6 +217,7 @@ impl Engine {
                 let next = |_| computers.next().expect("one for each station");
                 Engine::Ar9170(world(stations, seed, loss, Phy::G, 2_412, next))
             }
+            Wanted::Usb(stick, mhz) => Engine::Usb(plugged_in(&stick, mhz, agent(0, 1))?),
             Wanted::Linux(radios) => {
                 let open = |(radio, mhz): &(String, u16)| {
                     wifi::Adapter::open(wifi::AdapterConfig::new(radio, *mhz)).map_err(|e| e.to_string())
@@ -210,6 +237,7 @@ impl Engine {
         match self {
             Engine::Simulator(world) => world.now_ns(),
             Engine::Ar9170(world) => world.now_ns(),
+            Engine::Usb(_) => UsbHost::<Agent, ()>::now().as_ns(),
             Engine::Linux(..) => wifi::Host::now().as_ns(),
         }
     }
@@ -220,6 +248,11 @@ impl Engine {
         match self {
             Engine::Simulator(world) => Ok(simulate(world, until_ns, stir)),
             Engine::Ar9170(world) => Ok(simulate(world, until_ns, stir)),
+            Engine::Usb(host) => {
+                let until = Instant::from_ns(until_ns).max(UsbHost::<Agent, ()>::now() + LOOK);
+                host.run(Some(until), stir);
+                Ok(true)
+            }
             Engine::Linux(host, agent, stir) => {
                 let until = Instant::from_ns(until_ns).max(wifi::Host::now() + LOOK);
                 host.run(agent, &mut (), Some(until), stir)
@@ -268,6 +301,7 @@ mod tests {
         assert_eq!(wanted("simulator:2"), Ok(simulated(false, 2, 1, 0.0)));
         assert_eq!(wanted("ar9170:3,seed=9,loss=0.5"), Ok(simulated(true, 3, 9, 0.5)));
         let radios = vec![("phy0".to_owned(), 5_180), ("wlan1".to_owned(), 2_412)];
+        assert_eq!(wanted("usb:any@2412"), Ok(Wanted::Usb("any".to_owned(), 2_412)));
         assert_eq!(wanted("linux:phy0@5180, wlan1@2412"), Ok(Wanted::Linux(radios)));
     }
 
@@ -283,6 +317,7 @@ mod tests {
             ("simulator:2,loss=NaN", "a probability"),
             ("simulator:2,seed=-1", "from 0 on"),
             ("simulator:2,gain=3", "no such option"),
+            ("usb:any", "channel in MHz"),
             ("linux:phy0", "channel in MHz"),
             ("linux:@5180", "channel in MHz"),
         ] {

@@ -120,7 +120,7 @@ impl Host {
             Engine::Linux(..) => u8::try_from(interface)
                 .map(AdapterId)
                 .map_err(|_| Status::Argument),
-            Engine::Simulator(_) | Engine::Ar9170(_) => Ok(AdapterId::FIRST),
+            Engine::Simulator(_) | Engine::Ar9170(_) | Engine::Usb(_) => Ok(AdapterId::FIRST),
         }
     }
 

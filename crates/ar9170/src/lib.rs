@@ -11,12 +11,13 @@
 //! - [`pipe`]: that USB over a pipe of octets, for a driver in another computer than the stick.
 //! - `emulated` (feature of the same name, needs `std`): the stick as a model in virtual time.
 //! - `usbredir` (with it): the packets by which QEMU plugs it in.
+//! - `usb` (feature of the same name, needs `std`): the driver as a host, with sticks at this computer.
 //!
-//! What belongs here: this device. What does not: protocols, the air, a library for USB.
+//! What belongs here: this device. What does not: protocols, the air.
 #![no_std]
 #![forbid(unsafe_code)]
 
-#[cfg(any(test, feature = "emulated"))]
+#[cfg(any(test, feature = "emulated", feature = "usb"))]
 extern crate std;
 
 pub mod codec;
@@ -24,5 +25,7 @@ pub mod driver;
 #[cfg(feature = "emulated")]
 pub mod emulated;
 pub mod pipe;
+#[cfg(feature = "usb")]
+pub mod usb;
 #[cfg(feature = "emulated")]
 pub mod usbredir;

@@ -32,6 +32,7 @@ use crate::ui::{self, Failure, Ui};
   sdmac lab run --radios 2 -- sh -c 'sdmac deploy s.toml --node a.0 --iface phy0 & sdmac deploy s.toml --node a.1 --iface phy1; wait'    # without hardware
   sudo sdmac deploy scenarios/tdma.toml --node controller --iface wlan1
   sudo sdmac deploy scenarios/tdma.toml --node devices.0 --iface wlan1 --fifo 50 --cpu 3 --certificate certificate.json --out run1
+  sudo sdmac deploy scenarios/oneshot.toml --node sender --iface usb:any    # an AR9170 stick
   sdmac deploy scenarios/tdma.toml --node devices.0 --replay run1/tape.sdmac    # anywhere, without a radio")]
 pub struct Args {
     /// Scenario file, as for `sdmac run`
@@ -39,7 +40,8 @@ pub struct Args {
     /// Name of the node: that of its group, with its number there if it is not alone (devices.0)
     #[arg(long, value_name = "NAME")]
     node: String,
-    /// The radio, by one of its interfaces or its own name (phy0); of a node with several adapters one for each
+    /// The radio, by one of its interfaces or its own name (phy0); of a node with several adapters one for each. Or an AR9170
+    /// stick, which is then driven by this program: usb:any, or usb:1-2 by where it is plugged in
     #[arg(
         long,
         value_name = "IFACE",
@@ -72,6 +74,9 @@ pub struct Args {
     /// has kept for this driver and address]
     #[arg(long, value_name = "FILE")]
     certificate: Option<PathBuf>,
+    /// The stick's firmware [default: /lib/firmware/carl9170-1.fw, of Debian's firmware-linux-free]
+    #[arg(long, value_name = "FILE")]
+    firmware: Option<PathBuf>,
     /// Write report.html, tape, capture, timeline, tables and result to this folder
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -82,7 +87,7 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = (TAPE_OCTETS >> 20) as u16, value_parser = value_parser!(u16).range(1..=4096), requires = "out")]
     tape_mib: u16,
     /// Play a tape to the node's protocol in place of a radio, and compare each action
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["iface", "probes", "wait", "fifo", "cpu", "certificate"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["iface", "probes", "wait", "fifo", "cpu", "certificate", "firmware"])]
     replay: Option<PathBuf>,
 }
 
@@ -134,6 +139,7 @@ pub fn main(args: &Args, ui: &Ui) -> Result<ExitCode, Failure> {
             fifo: args.fifo,
             lock_memory: args.fifo.is_some(),
         },
+        firmware: args.firmware.clone(),
         tape_octets: folder.as_ref().map_or(0, |_| usize::from(args.tape_mib) << 20),
     };
     let description = Description::open(&args.scenario, changes).map_err(Failure::input)?;

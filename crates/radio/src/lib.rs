@@ -10,6 +10,7 @@
 #![no_std]
 #![forbid(unsafe_code)]
 
+pub mod application;
 pub mod attribute;
 pub mod checked;
 pub mod event;
@@ -19,6 +20,7 @@ pub mod tape;
 pub mod time;
 pub mod tx;
 
+pub use application::{Application, Submission};
 pub use attribute::{Attribute, AttributeName, Capabilities, Counters, PacketState, SetError, Settable};
 pub use checked::Checked;
 pub use event::{Beacon, Confirm, Event, Indication, Msdu, Outcome, Refusal, SetAnswer, Token};

@@ -15,7 +15,8 @@ use board::Uart;
 use cortex_m_rt::entry;
 use node::{Memory, Setup, Station, Storage};
 use protocols::mac::ibss::Ibss;
-use static_cell::StaticCell;
+use radio::{Event, Instant, Protocol, Radio};
+use static_cell::{ConstStaticCell, StaticCell};
 
 /// Packets of a whole MTU that wait for their receivers.
 const PACKETS: usize = 3;
@@ -29,7 +30,7 @@ const REQUEST: usize = PACKET + 8 + 24 + 32;
 type Buffers = Dynamic<3_072>;
 
 type Node = Station<'static, PACKETS, PACKET>;
-type Machine = Driver<'static, Node, (), Buffers, REQUESTS, REQUEST>;
+type Machine = Driver<'static, Late, (), Buffers, REQUESTS, REQUEST>;
 
 /// Link layer and driver alone, with the buffer of the USB.
 const LINK: usize = size_of::<Driver<'static, Ibss<PACKETS, PACKET>, (), Buffers, REQUESTS, REQUEST>>()
@@ -52,12 +53,31 @@ fn memory() -> Memory {
     }
 }
 
-/// What a first message makes: a node that is who the message says.
-fn begin(setup: &Setup, now: radio::Instant) -> Option<&'static mut Machine> {
-    static STORAGE: StaticCell<Storage<'static>> = StaticCell::new();
-    static MACHINE: StaticCell<Machine> = StaticCell::new();
+/// The node, from the first message on.
+struct Late(Option<&'static mut Node>);
+
+impl Protocol for Late {
+    fn handle(&mut self, now: Instant, event: Event<'_>, radio: &mut dyn Radio) {
+        if let Some(node) = &mut self.0 {
+            node.handle(now, event, radio);
+        }
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        self.0.as_ref()?.deadline()
+    }
+}
+
+/// What a first message makes: a node that is who the message says. All that is large is in memory before: made here it
+/// would be on the stack first, and more than once. The stack that the node takes here is free again afterwards.
+#[inline(never)]
+fn begin(setup: &Setup, now: Instant) -> Option<&'static mut Machine> {
+    static STORAGE: ConstStaticCell<Storage<'static>> = ConstStaticCell::new(Storage::new());
+    static NODE: StaticCell<Node> = StaticCell::new();
+    static MACHINE: ConstStaticCell<Machine> =
+        ConstStaticCell::new(Driver::vacant(Late(None), (), Buffers::new()));
     let firmware = Firmware::parse(FIRMWARE).ok()?;
-    let storage = STORAGE.try_init_with(Storage::new)?;
+    let (storage, machine) = (STORAGE.try_take()?, MACHINE.try_take()?);
     let beacon = BeaconTiming {
         interval_tu: setup.interval_tu,
         before_tu: 8,
@@ -65,18 +85,17 @@ fn begin(setup: &Setup, now: radio::Instant) -> Option<&'static mut Machine> {
     };
     let config = Config {
         beacon: Some(beacon),
-        ..Config::default()
+        ..Config::DEFAULT
     };
-    MACHINE.try_init_with(|| {
-        let node = Node::new(now, setup, storage, memory);
-        Driver::new(firmware, config, node, (), Buffers::default())
-    })
+    machine.set_up(firmware, config);
+    machine.protocol_mut().0 = Some(NODE.try_init_with(|| Node::new(now, setup, storage, memory))?);
+    Some(machine)
 }
 
 #[entry]
 fn main() -> ! {
-    static DECODER: StaticCell<Decoder<DRIVER_OCTETS>> = StaticCell::new();
-    let decoder = DECODER.init_with(Decoder::new);
+    static DECODER: ConstStaticCell<Decoder<DRIVER_OCTETS>> = ConstStaticCell::new(Decoder::new());
+    let decoder = DECODER.take();
     let mut uart = Uart::new();
     let mut machine: Option<&'static mut Machine> = None;
     // it listens from now on
@@ -108,7 +127,7 @@ fn main() -> ! {
 
 fn work<W: FnMut(&[u8])>(
     machine: &mut Machine,
-    now: radio::Instant,
+    now: Instant,
     event: Option<BusEvent<'_>>,
     bus: &mut PipeBus<W>,
 ) {

@@ -37,7 +37,7 @@ const OUTSIDE: Tests = Tests {
 /// Sticks and our module in Debian's kernel, from outside.
 const OUTSIDE_QEMU: Tests = Tests {
     folder: "crates/cli",
-    names: &["lab_sticks", "lab_confirm"],
+    names: &["lab_sticks", "lab_usb", "lab_confirm"],
     args: &["--ignored", "--nocapture", "--test-threads=1"],
 };
 /// The lab itself.

@@ -103,6 +103,13 @@ pub struct Dynamic<const OCTETS: usize> {
 
 impl<const OCTETS: usize> Default for Dynamic<OCTETS> {
     fn default() -> Self {
+        Dynamic::new()
+    }
+}
+
+impl<const OCTETS: usize> Dynamic<OCTETS> {
+    /// Nothing is in it.
+    pub const fn new() -> Self {
         Dynamic {
             octets: [0; OCTETS],
             head: 0,
@@ -111,9 +118,7 @@ impl<const OCTETS: usize> Default for Dynamic<OCTETS> {
             used: 0,
         }
     }
-}
 
-impl<const OCTETS: usize> Dynamic<OCTETS> {
     /// Where `octets` fit, if they do.
     fn place(&self, octets: usize) -> Option<usize> {
         let wrapped = self.used > 0 && self.tail <= self.head;

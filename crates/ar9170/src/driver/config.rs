@@ -1,5 +1,7 @@
 //! How a driver works, and what it has counted.
 
+use crate::codec::Firmware;
+use frame::MacAddr;
 use radio::Duration;
 
 /// How a driver works. The numbers are Linux's where it has them.
@@ -7,6 +9,8 @@ use radio::Duration;
 pub struct Config {
     /// Centre frequency to begin with, MHz.
     pub mhz: u16,
+    /// Its address; `None`: that of its EEPROM.
+    pub address: Option<MacAddr>,
     /// Requests that may be open at once, as far as there is memory for them.
     pub requests: u16,
     /// Reads that are posted at ep 2 at once, 1 to 255. One makes the stick group what it has to say.
@@ -43,25 +47,47 @@ pub struct BeaconTiming {
     pub atim_window_tu: u16,
 }
 
-impl Default for Config {
+impl Config {
     /// Channel 1; 16 reads; two frames of a queue on the stick; responses within a second.
+    pub const DEFAULT: Config = Config {
+        mhz: 2_412,
+        address: None,
+        requests: u16::MAX,
+        reads: 16,
+        window: 2,
+        completion_timeout: Duration::from_ms(5),
+        response_timeout: Duration::from_ms(1_000),
+        status_timeout: Duration::from_ms(5_500),
+        control_timeout: Duration::from_ms(200),
+        reset_timeout: Duration::from_ms(2_000),
+        boot_timeout: Duration::from_ms(1_000),
+        rest: Duration::from_ms(100),
+        beacon: None,
+    };
+}
+
+impl Default for Config {
+    /// [`Config::DEFAULT`].
     fn default() -> Self {
-        Config {
-            mhz: 2_412,
-            requests: u16::MAX,
-            reads: 16,
-            window: 2,
-            completion_timeout: Duration::from_ms(5),
-            response_timeout: Duration::from_ms(1_000),
-            status_timeout: Duration::from_ms(5_500),
-            control_timeout: Duration::from_ms(200),
-            reset_timeout: Duration::from_ms(2_000),
-            boot_timeout: Duration::from_ms(1_000),
-            rest: Duration::from_ms(100),
-            beacon: None,
-        }
+        Config::DEFAULT
     }
 }
+
+/// None: nothing is uploaded.
+pub(super) const NO_FIRMWARE: Firmware<'static> = Firmware {
+    image: &[],
+    features: 0,
+    address: 0,
+    beacon_address: 0,
+    beacon_octets: 0,
+    block_octets: 0,
+    max_transfer_octets: 0,
+    descriptors: 0,
+    command_buffers: 0,
+    interfaces: 0,
+    date: None,
+    checked: false,
+};
 
 /// Why a stick was restarted.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -127,6 +153,23 @@ pub struct Counts {
 }
 
 impl Counts {
+    /// Nothing.
+    pub(super) const NONE: Counts = Counts {
+        commands: 0,
+        frames: 0,
+        responses: 0,
+        strange: 0,
+        indications: 0,
+        duplicates: 0,
+        overflows: 0,
+        unreadable: 0,
+        damaged_octets: 0,
+        lost_completions: 0,
+        late_completions: 0,
+        lost_answers: 0,
+        restarts: [0; Reason::ALL.len()],
+    };
+
     /// Restarts for one reason.
     pub fn restarts_for(&self, reason: Reason) -> u64 {
         self.restarts[reason as usize]

@@ -10,19 +10,18 @@
 //! up again, or on its way, within a bounded time, whatever it says.
 
 use super::bus::{Bus, TransferId};
-use super::config::{Config, Counts, Reason};
+use super::config::{Config, Counts, NO_FIRMWARE, Reason};
 use super::flight::Flights;
+use super::owed::{ANSWERS, Answer};
 use super::ring::Ring;
 use super::settings::Settings;
 use super::wish::Wish;
 use crate::codec::{Firmware, Order};
-use radio::checked::MAX_ACTIONS;
-use radio::{Confirm, Instant, Outcome, Refusal, SetAnswer, SetError, Token};
+use frame::MacAddr;
+use radio::{Instant, Outcome, Refusal, SetError, Token};
 
 /// Changes of attributes that may wait at once; more are answered as not supported.
 pub(super) const WORKS: usize = 32;
-/// Refusals and answers that may be owed at once: what a protocol can ask for in two events.
-const ANSWERS: usize = 2 * MAX_ACTIONS;
 /// Octets of a control transfer of the upload.
 const CHUNK_OCTETS: usize = 4_096;
 /// Control requests of the loader.
@@ -86,26 +85,6 @@ pub(super) struct Transfer {
     pub flight: usize,
 }
 
-/// Something small that is owed.
-#[derive(Clone, Copy, Debug)]
-struct Answer {
-    order: u64,
-    what: AnswerKind,
-}
-
-#[derive(Clone, Copy, Debug)]
-enum AnswerKind {
-    Refused(Token, Refusal, frame::Rate),
-    Set(SetAnswer),
-}
-
-/// What is owed to the protocol next.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Owed {
-    Confirm(Confirm),
-    Set(SetAnswer),
-}
-
 pub(super) struct Core<'f, const N: usize, const L: usize> {
     pub firmware: Firmware<'f>,
     pub config: Config,
@@ -130,20 +109,23 @@ pub(super) struct Core<'f, const N: usize, const L: usize> {
     /// Order of whatever comes next: requests and ends.
     pub order: u64,
     pub tokens: u64,
-    answers: Ring<Answer, ANSWERS>,
+    pub answers: Ring<Answer, ANSWERS>,
     ids: TransferId,
     /// Restarts in a row that failed.
     failures: u8,
+    /// Requests are refused, and those that wait here were taken back.
+    pub closing: bool,
 }
 
 impl<'f, const N: usize, const L: usize> Core<'f, N, L> {
-    pub(super) fn new(firmware: Firmware<'f>, config: Config) -> Self {
+    /// Without a firmware: no stick is brought up.
+    pub(super) const fn vacant() -> Self {
         Core {
-            firmware,
-            config,
-            settings: Settings::new(config.mhz),
+            firmware: NO_FIRMWARE,
+            config: Config::DEFAULT,
+            settings: Settings::new(Config::DEFAULT.mhz),
             flights: Flights::new(),
-            counts: Counts::default(),
+            counts: Counts::NONE,
             now: Instant::ZERO,
             phase: Phase::Absent,
             works: Ring::new(),
@@ -159,7 +141,17 @@ impl<'f, const N: usize, const L: usize> Core<'f, N, L> {
             answers: Ring::new(),
             ids: 0,
             failures: 0,
+            closing: false,
         }
+    }
+
+    /// Before the first event.
+    pub(super) fn set_up(&mut self, firmware: Firmware<'f>, config: Config) {
+        (self.firmware, self.config) = (firmware, config);
+        self.settings = Settings {
+            address: config.address.unwrap_or(MacAddr::ZERO),
+            ..Settings::new(config.mhz)
+        };
     }
 
     pub(super) fn next_id(&mut self) -> TransferId {
@@ -186,38 +178,6 @@ impl<'f, const N: usize, const L: usize> Core<'f, N, L> {
         )
     }
 
-    fn answer(&mut self, what: AnswerKind) {
-        let order = self.next_order();
-        if !self.answers.push(Answer { order, what }) {
-            self.counts.lost_answers += 1;
-        }
-    }
-
-    pub(super) fn refuse(&mut self, token: Token, why: Refusal, rate: frame::Rate) {
-        self.answer(AnswerKind::Refused(token, why, rate));
-    }
-
-    pub(super) fn answer_set(&mut self, token: Token, result: Result<(), SetError>) {
-        self.answer(AnswerKind::Set(SetAnswer { token, result }));
-    }
-
-    /// What is owed next, in the order in which it became known.
-    pub(super) fn owed(&mut self) -> Option<Owed> {
-        let small = self.answers.first().map(|a| a.order);
-        match (small, self.flights.first_over()) {
-            (Some(small), Some((order, index))) if order < small => {
-                self.flights.tell(index).map(Owed::Confirm)
-            }
-            (None, Some((_, index))) => self.flights.tell(index).map(Owed::Confirm),
-            _ => self.answers.pop().map(|a| match a.what {
-                AnswerKind::Refused(token, why, rate) => {
-                    Owed::Confirm(Confirm::without_air(token, Outcome::Refused(why), rate))
-                }
-                AnswerKind::Set(answer) => Owed::Set(answer),
-            }),
-        }
-    }
-
     pub(super) fn end(&mut self, index: usize, outcome: Outcome) {
         let order = self.next_order();
         self.flights.end(index, outcome, order);
@@ -226,7 +186,9 @@ impl<'f, const N: usize, const L: usize> Core<'f, N, L> {
     /// A stick is there, with its loader: the upload begins.
     pub(super) fn attached(&mut self, bus: &mut dyn Bus) {
         self.forget_stick();
-        self.load(0, bus);
+        if !self.firmware.image.is_empty() {
+            self.load(0, bus);
+        }
     }
 
     /// The next piece of the image, or the order to start it.
@@ -270,6 +232,21 @@ impl<'f, const N: usize, const L: usize> Core<'f, N, L> {
         }
         (self.waiting, self.expected, self.broken) = (None, None, None);
         (self.command_pipe, self.frame_pipe, self.posted) = (None, None, 0);
+    }
+
+    /// What waits here is taken back.
+    pub(super) fn abort_all(&mut self) {
+        for index in 0..N {
+            if self.flights.get(index).is_some_and(|f| f.is_held()) {
+                self.end(index, Outcome::Aborted);
+            }
+        }
+    }
+
+    /// Whether anything is open, or to be told.
+    pub(super) fn owes(&self) -> bool {
+        let open = self.flights.iter().any(|(_, f)| !f.is_free());
+        open || self.works.first().is_some() || self.answers.first().is_some()
     }
 
     /// What waits here is refused: nobody knows when there will be a stick.

@@ -33,7 +33,7 @@ impl<const N: usize, const L: usize> Core<'_, N, L> {
     }
 
     fn take_in(&mut self, token: Token, frame: &[u8], how: &TxHow) -> Result<(), Refusal> {
-        if how.adapter != AdapterId::FIRST || self.is_down() {
+        if how.adapter != AdapterId::FIRST || self.is_down() || self.closing {
             return Err(Refusal::NoAdapter);
         }
         if frame.len() > Self::MAX_FRAME {

@@ -55,6 +55,10 @@ impl<const L: usize> Flight<L> {
         matches!(self.state, State::Sending(_) | State::OnStick)
     }
 
+    pub(super) fn is_free(&self) -> bool {
+        matches!(self.state, State::Free)
+    }
+
     pub(super) fn is_held(&self) -> bool {
         self.state == State::Held
     }
@@ -77,7 +81,7 @@ pub(super) struct Flights<const N: usize, const L: usize> {
 }
 
 impl<const N: usize, const L: usize> Flights<N, L> {
-    pub(super) fn new() -> Flights<N, L> {
+    pub(super) const fn new() -> Flights<N, L> {
         let how = TxHow::one_shot(frame::Rate::OFDM_6);
         let blank = Flight {
             state: State::Free,

@@ -25,6 +25,7 @@ mod core;
 mod desk;
 mod flight;
 mod link;
+mod owed;
 mod receive;
 mod ring;
 mod settings;
@@ -34,10 +35,12 @@ pub use buffers::{Buffers, Dynamic, Hybrid, Static};
 pub use bus::{Bus, BusEvent, TransferId};
 pub use config::{BeaconTiming, Config, Counts, Reason};
 
-use self::core::{Core, Owed, Phase};
+use self::core::{Core, Phase};
+use self::owed::Owed;
 use crate::codec::Firmware;
 use crate::codec::stream::{Unit, Units};
 use desk::Seat;
+use frame::MacAddr;
 use radio::{Event, Instant, Msdu, Protocol};
 use receive::{Duplicates, Untold};
 
@@ -64,6 +67,8 @@ pub struct Driver<'f, P, U, B, const N: usize, const L: usize> {
     core: Core<'f, N, L>,
     seen: Duplicates,
     started: bool,
+    /// It is not to be started yet.
+    holds: bool,
     /// Whose turn it is: a received frame's, or one's to be sent.
     receives: bool,
 }
@@ -71,15 +76,29 @@ pub struct Driver<'f, P, U, B, const N: usize, const L: usize> {
 impl<'f, P: Protocol, U: Upper, B: Buffers, const N: usize, const L: usize> Driver<'f, P, U, B, N, L> {
     /// A driver that waits for [`BusEvent::Attached`]. The protocol starts when the stick is up for the first time.
     pub fn new(firmware: Firmware<'f>, config: Config, protocol: P, upper: U, buffers: B) -> Self {
+        let mut driver = Driver::vacant(protocol, upper, buffers);
+        driver.set_up(firmware, config);
+        driver
+    }
+
+    /// A driver for a `static`, which is there before the program begins and so needs no stack: it brings no stick up before
+    /// [`set_up`](Driver::set_up).
+    pub const fn vacant(protocol: P, upper: U, buffers: B) -> Self {
         Driver {
             protocol,
             upper,
             buffers,
-            core: Core::new(firmware, config),
+            core: Core::vacant(),
             seen: Duplicates::new(),
             started: false,
+            holds: false,
             receives: false,
         }
+    }
+
+    /// Makes a driver that was [`vacant`](Driver::vacant) what [`new`](Driver::new) makes. Before its first event.
+    pub fn set_up(&mut self, firmware: Firmware<'f>, config: Config) {
+        self.core.set_up(firmware, config);
     }
 
     /// The protocol.
@@ -87,9 +106,19 @@ impl<'f, P: Protocol, U: Upper, B: Buffers, const N: usize, const L: usize> Driv
         &self.protocol
     }
 
+    /// The protocol. Whoever changes it knows what of it depends on its events.
+    pub fn protocol_mut(&mut self) -> &mut P {
+        &mut self.protocol
+    }
+
     /// The protocol.
     pub fn into_protocol(self) -> P {
         self.protocol
+    }
+
+    /// The protocol, and what takes its deliveries.
+    pub fn into_parts(self) -> (P, U) {
+        (self.protocol, self.upper)
     }
 
     /// What takes the protocol's deliveries.
@@ -115,6 +144,35 @@ impl<'f, P: Protocol, U: Upper, B: Buffers, const N: usize, const L: usize> Driv
     /// Whether the stick is up.
     pub fn is_up(&self) -> bool {
         self.core.phase == Phase::Up
+    }
+
+    /// Whether the protocol has started.
+    pub fn has_started(&self) -> bool {
+        self.started
+    }
+
+    /// The stick's address; zero before it is known.
+    pub fn address(&self) -> MacAddr {
+        self.core.settings.address
+    }
+
+    /// While it holds, a protocol that has not started yet does not: the stick comes up all the same.
+    pub fn hold(&mut self, holds: bool) {
+        self.holds = holds;
+    }
+
+    /// While it closes, requests are refused and the protocol's timer does not come; requests that wait here are taken back.
+    /// Those that the stick has end as they do.
+    pub fn close(&mut self, closes: bool) {
+        self.core.closing = closes;
+        if closes {
+            self.core.abort_all();
+        }
+    }
+
+    /// Whether a request is open, or an answer is to be told.
+    pub fn owes(&self) -> bool {
+        self.started && self.core.owes()
     }
 
     /// Takes in what the USB says. `now` never decreases; a smaller one counts as the last.
@@ -158,7 +216,7 @@ impl<'f, P: Protocol, U: Upper, B: Buffers, const N: usize, const L: usize> Driv
             self.buffers.clear();
             return true;
         }
-        if self.is_up() && !self.started {
+        if self.is_up() && !self.started && !self.holds {
             self.started = true;
             self.tell(Event::Start);
             return true;
@@ -176,7 +234,7 @@ impl<'f, P: Protocol, U: Upper, B: Buffers, const N: usize, const L: usize> Driv
                 });
                 return true;
             }
-            if self.protocol.deadline().is_some_and(|t| t <= self.core.now) {
+            if self.timer().is_some_and(|t| t <= self.core.now) {
                 self.tell(Event::Timer);
                 return true;
             }
@@ -209,8 +267,13 @@ impl<'f, P: Protocol, U: Upper, B: Buffers, const N: usize, const L: usize> Driv
         if core.has_command() || core.has_frame() || frames || over {
             return Some(core.now);
         }
-        let protocol = self.protocol.deadline().filter(|_| self.started);
-        [protocol, core.deadline()].into_iter().flatten().min()
+        [self.timer(), core.deadline()].into_iter().flatten().min()
+    }
+
+    /// The protocol's, if it is to come.
+    fn timer(&self) -> Option<Instant> {
+        let comes = self.started && !self.core.closing;
+        self.protocol.deadline().filter(|_| comes)
     }
 
     fn repair(&mut self, bus: &mut dyn Bus) {

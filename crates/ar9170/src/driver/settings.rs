@@ -35,7 +35,7 @@ pub(super) struct Settings {
 }
 
 /// The band of a channel, if there is one there.
-pub(super) fn band(mhz: u16) -> Option<Band> {
+pub(super) const fn band(mhz: u16) -> Option<Band> {
     match mhz {
         2_400..2_500 => Some(Band::Ghz2_4),
         4_900..6_000 => Some(Band::Ghz5),
@@ -52,7 +52,7 @@ fn rates_word(rates: RateSet) -> u32 {
 }
 
 impl Settings {
-    pub(super) fn new(mhz: u16) -> Settings {
+    pub(super) const fn new(mhz: u16) -> Settings {
         let phy = match band(mhz) {
             Some(Band::Ghz5) => Phy::A,
             _ => Phy::G,
@@ -67,7 +67,12 @@ impl Settings {
             rts_threshold: 2_347,
             promiscuous: false,
             awake: true,
-            edca: AccessCategory::ALL.map(|category| edca_default(category, &phy)),
+            edca: [
+                edca_default(AccessCategory::ALL[0], &phy),
+                edca_default(AccessCategory::ALL[1], &phy),
+                edca_default(AccessCategory::ALL[2], &phy),
+                edca_default(AccessCategory::ALL[3], &phy),
+            ],
             tsf: None,
             noise_dbm: -95,
             ghz2_4: true,

@@ -12,6 +12,7 @@ pub const MS: fn(u64) -> Duration = Duration::from_ms;
 /// Times so short that all of them pass while it is disturbed.
 pub const CONFIG: Config = Config {
     mhz: 2_412,
+    address: None,
     requests: u16::MAX,
     reads: 4,
     window: 2,

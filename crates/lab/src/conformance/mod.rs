@@ -19,6 +19,7 @@ mod script;
 mod simulator;
 mod stick;
 mod table;
+mod usb;
 
 use std::fmt;
 
@@ -29,6 +30,7 @@ pub use linux::{Air, LinuxWifi};
 pub use script::{Act, Log, Script};
 pub use simulator::Simulator;
 pub use stick::Ar9170;
+pub use usb::UsbSticks;
 
 /// What a host may be unable to produce. Everything else it owes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

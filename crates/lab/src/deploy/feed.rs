@@ -6,8 +6,7 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use frame::mac::Header;
-use linux::wifi::{Application, Submission};
-use radio::{Duration, Instant, MAX_FRAME_OCTETS, Msdu, Outcome, Token};
+use radio::{Application, Duration, Instant, MAX_FRAME_OCTETS, Msdu, Outcome, Submission, Token};
 use sim::rng::{Cause, Stream};
 use sim::traffic::{HEADER_OCTETS, parse_header};
 use sim::{Pattern, Traffic};

@@ -7,11 +7,14 @@
 mod arrived;
 mod asked;
 mod feed;
+mod over_linux;
+mod over_stick;
 pub mod page;
 mod refused;
 mod replay;
 mod slots;
 mod tape;
+mod times;
 mod watched;
 
 pub use arrived::Arrived;
@@ -21,21 +24,23 @@ pub use slots::{Celled, Slots};
 
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
 
+use ar9170::usb::UsbError;
 use frame::MacAddr;
 use linux::probe::Way;
 use linux::wifi::certify::Certificate;
 use linux::wifi::confirm::Path;
-use linux::wifi::{Adapter, AdapterConfig, Error, Host, HostConfig, HostCounters, Seat, TsfSource, Wait};
+use linux::wifi::{Error, Host, HostCounters, Seat, Wait};
 use radio::Duration;
 use serde::Serialize;
 
 use crate::record::RecordError;
-use crate::run;
 use crate::scenario::{Program, Scenario, Station};
 use crate::stats::{Sorted, Summary};
 use feed::Feed;
+use times::Times;
 use watched::Watched;
 
 /// How often progress is told.
@@ -50,7 +55,7 @@ pub const TAPE_OCTETS: usize = 16 << 20;
 /// Where a node is to run.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Site {
-    /// A radio for each adapter of the node, in their order.
+    /// A radio for each adapter of the node, in their order; `usb:PLACE` or `usb:any` is an AR9170 stick.
     pub radios: Vec<String>,
     /// What each was seen to do, in the same order; those that are missing have no certificate.
     pub certificates: Vec<Option<Certificate>>,
@@ -62,8 +67,17 @@ pub struct Site {
     pub wait: Option<Wait>,
     /// Of the calling thread.
     pub seat: Seat,
+    /// File of a stick's firmware; `None`: where Linux has it.
+    pub firmware: Option<PathBuf>,
     /// Record a tape of so many octets at most; 0: none.
     pub tape_octets: usize,
+}
+
+impl Site {
+    /// What the radio of an adapter was seen to do.
+    fn certificate(&self, adapter: usize) -> Option<Certificate> {
+        self.certificates.get(adapter).cloned().flatten()
+    }
 }
 
 /// Why a node cannot run here.
@@ -91,6 +105,12 @@ pub enum DeployError {
     /// The radios.
     #[error(transparent)]
     Wifi(#[from] Error),
+    /// The stick.
+    #[error(transparent)]
+    Usb(#[from] UsbError),
+    /// A stick cannot be used so.
+    #[error("a stick (usb:) {0}")]
+    Stick(&'static str),
 }
 
 /// What became of it.
@@ -169,8 +189,8 @@ pub struct Window {
 #[derive(Debug)]
 pub struct Run {
     /// Keeps its radios until it is dropped: to take them down stops the kernel's whole configuration for some milliseconds, for
-    /// nodes that are still running, too.
-    pub host: Host,
+    /// nodes that are still running, too. `None`: it had a stick, which is given back.
+    pub host: Option<Host>,
     /// The numbers.
     pub done: Deployed,
     /// Latencies of what was delivered here in the measured time, us, as many as are kept.
@@ -228,6 +248,17 @@ impl Requests {
     }
 }
 
+/// What has carried a node, and what came of it.
+struct Carried {
+    host: Option<Host>,
+    watched: Watched,
+    feed: Feed,
+    addresses: Vec<MacAddr>,
+    counters: HostCounters,
+    ran_ns: u64,
+    interrupted: bool,
+}
+
 fn station(scenario: &Scenario, node: &str, seed: u64) -> Result<Station, DeployError> {
     scenario.station(node, seed).ok_or_else(|| DeployError::NoNode {
         name: node.to_owned(),
@@ -259,73 +290,31 @@ pub fn deploy(
             adapters: adapters.len(),
         });
     }
-    let certificate = |i: usize| site.certificates.get(i).cloned().flatten();
-    let open = |(i, (a, radio)): (usize, (&sim::AdapterConfig, &String))| {
-        Adapter::open(AdapterConfig {
-            address: Some(a.address),
-            tsf: if station.keeps_time {
-                TsfSource::Computer
-            } else {
-                TsfSource::Adapter
-            },
-            certificate: certificate(i),
-            width: scenario.width(a.mhz),
-            ..AdapterConfig::new(radio, a.mhz)
-        })
+    let carried = match over_stick::name(&site.radios) {
+        Some(stick) => over_stick::carry(scenario, station, seed, stick, site, ready, progress, stop)?,
+        None => over_linux::carry(scenario, station, seed, site, ready, progress, stop)?,
     };
-    let opened: Result<Vec<Adapter>, Error> =
-        adapters.iter().zip(&site.radios).enumerate().map(open).collect();
-    let config = HostConfig {
-        probes: site.probes,
-        confirm: site.confirm,
-        wait: site.wait.unwrap_or(match station.config.wait {
-            sim::host::Wait::Spin => Wait::Spin,
-            sim::host::Wait::Sleep => Wait::Sleep,
-            sim::host::Wait::Timerfd => Wait::Timerfd,
-        }),
-        ..HostConfig::default()
-    };
-    let mut host = Host::new(opened?, config)?;
-    let mut feed = Feed::new(
-        station.flows,
-        scenario.flows() as u32,
-        seed,
-        config.outstanding.into(),
-    );
-    let mut watched = Watched::new(station.program, &feed.sources, site.tape_octets);
-    site.seat.take()?;
-    let addresses: Vec<MacAddr> = host.adapters().iter().map(Adapter::address).collect();
-    ready(&addresses);
-    let begun = Host::now();
-    let since = begun + Duration::from_ns(scenario.warm_up_ns());
-    let until = begun + Duration::from_ns(scenario.duration_ns());
-    let start = begun + Duration::from_ns(station.config.start_ns);
-    while Host::now() < start && !stop.load(Ordering::Relaxed) {
-        std::thread::sleep(std::time::Duration::from_millis(10));
-    }
-    let settle = begun + Duration::from_ns(run::settle_ns(scenario));
-    feed.start(Host::now(), since, settle);
-    watched.since = since;
-    while Host::now() < until && !stop.load(Ordering::Relaxed) {
-        let look = (Host::now() + LOOK).min(until);
-        host.run(&mut watched, &mut feed, Some(look), stop)?;
-        progress(Host::now().since(begun).as_ns());
-    }
-    let interrupted = Host::now() < until;
-    let ran_ns = Host::now().since(begun).as_ns();
-    host.finish(&mut watched, &mut feed)?;
+    let Carried {
+        host,
+        watched,
+        feed,
+        addresses,
+        counters,
+        ran_ns,
+        interrupted,
+    } = carried;
     let sources = feed.sources.borrow();
     let (program, strip) = watched.tape.into_parts();
     let (tape, left_out) = strip.into_parts();
     let done = Deployed {
         node: node.to_owned(),
-        uncertified: (0..adapters.len())
-            .any(|i| certificate(i).is_none())
+        // a stick's firmware tells the tries of each frame
+        uncertified: (host.is_some() && (0..site.radios.len()).any(|i| site.certificate(i).is_none()))
             .then_some(UNCERTIFIED),
         addresses: addresses.iter().map(MacAddr::to_string).collect(),
         ran_ns,
         interrupted,
-        requests: Requests::new(host.counters(), watched.refusals),
+        requests: Requests::new(&counters, watched.refusals),
         submitted: sources.all.iter().map(|s| (s.flow, s.count.into())).collect(),
         delivered: feed.delivered,
         measured: Window {
@@ -341,7 +330,7 @@ pub fn deploy(
             _ => None,
         },
         cell: match &program {
-            Program::Tbmac(p) => Some(Celled::from(&**p)),
+            Program::Tbmac(p) => Some(Celled::from(p.host())),
             _ => None,
         },
         confirm_us: Sorted::new(watched.latencies_us).summary(),

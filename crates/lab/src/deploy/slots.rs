@@ -54,6 +54,12 @@ pub struct Celled {
     pub overruns: u64,
     /// Frames dropped at their deadline.
     pub expired: u64,
+    /// Frames sent over a border of the cell, ...
+    pub crossed: u64,
+    /// ... sent on behind one, ...
+    pub relayed: u64,
+    /// ... and those that nobody had room for or knew a way for.
+    pub uncrossed: u64,
 }
 
 impl From<&program::Celled> for Celled {
@@ -68,6 +74,9 @@ impl From<&program::Celled> for Celled {
             late: c.late,
             overruns: c.overruns,
             expired: c.expired,
+            crossed: c.crossed,
+            relayed: c.relayed,
+            uncrossed: c.uncrossed,
         }
     }
 }

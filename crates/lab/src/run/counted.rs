@@ -235,7 +235,7 @@ fn crossed(scenario: &Scenario, world: &World<Program>, metrics: &mut BTreeMap<&
         return;
     }
     let hosts = (0..scenario.nodes()).filter_map(|n| match world.protocol(n) {
-        Program::Tbmac(host) => Some(*host.counters()),
+        Program::Tbmac(p) => Some(*p.host().counters()),
         _ => None,
     });
     let hosts: Vec<TbmacCounters> = hosts.collect();

@@ -1,8 +1,8 @@
 //! A host in a cell that knows where it goes.
 
 use protocols::mac::sender::Sender;
+use protocols::mac::tbmac::TbmacConfig;
 use protocols::mac::tbmac::cell::Cell;
-use protocols::mac::tbmac::{TbmacConfig, TbmacCounters};
 use radio::{Duration, Event, Instant, Protocol, Radio};
 use sim::Position;
 
@@ -70,9 +70,9 @@ impl Walking {
         }
     }
 
-    /// What its MAC has counted.
-    pub fn counters(&self) -> &TbmacCounters {
-        self.host.counters()
+    /// Its MAC.
+    pub fn host(&self) -> &Celled {
+        &self.host
     }
 
     /// When the next stage is told: that of another cell a round before it begins.

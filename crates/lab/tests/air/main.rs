@@ -19,8 +19,8 @@ use std::sync::{Mutex, MutexGuard, mpsc};
 use frame::MacAddr;
 use lab::scenario::Scenario;
 use lab::testbed::air::{self, Summary};
-use linux::wifi::{Adapter, AdapterConfig, Application, Host, HostConfig, HostCounters};
-use radio::{Instant, Protocol};
+use linux::wifi::{Adapter, AdapterConfig, Host, HostConfig, HostCounters};
+use radio::{Application, Instant, Protocol};
 
 const CHANNEL: u16 = 5180;
 

@@ -2,13 +2,12 @@
 
 use super::*;
 use frame::{AccessCategory, Phy, Rate};
-use linux::wifi::Submission;
 use protocols::mac::data::{Identity, Role};
 use protocols::mac::sender::{Sender, SenderConfig};
 use protocols::mac::sync::Sync;
 use protocols::mac::tdma::schedule::{Flow, Release, SlotCosts, TdmaPlan};
 use protocols::mac::tdma::{Tdma, TdmaConfig};
-use radio::{Duration, MAX_FRAME_OCTETS, Msdu, Queue};
+use radio::{Duration, MAX_FRAME_OCTETS, Msdu, Queue, Submission};
 
 const STATIONS: usize = 8;
 const CYCLES: u64 = 10_000;

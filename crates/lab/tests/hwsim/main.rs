@@ -12,10 +12,9 @@ use std::sync::atomic::AtomicBool;
 
 use frame::{AccessCategory, MacAddr, Rate};
 use linux::wifi::{
-    Adapter, AdapterConfig, Application, Host, HostConfig, HostCounters, SimulatedRadios, Submission,
-    simulated_radios,
+    Adapter, AdapterConfig, Host, HostConfig, HostCounters, SimulatedRadios, simulated_radios,
 };
-use radio::{Checked, Duration, Instant, MAX_FRAME_OCTETS, Msdu, Protocol};
+use radio::{Application, Checked, Duration, Instant, MAX_FRAME_OCTETS, Msdu, Protocol, Submission};
 
 const CHANNEL: u16 = 5180;
 const RATE: Rate = Rate::OFDM_54;

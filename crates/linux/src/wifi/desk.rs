@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 
 use frame::mac::header::Header;
 use radio::{
-    AckPolicy, AdapterId, Attribute, AttributeName, Confirm, Duration, Event, Instant, MAX_FRAME_OCTETS,
-    Msdu, Outcome, PacketState, Plane, Radio, Refusal, SetAnswer, Stamps, Token, TxHow,
+    AckPolicy, AdapterId, Application, Attribute, AttributeName, Confirm, Duration, Event, Instant,
+    MAX_FRAME_OCTETS, Msdu, Outcome, PacketState, Plane, Radio, Refusal, SetAnswer, Stamps, Token, TxHow,
 };
 
 use super::adapter::Adapter;
@@ -14,7 +14,7 @@ use super::changes::{Changes, waits};
 use super::clerk::Clerk;
 use super::confirm::{Record, Tried};
 use super::flight::{Flight, Flights, Match, Seen, State};
-use super::host::{Application, HostCounters};
+use super::host::HostCounters;
 use super::packet::{Status, radiotap, write};
 use crate::clock::monotonic_ns;
 use crate::probe::Probes;

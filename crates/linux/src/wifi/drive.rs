@@ -1,11 +1,11 @@
 //! The loop of a [`Host`]: what it does in one turn, and how it rests.
 
 use frame::MacAddr;
-use radio::{AdapterId, Event, Instant, Msdu, Protocol};
+use radio::{AdapterId, Application, Event, Instant, Msdu, Protocol};
 
 use super::desk::{Seat, now};
 use super::error::Error;
-use super::host::{Application, Host, NEWS, RECORDS};
+use super::host::{Host, NEWS, RECORDS};
 use super::packet::{Arrival, Untold, event, status};
 
 /// Longest rest without a look at the stop flag, ns.

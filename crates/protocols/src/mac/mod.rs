@@ -12,6 +12,7 @@
 //! | [`roam`] | overlay: from one access point to the next, with two adapters or one |
 //! | [`rate`] | overlay: retry chains by Minstrel or RSIN |
 //! | [`ibss`] | innermost: ad hoc networks, with beacons, merging clocks, and power save |
+//! | `ccmp` | protection of data frames by a shared key (feature of the same name) |
 //! | [`tbmac`] | overlay: slots that the hosts of a cell agree on among themselves |
 //! | [`slotted`] | overlay: the leaky bucket, one frame at the start of each slot |
 //! | [`overlay`] | what overlays that hold requests share |
@@ -27,6 +28,8 @@ pub mod overlay;
 pub mod tally;
 
 pub mod beacon;
+#[cfg(feature = "ccmp")]
+pub mod ccmp;
 pub mod edf;
 pub mod ibss;
 pub mod oneshot;

@@ -86,6 +86,8 @@ fn a_robot_walks_through_three_cells() {
         assert!(over_the_border >= 330, "{first:?} {second:?}");
         assert!(third[flow] - second[flow] <= 5, "{second:?} {third:?}");
     }
+}
+
 /// A channel is as wide as the widest rate on it.
 #[test]
 fn channels_are_as_wide_as_their_rates() {

@@ -1,5 +1,7 @@
 //! How a station takes part, and what it has counted.
 
+#[cfg(feature = "ccmp")]
+use super::super::ccmp::Secret;
 use super::super::data::ETHERTYPE_PAYLOAD;
 use super::super::sender::DEFAULT_TRIES;
 use super::super::tally::Tally;
@@ -49,6 +51,10 @@ pub struct IbssConfig {
     pub cw_min: u16,
     /// What is random follows from this and the address.
     pub seed: u64,
+    /// Protect data with this key; networks without protection are then none of its own. `None`: plain data, and networks
+    /// with protection are none.
+    #[cfg(feature = "ccmp")]
+    pub secret: Option<Secret>,
 }
 
 impl IbssConfig {
@@ -75,6 +81,8 @@ impl IbssConfig {
             slot: Duration::from_us(Phy::A.slot_us as u64),
             cw_min: Phy::A.cw_min,
             seed: 1,
+            #[cfg(feature = "ccmp")]
+            secret: None,
         }
     }
 
@@ -117,6 +125,8 @@ pub struct IbssCounters {
     pub expired: u64,
     /// Confirms of data frames.
     pub confirms: Tally,
+    /// MSDUs that could not be protected, and were not sent.
+    pub unprotected: u64,
     /// MSDUs delivered.
     pub delivered: u64,
     /// Frames that had been delivered before.

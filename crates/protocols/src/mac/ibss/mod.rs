@@ -23,7 +23,7 @@
 //! and what is reckoned here would come too late. The delay before a beacon
 //! is counted here, so a late host contends late; whoever then finds the medium busy draws the backoff of its queue.
 //!
-//! Frames are plain data with LLC/SNAP, without encryption. What is not here: the multi-hop extension of Contiki80211
+//! Frames are plain data with LLC/SNAP; with the feature `ccmp` and a key ([`IbssConfig`]) protected by CCMP. What is not here: the multi-hop extension of Contiki80211
 //! and its adaptation of the time before a TBTT.
 
 mod config;
@@ -31,6 +31,7 @@ mod energy;
 mod interval;
 mod neighbours;
 mod network;
+mod protection;
 mod queue;
 mod receive;
 mod traffic;
@@ -45,6 +46,7 @@ use crate::dice::Dice;
 use energy::Ledger;
 use frame::{Band, MacAddr, Rate, ppdu_us};
 use neighbours::Neighbours;
+use protection::Protection;
 use queue::Queue;
 use radio::{
     AdapterId, Attribute, AttributeName, Confirm, Duration, Event, Instant, Msdu, Protocol, Radio, Token, Tsf,
@@ -79,6 +81,7 @@ pub struct Ibss<const Q: usize = 16, const L: usize = 1_500> {
     neighbours: Neighbours,
     queue: Queue<Q, L>,
     duplicates: Duplicates<KNOWN>,
+    protection: Protection,
     ledger: Ledger,
     counters: IbssCounters,
     band: Band,
@@ -114,6 +117,7 @@ impl<const Q: usize, const L: usize> Ibss<Q, L> {
             neighbours: Neighbours::new(),
             queue: Queue::new(),
             duplicates: Duplicates::default(),
+            protection: Protection::new(&config),
             ledger: Ledger::default(),
             counters: IbssCounters::default(),
             band: Band::Ghz5,
@@ -144,6 +148,12 @@ impl<const Q: usize, const L: usize> Ibss<Q, L> {
     /// What it has counted.
     pub fn counters(&self) -> &IbssCounters {
         &self.counters
+    }
+
+    /// What was protected and opened; `None` without a key.
+    #[cfg(feature = "ccmp")]
+    pub fn protected(&self) -> Option<&super::ccmp::CcmpCounters> {
+        self.protection.counters()
     }
 
     /// Stations that were heard of late.

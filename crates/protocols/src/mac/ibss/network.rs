@@ -1,6 +1,7 @@
 //! A network: what its creator has fixed, and the frames that say it.
 
 use super::config::IbssConfig;
+use super::protection;
 use frame::element::{DsParameters, Elements, ElementsBuilder, IbssParameters, RateOctets, Ssid};
 use frame::mac::SequenceControl;
 use frame::mgmt::{Atim, Beacon, Capability, MgmtHeader, ProbeRequest, ProbeResponse};
@@ -57,7 +58,11 @@ pub(super) fn emit<'o>(
         header.sequence = SequenceControl::new(sequence, 0);
         header
     };
-    let (interval_tu, capability) = (network.interval_tu, Capability::IBSS);
+    let interval_tu = network.interval_tu;
+    let capability = match protection::is_on(config) {
+        true => Capability::IBSS.with(Capability::PRIVACY),
+        false => Capability::IBSS,
+    };
     let written = match kind {
         Kind::Beacon => Beacon {
             header: header(MacAddr::BROADCAST, network.bssid),
@@ -125,7 +130,7 @@ pub(super) fn read(mpdu: &[u8], config: &IbssConfig) -> Option<Heard> {
     let is_ours = name == config.ssid()
         && capability.contains(Capability::IBSS)
         && !capability.contains(Capability::ESS)
-        && !capability.contains(Capability::PRIVACY)
+        && capability.contains(Capability::PRIVACY) == protection::is_on(config)
         && !header.bssid.is_group()
         && interval_tu > 0;
     let window = elements.get().map_or(0, |p: IbssParameters| p.atim_window_tu);

@@ -2,6 +2,7 @@
 
 use super::super::data::Received;
 use super::network;
+use super::protection::OPEN_OCTETS;
 use super::{Ibss, Phase};
 use frame::mac::{Header, Kind};
 use radio::{Attribute, Indication, Instant, Msdu, Radio, Tsf};
@@ -82,6 +83,10 @@ impl<const Q: usize, const L: usize> Ibss<Q, L> {
     }
 
     fn deliver(&mut self, mpdu: &[u8], radio: &mut dyn Radio) {
+        let mut room = [0; OPEN_OCTETS];
+        let Some(mpdu) = self.protection.open(mpdu, &mut room) else {
+            return;
+        };
         let Some(data) = Received::parse(mpdu).filter(|d| d.is_for(self.config.me)) else {
             return;
         };

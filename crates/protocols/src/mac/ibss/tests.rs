@@ -256,3 +256,50 @@ fn any_frame_is_taken() {
     room.run_until(3_000 * MS);
     room.close();
 }
+
+#[cfg(feature = "ccmp")]
+mod protected {
+    use super::super::super::ccmp::Secret;
+    use super::*;
+
+    fn room(keys: &[Option<u8>]) -> Room {
+        let mut room = Room::new(1);
+        for (i, key) in (0..).zip(keys) {
+            let config = IbssConfig {
+                secret: key.map(|octet| Secret {
+                    key: [octet; 16],
+                    id: 0,
+                    first_pn: 1,
+                }),
+                ..config(i, 0)
+            };
+            room.add(address(i), || Ibss::<8, 200>::new(config));
+        }
+        room
+    }
+
+    #[test]
+    fn who_has_the_key_reads_it() {
+        let mut room = room(&[Some(7), Some(7), Some(8), None]);
+        for n in 0..5 {
+            room.submit((3_000 + n) * MS, 0, address(1), b"a secret", None);
+        }
+        room.submit(3_010 * MS, 0, MacAddr::BROADCAST, b"for all", None);
+        room.submit(3_020 * MS, 1, address(0), &[7; 200], None);
+        room.run_until(3_500 * MS);
+        assert_eq!(room.delivered.len(), 7, "those with the key, and nobody else");
+        assert!(room.delivered.iter().all(|d| d.node < 2));
+        let readable = |f: &crate::testing::Flight| f.frame.windows(6).any(|w| w == b"secret");
+        assert!(!room.flights.iter().any(readable));
+        let seen = |i| *station(&room, i).protected().unwrap();
+        assert_eq!((seen(0).sealed, seen(0).opened), (6, 1));
+        assert_eq!((seen(1).sealed, seen(1).opened), (1, 6));
+        // another key shows at the first frame only: its beacons look the same. What is for one station is told to that one alone
+        assert_eq!((seen(2).opened, seen(2).mic_failures), (0, 1));
+        // without a key it is another network altogether
+        let network = |i| station(&room, i).network().unwrap().bssid;
+        assert!(network(0) == network(1) && network(0) != network(3));
+        assert!(station(&room, 3).protected().is_none());
+        room.close();
+    }
+}

@@ -2,6 +2,7 @@
 
 use super::super::data::MAX_DATA_OCTETS;
 use super::network::{self, Network};
+use super::protection::MORE_OCTETS;
 use super::{Ibss, Phase, Sent};
 use frame::llc::Snap;
 use frame::mac::{Data, Header, SequenceControl};
@@ -106,7 +107,7 @@ impl<const Q: usize, const L: usize> Ibss<Q, L> {
         if number == sequence {
             self.sequence = sequence;
         }
-        let mut out = [0; MAX_DATA_OCTETS];
+        let mut out = [0; MAX_DATA_OCTETS + MORE_OCTETS];
         let octets = write(
             Data {
                 sequence: SequenceControl::new(number, 0),
@@ -115,6 +116,12 @@ impl<const Q: usize, const L: usize> Ibss<Q, L> {
             Snap::ethernet(self.config.ethertype, next.payload()),
             &mut out,
         );
+        let Some(octets) = self.protection.seal(&mut out, octets) else {
+            self.counters.unprotected += 1;
+            self.queue
+                .remove(|w| w.sequence == Some(number) && w.sent.is_none());
+            return;
+        };
         let expires = next.deadline.map_or(until, |t| t.min(until));
         let mut how = match next.to.is_group() {
             true => TxHow::one_shot(self.config.group_rate),
@@ -149,7 +156,7 @@ impl<const Q: usize, const L: usize> Ibss<Q, L> {
 }
 
 /// Writes a data frame and tells its octets. The payload is one that fits.
-fn write(data: Data<'_>, snap: Snap<'_>, out: &mut [u8; MAX_DATA_OCTETS]) -> usize {
+fn write(data: Data<'_>, snap: Snap<'_>, out: &mut [u8; MAX_DATA_OCTETS + MORE_OCTETS]) -> usize {
     const FITS: &str = "what is queued fits a frame";
     data.emit(out).expect(FITS);
     HEADER_OCTETS + snap.emit(&mut out[HEADER_OCTETS..]).expect(FITS)

@@ -1,0 +1,244 @@
+//! Our own driver on sticks at a USB of Linux: in a guest of QEMU, with emulated sticks, which the kernel's driver has until
+//! we take them. `cargo xtask lab` runs it.
+//!
+//! The guests have the time of this computer, so nothing here asserts a time.
+
+mod sticks;
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use ar9170::codec::Firmware;
+use ar9170::driver::Config;
+use ar9170::usb::{UsbBus, UsbHost, read_firmware};
+use frame::mac::Data;
+use frame::{MacAddr, Rate, Wire};
+use lab::conformance::{UsbSticks, body};
+use radio::{Confirm, Duration, Event, Instant, Outcome, Protocol, Radio, TxHow};
+use sticks::Sticks;
+
+/// Starts a test of this file within the guest, where Debian's firmware is in a folder of the kernel's choice.
+const RUN: &str = r#"
+set -e
+mkdir -p /run/firmware
+firmware=$(cat /sys/module/firmware_class/parameters/path)/carl9170-1.fw
+echo "firmware $firmware"
+STICK_FIRMWARE=$firmware "$INSIDE" --exact NAME --ignored --nocapture
+"#;
+
+fn run(name: &str, count: usize) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let sticks = Sticks::serve(folder.path(), count, &[]);
+    let text = sticks.guest(&RUN.replace("NAME", name));
+    let seen = sticks.end();
+    for stick in seen["sticks"].as_array().unwrap() {
+        println!("{stick}");
+        assert_eq!(stick["refused"], serde_json::Value::Null);
+    }
+    text
+}
+
+/// The file, inside a guest only.
+fn firmware() -> Option<Vec<u8>> {
+    let path = std::env::var("STICK_FIRMWARE").ok()?;
+    Some(read_firmware(Some(Path::new(&path))).unwrap())
+}
+
+#[test]
+#[ignore = "needs Debian's kernel in QEMU: cargo xtask lab"]
+fn the_contract_is_kept() {
+    let text = run("inside_contract", 2);
+    assert!(text.contains("outcome acked"), "{text}");
+}
+
+#[test]
+#[ignore = "runs in the guest of another test"]
+fn inside_contract() {
+    let Some(firmware) = firmware() else {
+        return println!("skipped: this is the part within a guest");
+    };
+    let mut subject = UsbSticks::new(firmware).unwrap();
+    let report = body(&mut subject);
+    println!("{report}");
+    assert_eq!(report.failures().collect::<Vec<_>>(), []);
+    assert_eq!(report.declared().collect::<Vec<_>>(), [] as [&str; 0]);
+}
+
+/// Keeps some one-shots open to a station that is not there.
+struct Busy {
+    me: MacAddr,
+    asked: u64,
+    ended: [u64; 3],
+    due: Option<Instant>,
+}
+
+impl Busy {
+    fn ask(&mut self, radio: &mut dyn Radio) {
+        let nobody = MacAddr::local(9);
+        let mut frame = [0; 100];
+        let octets = Data::direct(nobody, self.me, nobody, &[0; 60])
+            .emit(&mut frame)
+            .unwrap();
+        let token = radio.token();
+        radio.request(token, &frame[..octets], &TxHow::one_shot(Rate::OFDM_6));
+        self.asked += 1;
+    }
+}
+
+impl Protocol for Busy {
+    fn handle(&mut self, now: Instant, event: Event<'_>, radio: &mut dyn Radio) {
+        match event {
+            Event::Start => (0..4).for_each(|_| self.ask(radio)),
+            Event::Confirm(Confirm { outcome, .. }) => {
+                match outcome {
+                    Outcome::Refused(_) => {
+                        // a while later again
+                        self.ended[2] += 1;
+                        self.due = Some(now + Duration::from_ms(1));
+                        return;
+                    }
+                    Outcome::Unknown => self.ended[1] += 1,
+                    _ => self.ended[0] += 1,
+                }
+                self.ask(radio);
+            }
+            Event::Timer => {
+                self.due = None;
+                self.ask(radio);
+            }
+            _ => {}
+        }
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        self.due
+    }
+}
+
+/// The whole USB goes away under a stick with open requests, and is there again later.
+#[test]
+#[ignore = "needs Debian's kernel in QEMU: cargo xtask lab"]
+fn a_stick_is_unplugged_and_plugged_in_again() {
+    let text = run("inside_unplugged", 1);
+    assert!(text.contains("every request has ended once"), "{text}");
+}
+
+#[test]
+#[ignore = "runs in the guest of another test"]
+fn inside_unplugged() {
+    let Some(file) = firmware() else {
+        return println!("skipped: this is the part within a guest");
+    };
+    let controller = || -> String {
+        let mut all = std::fs::read_dir("/sys/bus/pci/drivers/xhci_hcd").unwrap();
+        let name = all.find_map(|e| {
+            e.unwrap()
+                .file_name()
+                .into_string()
+                .ok()
+                .filter(|n| n.contains(':'))
+        });
+        name.expect("a controller")
+    };
+    let name = controller();
+    let plug = |how: &str| std::fs::write(format!("/sys/bus/pci/drivers/xhci_hcd/{how}"), &name).unwrap();
+    let me = MacAddr::local(1);
+    let busy = Busy {
+        me,
+        asked: 0,
+        ended: [0; 3],
+        due: None,
+    };
+    let config = Config {
+        address: Some(me),
+        ..Config::default()
+    };
+    let bus = UsbBus::open("any").unwrap();
+    // it is ours: nobody else gets it
+    let again = UsbBus::open("any").map(|_| ()).unwrap_err().to_string();
+    assert!(again.contains("another program uses the stick"), "{again}");
+    let stop = AtomicBool::new(false);
+    let mut host = UsbHost::new(bus, Firmware::parse(&file).unwrap(), config, busy, ());
+    host.bring_up(Duration::from_ms(30_000), &stop).unwrap();
+    let until = |host: &mut UsbHost<'_, Busy, ()>, what: &str, done: &dyn Fn(&Busy) -> bool| {
+        for _ in 0..1_200 {
+            host.run(Some(UsbHost::<Busy, ()>::now() + Duration::from_ms(50)), &stop);
+            if done(host.protocol()) {
+                return println!(
+                    "{what}: {} asked, {:?} ended",
+                    host.protocol().asked,
+                    host.protocol().ended
+                );
+            }
+        }
+        panic!(
+            "{what} did not come: {:?} {:?}",
+            host.protocol().ended,
+            host.counts()
+        );
+    };
+    until(&mut host, "at work", &|busy| busy.ended[0] >= 100);
+    plug("unbind");
+    until(&mut host, "unplugged", &|busy| busy.ended[2] >= 10);
+    plug("bind");
+    let before = host.protocol().ended[0];
+    until(&mut host, "at work again", &|busy| busy.ended[0] >= before + 100);
+    stop.store(true, Ordering::Relaxed);
+    host.finish(Duration::from_ms(30_000));
+    println!("{:?}", host.counts());
+    let (busy, ()) = host.into_parts();
+    assert_eq!(busy.asked, busy.ended.iter().sum::<u64>());
+    println!("every request has ended once");
+}
+
+/// A scenario with a node on a stick, by the command line.
+const SCENARIO: &str = r#"
+[run]
+duration = "3s"
+[[group]]
+name = "ap"
+phy = "g"
+protocol.beaconer = { interval = "102400us", rate = "6M", send = { rate = "54M" } }
+[[group]]
+name = "station"
+phy = "g"
+ap = "ap"
+protocol.oneshot = { to = "ap", pace.after_beacon = "20ms", send = { rate = "54M", tries = 1 } }
+"#;
+
+#[test]
+#[ignore = "needs Debian's kernel in QEMU: cargo xtask lab"]
+fn a_scenario_runs_on_sticks() {
+    let folder = tempfile::tempdir().unwrap();
+    let sticks = Sticks::serve(folder.path(), 2, &[]);
+    let scenario = folder.path().join("s.toml");
+    std::fs::write(&scenario, SCENARIO).unwrap();
+    let text = sticks.guest(&format!(
+        r#"
+set -e
+file={}
+firmware=$(cat /sys/module/firmware_class/parameters/path)/carl9170-1.fw
+set -- $(cd /sys/bus/usb/devices && grep -l 9170 */idProduct | cut -d/ -f1)
+echo "sticks at $1 and $2"
+{SDMAC} deploy $file --node ap --iface usb:$1 --firmware $firmware > /tmp/ap 2>&1 &
+{SDMAC} deploy $file --node station --iface usb:$2 --firmware $firmware > /tmp/station 2>&1 || cat /tmp/station
+wait
+cat /tmp/ap /tmp/station
+echo "drivers are back: $(ls /sys/bus/usb/drivers/carl9170 | grep -c :1.0)"
+"#,
+        scenario.display(),
+        SDMAC = sticks::SDMAC,
+    ));
+    let line = |node: &str| {
+        let of = |line: &&str| line.starts_with(&format!("{node} ran"));
+        text.lines()
+            .find(of)
+            .unwrap_or_else(|| panic!("{text}"))
+            .to_owned()
+    };
+    // an ACK for each one-shot that has an answer; beacons have none
+    assert!(!line("station").contains(" 0 acked"), "{text}");
+    let ap = line("ap");
+    assert!(ap.contains(" 0 acked") && !ap.contains(" 0 received"), "{text}");
+    assert!(text.contains("drivers are back: 2"), "{text}");
+}
