@@ -231,8 +231,10 @@ fn slots(values: &mut Values, found: &Found) {
     }
     let rounds = rounds();
     let us = |d: radio::Duration| d.as_ns() as f64 / 1e3;
-    // a round until its slot comes, the slot, and the way of the confirm
-    let bound = us(rounds.length()) + us(rounds.slot()) + path::receive_us();
+    // what comes when the host has just woken up for its slot waits for the way to the air and a round; then the slot, and the
+    // way of the confirm
+    let wait = us(rounds.lead()) + us(rounds.length());
+    let bound = wait + us(rounds.slot()) + path::receive_us();
     let access = found
         .hosts
         .iter()
