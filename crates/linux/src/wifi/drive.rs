@@ -69,7 +69,8 @@ impl Host {
             self.desk.changes.wait().then(|| at + AGAIN),
             until,
         ];
-        let look = at + LOOK;
+        // at times that are the same for many rests, so that the timer need not be set for each
+        let look = Instant::from_ns((at.as_ns() / LOOK.as_ns() + 1) * LOOK.as_ns());
         let first = due.into_iter().flatten().min().map_or(look, |t| t.min(look));
         self.wait_until(first)
     }
