@@ -6,7 +6,7 @@
 //!                   each forwards by static routes, and `sdmac hop` tells its delay
 //! ```
 //!
-//! What belongs here: the network ([`place`]), what is carried over it ([`ends`]), and the same numbers of both. What does
+//! What belongs here: the network (`place`), what is carried over it (`ends`), and the same numbers of both. What does
 //! not: how a guest is started.
 
 mod ends;
