@@ -8,10 +8,11 @@ use ar9170::usb::{UsbBus, UsbHost, read_firmware};
 use frame::MacAddr;
 use linux::wifi::confirm::Path;
 use linux::wifi::{Host, HostCounters};
+use protocols::mac::tally::Tally;
 use radio::Duration;
 
 use super::feed::Feed;
-use super::watched::{Outcomes, Watched};
+use super::watched::Watched;
 use super::{Carried, DeployError, LOOK, Site, Times};
 use crate::scenario::{Scenario, Station};
 
@@ -101,7 +102,7 @@ pub(super) fn carry(
 }
 
 /// What both have counted, in the words of the host on Linux.
-fn counters(counts: &Counts, outcomes: &Outcomes) -> HostCounters {
+fn counters(counts: &Counts, outcomes: &Tally) -> HostCounters {
     HostCounters {
         sent: counts.frames,
         acked: outcomes.acked,

@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use protocols::mac::tally::Tally;
 use radio::tape::Tape;
 use radio::{Event, Instant, Outcome, Plane, Protocol, Radio};
 
@@ -22,31 +23,7 @@ pub(super) struct Watched {
     pub all_planes: u64,
     pub attributes_refused: u64,
     pub refusals: Refusals,
-    pub outcomes: Outcomes,
-}
-
-/// Requests by outcome.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Outcomes {
-    pub acked: u64,
-    pub not_acked: u64,
-    pub refused: u64,
-    pub aborted: u64,
-    pub expired: u64,
-    pub unknown: u64,
-}
-
-impl Outcomes {
-    fn count(&mut self, outcome: Outcome) {
-        *match outcome {
-            Outcome::Acked => &mut self.acked,
-            Outcome::NotAcked => &mut self.not_acked,
-            Outcome::Refused(_) => &mut self.refused,
-            Outcome::Aborted => &mut self.aborted,
-            Outcome::Expired => &mut self.expired,
-            Outcome::Unknown => &mut self.unknown,
-        } += 1;
-    }
+    pub outcomes: Tally,
 }
 
 impl Watched {
@@ -60,7 +37,7 @@ impl Watched {
             all_planes: 0,
             attributes_refused: 0,
             refusals: Refusals::default(),
-            outcomes: Outcomes::default(),
+            outcomes: Tally::default(),
         }
     }
 }
@@ -71,7 +48,7 @@ impl Protocol for Watched {
         match &event {
             Event::Confirm(c) => {
                 ended = Some((c.token, c.outcome));
-                self.outcomes.count(c.outcome);
+                self.outcomes.note(c);
                 if let Outcome::Refused(reason) = c.outcome {
                     self.refusals.add(reason);
                 }

@@ -136,65 +136,50 @@ pub fn real(
     certificates: Certificates<'_>,
     stop: &AtomicBool,
 ) -> Result<Real, CompareError> {
-    let air_ends = AtomicBool::new(false);
-    std::thread::scope(|scope| {
-        let (tell, seated) = mpsc::channel();
-        let end = &air_ends;
-        let air =
-            scope.spawn(move || air::run(scenario, seed, end, |seating| drop(tell.send(seating.clone()))));
-        let Ok(seating) = seated.recv() else {
-            return Err(air
-                .join()
-                .expect("no panic")
-                .expect_err("it is not the air")
-                .into());
-        };
+    let ((radios, nodes), summary) = air::beside(scenario, seed, |seating| {
         let radios: Vec<_> = seating.nodes.iter().filter_map(|s| s.radio.clone()).collect();
-        let nodes = if radios.len() < seating.nodes.len() {
-            Err(CompareError::Radios {
+        if radios.len() < seating.nodes.len() {
+            return Err(CompareError::Radios {
                 adapters: scenario.radios(),
                 radios: radios.len(),
-            })
-        } else {
-            // A world begins with an interframe space, like a medium that has just become idle.
-            std::thread::sleep(std::time::Duration::from_millis(1));
-            stations(scenario, seed, &radios, certificates, stop)
-        };
-        air_ends.store(true, Ordering::Relaxed);
-        let summary = air.join().expect("no panic")?;
-        let nodes = nodes?;
-        let sum = |of: fn(&Deployed) -> u64| nodes.iter().map(|n| of(&n.done)).sum::<u64>();
-        let submitted = sum(|d| d.measured.submitted) as f64;
-        let delivered = sum(|d| d.measured.delivered);
-        let window_ns = nodes.iter().map(|n| n.done.measured.window_ns).max().unwrap_or(0);
-        let octets = sum(|d| d.measured.delivered_octets) + LLC_SNAP_OCTETS * delivered;
-        let latencies: Vec<f64> = nodes
+            });
+        }
+        // A world begins with an interframe space, like a medium that has just become idle.
+        std::thread::sleep(std::time::Duration::from_millis(1));
+        let nodes = stations(scenario, seed, &radios, certificates, stop)?;
+        Ok((radios, nodes))
+    })?;
+    let sum = |of: fn(&Deployed) -> u64| nodes.iter().map(|n| of(&n.done)).sum::<u64>();
+    let submitted = sum(|d| d.measured.submitted) as f64;
+    let delivered = sum(|d| d.measured.delivered);
+    let window_ns = nodes.iter().map(|n| n.done.measured.window_ns).max().unwrap_or(0);
+    let octets = sum(|d| d.measured.delivered_octets) + LLC_SNAP_OCTETS * delivered;
+    let latencies: Vec<f64> = nodes
+        .iter()
+        .flat_map(|n| n.latencies_us.iter().copied())
+        .collect();
+    let latency = Sorted::new(latencies).summary();
+    let ratio = |a: f64| (submitted > 0.0).then(|| a / submitted);
+    Ok(Real {
+        numbers: Numbers {
+            throughput_mbps: (window_ns > 0).then(|| octets as f64 * 8e3 / window_ns as f64),
+            lost_ratio: lost_ratio(scenario, judged(&nodes)),
+            tries: ratio(sum(|d| d.measured.tries) as f64),
+            latency_p50_us: latency.as_ref().map(|s| s.p50),
+            latency_p99_us: latency.as_ref().map(|s| s.p99),
+        },
+        unknown: sum(|d| d.requests.unknown),
+        refused: sum(|d| d.requests.refused),
+        latest_us: summary.latest_us,
+        overlapping: summary.total.overlapping,
+        tries: summary.total.tries,
+        radios: radios.len() as u64,
+        certified: radios
             .iter()
-            .flat_map(|n| n.latencies_us.iter().copied())
-            .collect();
-        let latency = Sorted::new(latencies).summary();
-        let ratio = |a: f64| (submitted > 0.0).then(|| a / submitted);
-        Ok(Real {
-            numbers: Numbers {
-                throughput_mbps: (window_ns > 0).then(|| octets as f64 * 8e3 / window_ns as f64),
-                lost_ratio: lost_ratio(scenario, judged(&nodes)),
-                tries: ratio(sum(|d| d.measured.tries) as f64),
-                latency_p50_us: latency.as_ref().map(|s| s.p50),
-                latency_p99_us: latency.as_ref().map(|s| s.p99),
-            },
-            unknown: sum(|d| d.requests.unknown),
-            refused: sum(|d| d.requests.refused),
-            latest_us: summary.latest_us,
-            overlapping: summary.total.overlapping,
-            tries: summary.total.tries,
-            radios: radios.len() as u64,
-            certified: radios
-                .iter()
-                .filter(|radio| certificates(radio).is_some())
-                .count() as u64,
-            refusals: nodes.iter().filter_map(|n| n.done.refusal()).collect(),
-            lateness: nodes.iter().filter_map(|n| n.done.lateness()).collect(),
-        })
+            .filter(|radio| certificates(radio).is_some())
+            .count() as u64,
+        refusals: nodes.iter().filter_map(|n| n.done.refusal()).collect(),
+        lateness: nodes.iter().filter_map(|n| n.done.lateness()).collect(),
     })
 }
 

@@ -13,7 +13,8 @@ mod daemon;
 pub mod rates;
 pub mod world;
 
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
 
 use linux::hwsim;
 use serde::Serialize;
@@ -116,4 +117,29 @@ pub fn run(
     ready(&daemon.seating);
     daemon.serve(stop)?;
     Ok(daemon.summary(seed))
+}
+
+/// Does something while a scenario is the air, and tells what the air has carried, too.
+///
+/// # Errors
+/// That of the air if there is one, else that of `body`.
+///
+/// # Panics
+/// If a thread panics.
+pub fn beside<T, E: From<AirError>>(
+    scenario: &Scenario,
+    seed: u64,
+    body: impl FnOnce(&Seating) -> Result<T, E>,
+) -> Result<(T, Summary), E> {
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let (tell, seated) = mpsc::channel();
+        let over = &over;
+        let air = scope.spawn(move || run(scenario, seed, over, |seating| drop(tell.send(seating.clone()))));
+        let done = seated.recv().map(|seating| body(&seating));
+        over.store(true, Ordering::Relaxed);
+        let summary = air.join().expect("no panic")?;
+        let done = done.expect("an air that has not begun is an error");
+        Ok((done?, summary))
+    })
 }

@@ -2,8 +2,7 @@
 
 use std::net::UdpSocket;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc;
+use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::Duration;
 
@@ -15,7 +14,7 @@ use super::ends::{self, PORT};
 use super::place::{Place, Post, address, hello, set_up, settle};
 use super::{Case, ChainError, Real, sending};
 use crate::scenario::Scenario;
-use crate::testbed::air::{self, Seating, Summary};
+use crate::testbed::air::{self, Seating};
 
 /// Frames to all, from each node in turn, so that neighbours know each other although some are lost.
 const HELLOS: u32 = 10;
@@ -54,33 +53,18 @@ pub fn real(
     stop: &AtomicBool,
 ) -> Result<Real, ChainError> {
     sending(scenario)?;
-    let air_ends = AtomicBool::new(false);
-    thread::scope(|scope| {
-        let (tell, seated) = mpsc::channel();
-        let end = &air_ends;
-        let air =
-            scope.spawn(move || air::run(scenario, seed, end, |seating| drop(tell.send(seating.clone()))));
-        let Ok(seating) = seated.recv() else {
-            return Err(air
-                .join()
-                .expect("no panic")
-                .expect_err("it is not the air")
-                .into());
-        };
-        let carried = lay(scenario, &seating).and_then(|line| ends::carry(&line, case, seed, sdmac, stop));
-        air_ends.store(true, Ordering::Relaxed);
-        let summary: Summary = air.join().expect("no panic")?;
-        let carried = carried?;
-        Ok(Real {
-            outcome: carried.outcome,
-            hops: carried.hops,
-            failures: carried.failures,
-            tries: summary.total.tries,
-            overlapping: summary.total.overlapping,
-            not_acked: summary.total.not_acked,
-            refused: summary.total.refused,
-            latest_us: summary.latest_us,
-        })
+    let (carried, summary) = air::beside(scenario, seed, |seating| {
+        ends::carry(&lay(scenario, seating)?, case, seed, sdmac, stop)
+    })?;
+    Ok(Real {
+        outcome: carried.outcome,
+        hops: carried.hops,
+        failures: carried.failures,
+        tries: summary.total.tries,
+        overlapping: summary.total.overlapping,
+        not_acked: summary.total.not_acked,
+        refused: summary.total.refused,
+        latest_us: summary.latest_us,
     })
 }
 
