@@ -151,6 +151,13 @@ impl Desk {
         self.owe(confirm);
     }
 
+    /// Whether a request is to be given up at `now` because its status has not come, and when the first of them was
+    /// due.
+    pub fn gives_up(&self, now: Instant) -> Option<Instant> {
+        let due = self.flights.next_due(|f| f.state == State::Sent)?;
+        (due <= now).then_some(due)
+    }
+
     /// Does what is due at `now`: releases a request that was held back, or gives one up whose status did not come.
     /// False if nothing was.
     pub fn do_due(&mut self, now: Instant) -> bool {

@@ -7,6 +7,7 @@ use super::desk::{Seat, now};
 use super::error::Error;
 use super::host::{Host, NEWS, RECORDS};
 use super::packet::{Arrival, Untold, event, status};
+use super::source::Source;
 
 /// Longest rest without a look at the stop flag, ns.
 const LOOK: radio::Duration = radio::Duration::from_ms(100);
@@ -39,6 +40,12 @@ impl Host {
         }
         if let Some(told) = self.answer(protocol, application) {
             return Turn::Told(told);
+        }
+        // A host that was held up finds statuses that came in time.
+        if let Some(due) = self.desk.gives_up(at)
+            && self.packet_of(Some(due), protocol, application)
+        {
+            return Turn::Did;
         }
         if self.desk.do_due(at) {
             return Turn::Did;
@@ -144,6 +151,16 @@ impl Host {
         protocol: &mut impl Protocol,
         application: &mut impl Application,
     ) -> bool {
+        self.packet_of(None, protocol, application)
+    }
+
+    /// The same of those that the kernel had before `latest`.
+    fn packet_of(
+        &mut self,
+        latest: Option<Instant>,
+        protocol: &mut impl Protocol,
+        application: &mut impl Application,
+    ) -> bool {
         let records_came = self.look();
         for source in &mut self.sources {
             if !std::mem::take(&mut source.is_ready) {
@@ -177,7 +194,8 @@ impl Host {
                 return true; // Its confirm is owed now, if it was ours.
             }
         }
-        let Some(source) = oldest else {
+        let in_time = |s: &&mut Source| latest.is_none_or(|t| s.came().is_some_and(|came| came < t));
+        let Some(source) = oldest.filter(in_time) else {
             return false;
         };
         let (adapter, is_sent) = (source.adapter, source.is_sent);

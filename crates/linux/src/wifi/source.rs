@@ -54,11 +54,13 @@ impl Source {
         if self.waiting.is_some() {
             return 0;
         }
+        let mut went_down = false;
         let received = loop {
             match receive_now(socket, &mut self.octets[..]) {
                 Ok(received) => break received,
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                // Nothing there; or the interface went down, which is told elsewhere.
+                // The interface went down at some time, which is told elsewhere; packets may wait behind that.
+                Err(e) if e.kind() != io::ErrorKind::WouldBlock && !went_down => went_down = true,
                 Err(_) => return 0,
             }
         };

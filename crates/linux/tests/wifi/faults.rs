@@ -279,6 +279,21 @@ fn once_more_with(host: &mut Host, medium: &mut Holding) -> Outcome {
     one.1.expect("it is confirmed")
 }
 
+/// A host that was held up for longer than it waits for a status takes in first what came in time.
+#[test]
+fn what_came_while_the_host_was_held_up_is_known() {
+    let Some((_lab, [first, _])) = lab() else { return };
+    let adapter = open(&first);
+    let me = adapter.address();
+    let mut host = host(adapter, patient(64));
+    let mut script = script(me, 20);
+    run_for(&mut host, &mut script, 0);
+    std::thread::sleep(std::time::Duration::from_nanos(2 * PATIENCE.as_ns()));
+    run_for(&mut host, &mut script, 20);
+    assert_eq!((host.counters().sent, host.counters().late_statuses), (20, 0));
+    assert_eq!(outcomes_of(host, script), [(Outcome::NotAcked, 20)]);
+}
+
 /// Statuses that find no room in the socket are lost: unknown, and counted.
 #[test]
 fn statuses_that_are_lost_are_unknown() {
