@@ -230,11 +230,16 @@ impl Flights {
     pub fn match_seen(&mut self, adapter: u8, seen: Seen<'_>, now: Instant) -> Match {
         self.overdue.retain(|o| o.until > now);
         if !self.overdue.is_empty() {
-            let is_late = |o: &Overdue| match seen {
-                Seen::Frame(frame) => (o.length, o.hash) == (frame.len(), hash(frame)),
-                Seen::Head(head, length) => (o.length, o.head) == (length, hash(head)),
+            // Once for all of them.
+            let (length, seen_hash) = match seen {
+                Seen::Frame(frame) => (frame.len(), hash(frame)),
+                Seen::Head(head, length) => (length, hash(head)),
             };
-            let late = |o: &Overdue| o.adapter == adapter && is_late(o);
+            let known = |o: &Overdue| match seen {
+                Seen::Frame(_) => o.hash,
+                Seen::Head(..) => o.head,
+            };
+            let late = |o: &Overdue| (o.adapter, o.length, known(o)) == (adapter, length, seen_hash);
             if let Some(i) = self.overdue.iter().position(late) {
                 self.overdue.remove(i);
                 return Match::Late;

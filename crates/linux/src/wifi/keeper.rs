@@ -212,8 +212,7 @@ impl Keeper {
 
     /// Sets the transmit power of the radio, until it is given back.
     pub fn set_tx_power(&mut self, dbm: i8) -> io::Result<()> {
-        self.monitors.control.set_tx_power(self.wiphy.index, Some(dbm))?;
-        self.monitors.restore_tx_power = true;
+        self.monitors.set_tx_power(dbm)?;
         self.view.tx_power_dbm = Some(dbm);
         Ok(())
     }

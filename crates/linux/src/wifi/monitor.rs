@@ -3,11 +3,14 @@
 //! Nothing stays behind. The kernel removes our interfaces when the netlink socket closes that made them, which it
 //! does however a process ends (NL80211_ATTR_SOCKET_OWNER). Whoever opens a radio holds a Unix socket with an
 //! abstract name, which belongs to the network namespace and ends with the process: if the name is free, nobody
-//! lives who could own interfaces with our names, and those that are there all the same are removed.
+//! lives who could own interfaces with our names, and those that are there all the same are removed. Transmit power is the
+//! radio's and outlives the socket: a file in [`MARKS`] says that it was set, until it is given back; the next one to open
+//! the radio gives back what a killed process could not.
 
 use std::io;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
+use std::path::{Path, PathBuf};
 
 use frame::MacAddr;
 use frame::rate::Width;
@@ -18,6 +21,8 @@ use super::wiphy::{Channel, RadioBand, Wiphy};
 
 /// What mac80211 lets an interface have at most (IEEE80211_MAX_DATA_LEN); 1500 unless it is set.
 const MTU_OCTETS: u32 = 2_304;
+/// Where it is noted that a radio's power was set; a new boot empties it.
+const MARKS: &str = "/run/sdmac";
 /// First octets of the names of our interfaces.
 const PREFIX: &str = "sdmac";
 
@@ -34,7 +39,7 @@ pub(super) struct Monitors {
     /// Left behind by a process that is gone, and removed.
     pub swept: u32,
     /// The power of the radio was set, and is to be the driver's choice again.
-    pub restore_tx_power: bool,
+    restore_tx_power: bool,
     _claim: UnixDatagram,
 }
 
@@ -61,6 +66,9 @@ impl Monitors {
         };
         let claim = claim(wiphy)?;
         let swept = sweep(&mut control, wiphy.index)?;
+        if mark(wiphy.index).exists() {
+            give_power_back(&mut control, wiphy.index);
+        }
         let [main, cook] = names(wiphy.index);
         let create = Error::control("create a monitor interface");
         let main = control
@@ -144,6 +152,16 @@ impl Monitors {
             .ok_or("another of its interfaces holds the channel; take that one down")
     }
 
+    /// Sets the transmit power of the radio in dBm, until these interfaces go.
+    pub fn set_tx_power(&mut self, dbm: i8) -> io::Result<()> {
+        // Before, so that a process that is killed in between has noted it. Without the right to write there, a power stays
+        // that a killed process had set.
+        let _ = std::fs::create_dir_all(MARKS);
+        let _ = std::fs::write(mark(self.main.wiphy), "");
+        self.restore_tx_power = true;
+        self.control.set_tx_power(self.main.wiphy, Some(dbm))
+    }
+
     fn indices(&self) -> impl Iterator<Item = u32> + use<> {
         [Some(self.main.index), self.cook.as_ref().map(|c| c.index)]
             .into_iter()
@@ -154,7 +172,7 @@ impl Monitors {
 impl Drop for Monitors {
     fn drop(&mut self) {
         if self.restore_tx_power {
-            let _ = self.control.set_tx_power(self.main.wiphy, None);
+            give_power_back(&mut self.control, self.main.wiphy);
         }
         for index in self.indices() {
             // Gone already if the radio was removed; and the kernel does it when the socket closes, too.
@@ -187,6 +205,18 @@ fn names(wiphy: u32) -> [String; 2] {
 /// Names of what is beside them while a radio is certified: access point, ad hoc network.
 pub(super) fn other_names(wiphy: u32) -> [String; 2] {
     ["p", "i"].map(|role| format!("{PREFIX}{wiphy}{role}"))
+}
+
+/// The file that says that the power of a radio was set.
+fn mark(wiphy: u32) -> PathBuf {
+    Path::new(MARKS).join(format!("power-{wiphy}"))
+}
+
+/// Makes the power of a radio the driver's choice again.
+fn give_power_back(control: &mut Control, wiphy: u32) {
+    if control.set_tx_power(wiphy, None).is_ok() {
+        let _ = std::fs::remove_file(mark(wiphy));
+    }
 }
 
 /// Claims a radio for this process.

@@ -2,6 +2,7 @@
 //! one confirm, and the host goes on or refuses.
 
 use linux::hwsim::{self, Medium, Series, Status};
+use linux::wifi::clock_counts_instructions;
 use radio::Refusal;
 
 use super::*;
@@ -322,6 +323,51 @@ fn statuses_that_are_lost_are_unknown() {
         "{outcomes:?}"
     );
     assert_eq!(lost, of(Outcome::Unknown) as u64);
+}
+
+/// More news than the kernel keeps while the clerk has no processor: they are counted, all is read again, and each request has
+/// its confirm.
+#[test]
+fn news_that_overflow_cost_no_confirm() {
+    let Some((_lab, [first, _])) = lab() else { return };
+    if clock_counts_instructions() {
+        eprintln!("skipped: so much news takes minutes on an emulated processor");
+        return;
+    }
+    let adapter = open(&first);
+    let me = adapter.address();
+    let mut host = host(adapter, patient(64));
+    let later = HOW.not_before(Instant::from_us(50_000)); // from the start of the script on
+    let requests = (0..20).map(|n| (data(Kind::DATA, ABSENT, me, n, 0), later));
+    let mut script = Checked::strict(Script {
+        requests: requests.collect(),
+        ..Script::default()
+    });
+    std::thread::scope(|scope| {
+        let maker = scope.spawn(|| {
+            let mut control = Control::open().unwrap();
+            let radio = control.wiphy(&first).unwrap().index;
+            let all = control.interfaces().unwrap();
+            let ordinary = |i: &&linux::wifi::Interface| i.wiphy == radio && i.name.starts_with("wlan");
+            let path = format!("/sys/class/net/{}/flags", all.iter().find(ordinary).unwrap().name);
+            std::thread::sleep(std::time::Duration::from_millis(20));
+            let seat = Seat {
+                fifo: Some(10),
+                ..Seat::default()
+            };
+            seat.take().unwrap();
+            for n in 0..800 {
+                std::fs::write(&path, ["0x1", "0x0"][n % 2]).unwrap();
+            }
+        });
+        while !maker.is_finished() {
+            run_for(&mut host, &mut script, 50);
+        }
+        run_for(&mut host, &mut script, 200);
+    });
+    let c = *host.counters();
+    assert!(c.news > 0 && c.netlink_overflows > 0, "{c:?}");
+    assert_eq!(outcomes_of(host, script), [(Outcome::NotAcked, 20)]);
 }
 
 /// News of the radio are read while the host runs, and those of others are none.

@@ -10,7 +10,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use frame::mac::{AckPolicy, Flags, FrameControl, Kind, QosControl, SequenceControl};
 use frame::{MacAddr, Rate};
-use linux::wifi::{Adapter, AdapterConfig, Control, Host, HostConfig, SimulatedRadios, simulated_radios};
+use linux::wifi::{
+    Adapter, AdapterConfig, Control, Host, HostConfig, Seat, SimulatedRadios, Wait, simulated_radios,
+};
 use radio::{
     AdapterId, Attribute, AttributeName, Checked, Confirm, Duration, Event, Instant, Outcome, Plane,
     Protocol, Radio, SetError, Token, Tsf, TxHow,

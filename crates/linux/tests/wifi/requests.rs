@@ -175,6 +175,68 @@ fn a_status_that_comes_too_late_is_unknown() {
     assert_eq!(c.late_statuses + c.foreign_statuses, 3, "{c:?}");
 }
 
+/// However the thread waits, and with SCHED_FIFO or without: nothing goes before its time, and all of it goes.
+#[test]
+fn every_way_to_wait_and_to_sit_keeps_the_times() {
+    let Some((_lab, [first, second])) = lab() else {
+        return;
+    };
+    let ways = [
+        (Wait::Timerfd, Seat::default()),
+        (Wait::Sleep, Seat::default()),
+        // Not with SCHED_FIFO: there is one CPU, and the kernel's own threads need it.
+        (Wait::Spin, Seat::default()),
+        (
+            Wait::Timerfd,
+            Seat {
+                cpu: Some(0),
+                fifo: Some(10),
+                lock_memory: false,
+            },
+        ),
+        (
+            Wait::Sleep,
+            Seat {
+                cpu: None,
+                fifo: Some(99),
+                lock_memory: false,
+            },
+        ),
+    ];
+    for (wait, seat) in ways {
+        let peer = open(&second);
+        let adapter = open(&first);
+        let (to, me) = (peer.address(), adapter.address());
+        // From the start of the script on.
+        let time = |n: u16| Instant::from_us(1_000 * u64::from(n));
+        let requests = (0..20).map(|n| (data(Kind::DATA, to, me, n, 0), HOW.not_before(time(n))));
+        let script = Script {
+            requests: requests.collect(),
+            ..Script::default()
+        };
+        let config = HostConfig {
+            wait,
+            ..HostConfig::default()
+        };
+        let before = Host::now();
+        let script = std::thread::scope(|scope| {
+            let seated = scope.spawn(|| {
+                let mut host = host(adapter, config);
+                seat.take().unwrap();
+                run(&mut host, script)
+            });
+            seated.join().unwrap()
+        });
+        assert_eq!(script.confirms.len(), 20, "{wait:?} {seat:?}");
+        for (n, confirm) in (0..).zip(&script.confirms) {
+            assert_eq!(confirm.outcome, Outcome::Acked, "{wait:?} {seat:?}");
+            let t9 = confirm.stamps.get_host(Plane::T9).unwrap();
+            let least = before + time(n).since(Instant::ZERO);
+            assert!(t9 > least, "{wait:?} {seat:?}: {t9:?}, not before {least:?}");
+        }
+    }
+}
+
 #[test]
 fn many_at_once_are_all_confirmed_in_order() {
     let Some((_lab, [first, second])) = lab() else {

@@ -1,5 +1,6 @@
 //! Interfaces and attributes: made, set, refused and removed, whatever becomes of the process.
 
+use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
@@ -306,7 +307,11 @@ const CHILD: &str = "SDMAC_TEST_RADIO";
 #[test]
 fn child() {
     let Ok(radio) = std::env::var(CHILD) else { return };
-    match Adapter::open(AdapterConfig::new(&radio, CHANNEL)) {
+    let config = AdapterConfig {
+        tx_power_dbm: Some(3),
+        ..AdapterConfig::new(&radio, CHANNEL)
+    };
+    match Adapter::open(config) {
         Ok(adapter) => {
             println!("open {}", adapter.swept());
             std::thread::sleep(std::time::Duration::from_secs(3_600));
@@ -324,6 +329,15 @@ fn child_process(radio: &str) -> Command {
     command
 }
 
+/// The least transmit power of a radio's interfaces, dBm.
+fn power(radio: &str) -> Option<i8> {
+    let mut control = Control::open().unwrap();
+    let wiphy = control.wiphy(radio).unwrap().index;
+    let all = control.interfaces().unwrap();
+    let powers = all.iter().filter(|i| i.wiphy == wiphy).map(|i| i.tx_power_dbm);
+    powers.flatten().min()
+}
+
 #[test]
 fn a_process_that_is_killed_leaves_nothing() {
     let Some((_lab, [first, _])) = lab() else { return };
@@ -335,10 +349,16 @@ fn a_process_that_is_killed_leaves_nothing() {
         Adapter::open(AdapterConfig::new(&first, CHANNEL)),
         Err(Error::InUse { .. })
     ));
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let is_open = |line: &String| line.contains("open ");
+    assert!(lines.map_while(Result::ok).any(|line| is_open(&line)));
     child.kill().unwrap(); // SIGKILL
     child.wait().unwrap();
+    // The kernel makes a power known with the next change of the radio.
+    assert_eq!(power(&first), Some(3), "as that process had set it");
     let adapter = open(&first);
     assert_eq!(our_interfaces().len(), 2, "its own alone");
+    assert!(power(&first) > Some(3), "given back: {:?}", power(&first));
     drop(adapter);
     assert!(our_interfaces().is_empty());
 }
