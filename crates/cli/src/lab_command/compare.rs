@@ -24,28 +24,31 @@ const DISAGREE: u8 = 1;
 /// Run a scenario in the simulator and on real 802.11 stacks, and put the numbers side by side
 ///
 /// Each node of the scenario runs as with `sdmac deploy` on a radio of a guest in virtual time, and the scenario is the air
-/// between them, as with `sdmac air`. The simulator runs the same file with several seeds: one run of the real stacks
-/// should lie where one more run of the simulator would, with 99.9 %. Hosts and clocks of the scenario are models that
+/// between them, as with `sdmac air`. The simulator runs the same file with several seeds: the mean of the runs of the real
+/// stacks should lie where that of as many more runs of the simulator would, with 99.9 %. Hosts and clocks of the scenario are models that
 /// only the simulator has. Losses are judged by what was submitted before the last tenth of the measured time.
 ///
 /// Exit code: 0 when every row is inside its interval and no request was refused, 1 when not, 125 when the lab failed.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   sdmac lab compare scenarios/hidden-nodes.toml
-  sdmac lab compare scenarios/hidden-nodes.toml --set duration=2s --runs 20 --json")]
+  sdmac lab compare scenarios/hidden-nodes.toml --set duration=2s --real-runs 10 --runs 20 --json")]
 pub struct Args {
     /// Scenario file, as for `sdmac run`
     scenario: PathBuf,
     /// Change a value: a short name that the scenario declares, or a dotted path
     #[arg(long = "set", value_name = "KEY=VALUE")]
     set: Vec<String>,
-    /// Seed of the real run, and first one of the simulator, in place of the scenario's
+    /// First seed, of the real stacks and of the simulator, in place of the scenario's
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
     /// Runs of the simulator
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = value_parser!(u16).range(2..=1000))]
     runs: u16,
-    /// Kill the guest after this time of this computer, in s; 0: never
+    /// Runs of the real stacks, each in a guest of its own
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = value_parser!(u16).range(1..=1000))]
+    real_runs: u16,
+    /// Kill a guest after this time of this computer, in s; 0: never
     #[arg(long, value_name = "S", default_value_t = 600)]
     limit: u64,
 }
@@ -57,7 +60,7 @@ struct Answer<'a> {
     seed: u64,
     runs: u16,
     rows: Vec<Row>,
-    real: &'a Real,
+    real: &'a [Real],
 }
 
 /// Runs the command.
@@ -87,20 +90,26 @@ pub fn main(args: &Args, cache: &Cache, ui: &Ui) -> Result<ExitCode, Failure> {
             args.scenario.display()
         )));
     }
-    let progress = ui.progress("runs", u64::from(args.runs) + 1);
-    let inside = Inside {
-        variable: INSIDE,
-        arguments: inner(args),
-        radios: scenario.radios(),
-        limit: args.limit,
-    };
-    let Some(real) = inside::answer::<Real>(inside, cache, ui)? else {
-        progress.finish();
-        return Ok(ui.exit_code());
-    };
+    let (many, real_many) = (u64::from(args.runs), u64::from(args.real_runs));
+    let progress = ui.progress("runs", many + real_many);
+    let mut real = Vec::new();
+    for n in 0..real_many {
+        progress.set(n);
+        let inside = Inside {
+            variable: INSIDE,
+            arguments: inner(args, seed.wrapping_add(n)),
+            radios: scenario.radios(),
+            limit: args.limit,
+        };
+        let Some(run) = inside::answer::<Real>(inside, cache, ui)? else {
+            progress.finish();
+            return Ok(ui.exit_code());
+        };
+        real.push(run);
+    }
     let mut runs: Vec<Numbers> = Vec::new();
-    for n in 0..u64::from(args.runs) {
-        progress.set(n + 1);
+    for n in 0..many {
+        progress.set(real_many + n);
         let run = simulated(&scenario, seed.wrapping_add(n), ui.stop()).map_err(Failure::on_the_way)?;
         runs.push(run);
     }
@@ -109,12 +118,15 @@ pub fn main(args: &Args, cache: &Cache, ui: &Ui) -> Result<ExitCode, Failure> {
         scenario: args.scenario.display().to_string(),
         seed,
         runs: args.runs,
-        rows: table(&real.numbers, &runs),
+        rows: table(&real.iter().map(|run| run.numbers).collect::<Vec<_>>(), &runs),
         real: &real,
     };
     ui.say(text(&answer))?;
     ui.answer(&answer)?;
-    for sentence in real.refusals.iter().chain(&real.lateness) {
+    for sentence in real
+        .iter()
+        .flat_map(|run| run.refusals.iter().chain(&run.lateness))
+    {
         ui::warn(sentence);
     }
     if !agree(&real, &answer.rows) {
@@ -127,15 +139,13 @@ pub fn main(args: &Args, cache: &Cache, ui: &Ui) -> Result<ExitCode, Failure> {
 }
 
 /// What the program inside is told.
-fn inner(args: &Args) -> Vec<String> {
+fn inner(args: &Args, seed: u64) -> Vec<String> {
     let mut list = vec!["lab".to_owned(), "compare".to_owned()];
     list.push(args.scenario.display().to_string());
     for change in &args.set {
         list.extend(["--set".to_owned(), change.clone()]);
     }
-    if let Some(seed) = args.seed {
-        list.extend(["--seed".to_owned(), seed.to_string()]);
-    }
+    list.extend(["--seed".to_owned(), seed.to_string()]);
     list
 }
 
@@ -160,27 +170,30 @@ fn text(a: &Answer<'_>) -> String {
         ));
     }
     lines.push(format!(
-        "one run of the real stacks, {} of the simulator; +- holds one more run with 99.9 %, and is at least a thousandth of \
-         the mean, of latencies {FINEST_LATENCY_US:.1} us (steps of the lab's clock and timers)",
+        "runs of the real stacks: {}, of the simulator: {}; +- holds the mean of as many more of the simulator with 99.9 %, and is at \
+         least a thousandth of the mean, of latencies {FINEST_LATENCY_US:.1} us (steps of the lab's clock and timers)",
+        a.real.len(),
         a.runs
     ));
+    let sum = |of: fn(&Real) -> u64| a.real.iter().map(of).sum::<u64>();
     lines.push(format!(
         "{} of {} frames on the air overlapped another; the kernel was told of nothing later than {} us",
-        a.real.overlapping,
-        a.real.tries,
-        lab::report::significant(a.real.latest_us)
+        sum(|run| run.overlapping),
+        sum(|run| run.tries),
+        lab::report::significant(a.real.iter().map(|run| run.latest_us).fold(0.0, f64::max))
     ));
-    if a.real.certified < a.real.radios {
+    // The same radios in each run.
+    if let Some(one) = a.real.first().filter(|run| run.certified < run.radios) {
         lines.push(format!(
             "{} of {} radios have no certificate: one-shot is not proven on them (sdmac certify)",
-            a.real.radios - a.real.certified,
-            a.real.radios
+            one.radios - one.certified,
+            one.radios
         ));
     }
-    if a.real.unknown + a.real.refused > 0 {
+    let (unknown, refused) = (sum(|run| run.unknown), sum(|run| run.refused));
+    if unknown + refused > 0 {
         lines.push(format!(
-            "{} requests ended without a status, {} were refused",
-            a.real.unknown, a.real.refused
+            "{unknown} requests ended without a status, {refused} were refused"
         ));
     }
     lines.join("\n")

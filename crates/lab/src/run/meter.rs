@@ -87,6 +87,9 @@ pub struct Measured {
     pub fates: Vec<[u64; Fate::ALL.len()]>,
     /// Where the time of requests goes, if there is a report.
     pub planes: Option<Planes>,
+    /// MSDUs of `[[traffic]]` that were submitted in the measured time, with its first instant and without its last, so that
+    /// their frames are in it; of those that are too short to tell their flow none.
+    pub from_since_to_end: u64,
     flights: Flights,
     scope: Scope,
     submitted: BTreeMap<u32, Flow>,
@@ -104,6 +107,7 @@ impl Measured {
             flights: Flights::new(std::mem::take(&mut scope.node_of)),
             scope,
             submitted: BTreeMap::new(),
+            from_since_to_end: 0,
         }
     }
 
@@ -133,14 +137,18 @@ impl Measured {
 
     fn submitted(&mut self, now_ns: u64, flow: u32, number: u32) {
         let counts = self.scope.counts(now_ns);
+        let is_traffic = self.scope.flow_ends.last().is_some_and(|end| flow < *end);
+        let is_measured = (self.scope.since_ns..self.scope.until_ns).contains(&now_ns);
+        self.from_since_to_end += u64::from(is_traffic && is_measured);
         let flow = self.submitted.entry(flow).or_default();
         flow.numbers = number.saturating_add(1);
         flow.judged.submitted += u64::from(counts);
     }
 
-    /// What each flow tells of losses, by its number.
+    /// What each flow of `[[traffic]]` tells of losses, by its number. What foreign stations send each other is not ours.
     pub fn judged(&self) -> impl Iterator<Item = (u32, Judged)> {
-        self.submitted.iter().map(|(flow, f)| (*flow, f.judged))
+        let end = self.scope.flow_ends.last().copied().unwrap_or(0);
+        self.submitted.range(..end).map(|(flow, f)| (*flow, f.judged))
     }
 
     fn confirmed(&mut self, now_ns: u64, node: u32, c: &Confirm, exchange_ns: Option<(u64, u64)>) {

@@ -88,12 +88,12 @@ impl Running {
 }
 
 impl Running {
-    /// Half the interval around the mean in which one more sample of the same normal distribution lies with `confidence`
-    /// (Student's t, n - 1 degrees of freedom). `None` below two samples.
-    pub fn next_run(&self, confidence: f64) -> Option<f64> {
+    /// Half the interval around the mean in which the mean of `more` more samples of the same normal distribution lies with
+    /// `confidence` (Student's t, n - 1 degrees of freedom). `None` below two samples, or for the mean of none.
+    pub fn next_mean(&self, more: u64, confidence: f64) -> Option<f64> {
         let n = self.count as f64;
-        let t = |sd: f64| special::student_t(confidence, n - 1.0) * sd * (1.0 + 1.0 / n).sqrt();
-        self.sd().map(t)
+        let t = |sd: f64| special::student_t(confidence, n - 1.0) * sd * (1.0 / more as f64 + 1.0 / n).sqrt();
+        self.sd().filter(|_| more > 0).map(t)
     }
 }
 

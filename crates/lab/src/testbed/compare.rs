@@ -85,14 +85,14 @@ pub struct Real {
 pub struct Row {
     /// What, with its unit.
     pub name: &'static str,
-    /// One run of the real stacks.
+    /// Mean of the runs of the real stacks.
     pub real: Option<f64>,
     /// Mean of the simulator's runs.
     pub simulator: Option<f64>,
-    /// Half the interval in which one more run of the simulator lies with 99.9 %; at least a thousandth of the mean, and
-    /// [`FINEST_LATENCY_US`] for latencies.
+    /// Half the interval in which the mean of as many more runs of the simulator lies with 99.9 %; at least a thousandth of the
+    /// mean, and [`FINEST_LATENCY_US`] for latencies.
     pub plus_minus: Option<f64>,
-    /// The real run lies in it.
+    /// The mean of the real runs lies in it.
     pub within: Option<bool>,
 }
 
@@ -280,7 +280,12 @@ pub fn simulated(scenario: &Scenario, seed: u64, stop: &AtomicBool) -> Result<Nu
     let own = &run.counters[..scenario.nodes() as usize];
     let tries: u64 = own.iter().flatten().map(|c| c.tx_frames).sum();
     let metric = |name: &str| run.result.metrics.get(name).copied();
-    let submitted = metric("submitted").filter(|n| *n > 0.0);
+    // A world goes on up to and with its last instant; on radios nothing is submitted at the end.
+    let told = run.measured.as_ref().map(|m| m.from_since_to_end as f64);
+    let submitted = [told, metric("submitted")]
+        .into_iter()
+        .flatten()
+        .find(|n| *n > 0.0);
     Ok(Numbers {
         throughput_mbps: metric("throughput_mbps"),
         lost_ratio: run
@@ -294,30 +299,34 @@ pub fn simulated(scenario: &Scenario, seed: u64, stop: &AtomicBool) -> Result<Nu
 }
 
 /// Whether the two agree: no row is outside its interval, and no request was refused.
-pub fn agree(real: &Real, rows: &[Row]) -> bool {
-    real.refused == 0 && rows.iter().all(|row| row.within != Some(false))
+pub fn agree(real: &[Real], rows: &[Row]) -> bool {
+    real.iter().all(|run| run.refused == 0) && rows.iter().all(|row| row.within != Some(false))
 }
 
-/// The table: one real run, and several of the simulator.
-pub fn table(real: &Numbers, runs: &[Numbers]) -> Vec<Row> {
-    let rows = real.all().into_iter().enumerate();
-    rows.map(|(i, (name, real, least))| {
-        let mut all = Running::default();
-        runs.iter().filter_map(|r| r.all()[i].1).for_each(|x| all.push(x));
+/// The table: runs of the real stacks, and several of the simulator.
+pub fn table(real: &[Numbers], runs: &[Numbers]) -> Vec<Row> {
+    let of = |all: &[Numbers], i: usize| -> Running { all.iter().filter_map(|r| r.all()[i].1).collect() };
+    let row = |(i, (name, _, least)): (usize, (&'static str, Option<f64>, f64))| {
+        let (real, all) = (of(real, i), of(runs, i));
         let simulator = all.mean();
         let finest = simulator.map_or(0.0, |mean| least.max(mean.abs() * FINEST));
-        let plus_minus = all.next_run(CONFIDENCE).map(|half| half.max(finest));
+        let half = all.next_mean(real.count(), CONFIDENCE);
+        let (real, plus_minus) = (real.mean(), half.map(|half| half.max(finest)));
+        let within = |(x, (mean, half)): (f64, (f64, f64))| (x - mean).abs() <= half;
         Row {
             name,
             real,
             simulator,
             plus_minus,
-            within: real
-                .zip(simulator.zip(plus_minus))
-                .map(|(x, (mean, half))| (x - mean).abs() <= half),
+            within: real.zip(simulator.zip(plus_minus)).map(within),
         }
-    })
-    .collect()
+    };
+    Numbers::default()
+        .all()
+        .into_iter()
+        .enumerate()
+        .map(row)
+        .collect()
 }
 
 #[cfg(test)]
@@ -332,25 +341,29 @@ mod tests {
             ..Numbers::default()
         };
         let runs: Vec<_> = [9.0, 10.0, 11.0].map(of).into();
-        let row = |real: f64| table(&of(real), &runs)[0].clone();
+        let row = |real: f64| table(&[of(real)], &runs)[0].clone();
         // Student's t with 2 degrees of freedom at 99.9 %: 31.599, times sqrt(1 + 1/3).
         let near = row(10.5);
         assert_eq!((near.simulator, near.within), (Some(10.0), Some(true)));
         assert!((near.plus_minus.unwrap() - 36.487).abs() < 0.01, "{near:?}");
         assert_eq!(row(50.0).within, Some(false));
+        // The mean of three lies closer: times sqrt(1/3 + 1/3).
+        let mean = table(&[9.5, 10.5, 11.5].map(of), &runs)[0].clone();
+        assert_eq!(mean.real, Some(10.5));
+        assert!((mean.plus_minus.unwrap() - 25.800).abs() < 0.01, "{mean:?}");
         let alike = [4.0, 4.0, 4.0].map(of);
-        let row = |real: f64| table(&of(real), &alike)[0].clone();
+        let row = |real: f64| table(&[of(real)], &alike)[0].clone();
         assert_eq!([4.003, 4.005].map(|x| row(x).within), [Some(true), Some(false)]);
         let slow = |us: f64| Numbers {
             latency_p50_us: Some(us),
             ..Numbers::default()
         };
-        let row = |real: f64| table(&slow(real), &[slow(81.0), slow(81.0)])[3].clone();
+        let row = |real: f64| table(&[slow(real)], &[slow(81.0), slow(81.0)])[3].clone();
         assert_eq!([84.0, 84.1].map(|us| row(us).within), [Some(true), Some(false)]);
-        let rows = table(&of(1.0), &runs);
+        let rows = table(&[of(1.0)], &runs);
         assert_eq!((rows[1].within, rows[2].within), (None, Some(true)), "{rows:?}");
         assert_eq!(
-            table(&of(1.0), &runs[..1])[0].plus_minus,
+            table(&[of(1.0)], &runs[..1])[0].plus_minus,
             None,
             "one run has no interval"
         );
@@ -375,10 +388,36 @@ mod tests {
             refusals: Vec::new(),
             lateness: Vec::new(),
         };
-        assert!(agree(&real, &table(&real.numbers, &runs)));
-        assert!(!agree(&real, &table(&of(5.0), &runs)));
+        let row = |x| table(&[of(x)], &runs);
+        assert!(agree(&[real.clone()], &row(4.0)));
+        assert!(!agree(&[real.clone()], &row(5.0)));
+        let others = real.clone();
         real.refused = 1;
-        assert!(!agree(&real, &table(&real.numbers, &runs)));
+        assert!(!agree(&[others, real], &row(4.0)));
+    }
+
+    /// What foreign stations lose is not ours, and what is submitted as the run ends has no try.
+    #[test]
+    fn strangers_and_the_last_instant_do_not_count() {
+        let alone = "[run]\nduration = \"100ms\"\n[medium]\nloss.fixed_power_dbm = -50\nerror = \"perfect\"\n\
+             [output]\nlatency = true\n\
+             [[group]]\nname = \"a\"\nprotocol.sender = { rate = \"6M\" }\n\
+             [[group]]\nname = \"b\"\nprotocol.sender = { rate = \"6M\" }\n\
+             [[traffic]]\nfrom = \"a\"\nto = \"b\"\noctets = 50\npattern.periodic = { period = \"10ms\" }\n";
+        let strangers =
+            "[[foreign]]\nat = [10, 10]\nwhat.load = { octets = 1500, mean = \"2070us\", rate = \"6M\" }\n";
+        let of = |text: &str| {
+            let scenario =
+                Scenario::parse(std::path::Path::new("t.toml"), text, &[]).unwrap_or_else(|e| panic!("{e}"));
+            simulated(&scenario, 1, &AtomicBool::new(false)).unwrap()
+        };
+        let (first, second) = (of(alone), of(&format!("{alone}{strangers}")));
+        assert_eq!(
+            (first.lost_ratio, first.tries),
+            (Some(0.0), Some(1.0)),
+            "{first:?}"
+        );
+        assert_eq!(second.lost_ratio, Some(0.0), "{second:?}");
     }
 
     /// A saturated sender has something under way at every end; what is for all arrives at each.
