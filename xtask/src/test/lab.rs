@@ -15,6 +15,8 @@ use crate::workspace::Workspace;
 
 /// Where the kernel is known to build.
 const TARGET: &str = "x86_64-unknown-linux-gnu";
+/// Time of this computer for the tests of one guest, s. The longest take four minutes on two cores with nothing else to do.
+const LIMIT_S: &str = "2400";
 /// Tests of one package, with what they are told.
 struct Tests {
     /// Folder of the package.
@@ -176,7 +178,7 @@ pub(super) fn lab(workspace: &Workspace) -> Result<Outcome> {
                 let mut runner = guest.map(|guest| {
                     let mut runner = Command::new(&sdmac);
                     runner
-                        .args(["lab", "run"])
+                        .args(["lab", "run", "--limit", LIMIT_S])
                         .args(guest.split_whitespace())
                         .arg("--");
                     runner

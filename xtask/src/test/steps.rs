@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 
 use super::Outcome;
 pub(super) use super::lab::lab;
@@ -203,10 +203,17 @@ pub(super) fn count_tests(command: &mut Command) -> Result<Outcome> {
 pub(super) fn count(command: &mut Command) -> Result<String> {
     let run = run_and_read(command)?;
     let counts = Counts::parse(&run.stdout)?;
-    ensure!(
-        counts.failed > 0 || run.code == Some(0),
-        "cargo failed, see above"
-    );
+    if counts.failed == 0 && run.code != Some(0) {
+        let code = run
+            .code
+            .map_or("a signal".to_owned(), |code| format!("exit code {code}"));
+        let last = |text: &str| text.trim_end().lines().next_back().unwrap_or("").to_owned();
+        bail!(
+            "ended by {code} after `{}` and `{}`",
+            last(&run.stdout),
+            last(&run.stderr)
+        );
+    }
     counts.remark()
 }
 
@@ -276,8 +283,8 @@ mod tests {
     #[test]
     fn qualify_answers_for_every_scheme_with_the_code_that_is_documented() {
         let ends = |stdout: &str, code| {
-            let stdout = stdout.to_owned();
-            qualified(&Run { stdout, code }).is_ok()
+            let (stdout, stderr) = (stdout.to_owned(), String::new());
+            qualified(&Run { stdout, stderr, code }).is_ok()
         };
         let one_passes = "scheme verdict\n EDCA   FAIL 1e-2\n EDF  PASS  0\n TDMA UNDECIDED\n\nEDCA: why\n";
         assert!(ends(one_passes, Some(0)));

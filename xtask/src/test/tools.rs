@@ -3,7 +3,7 @@
 //! A machine with rustup and a C compiler is enough. What else a step wants is fetched when that is cheap; when that
 //! fails, the step is skipped with the reason, and the run does not fail.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -48,30 +48,44 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
 /// What a command printed, and how it ended.
 pub(super) struct Run {
     pub(super) stdout: String,
+    /// What it wrote to the standard error.
+    pub(super) stderr: String,
     /// Exit code; `None` when a signal ended it.
     pub(super) code: Option<i32>,
 }
 
-/// Runs a command, shows its output as it comes and keeps what it writes to the standard output.
+/// Runs a command, shows its output as it comes and keeps it.
 pub(super) fn run_and_read(command: &mut Command) -> Result<Run> {
     println!("$ {}", shown(command));
     let mut child = command
         .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
         .spawn()
         .with_context(|| format!("cannot run {}", name(command)))?;
-    let mut reader = BufReader::new(child.stdout.take().context("the output is not piped")?);
-    let mut stdout = String::new();
-    let mut line = Vec::new();
-    while reader.read_until(b'\n', &mut line)? > 0 {
-        let text = String::from_utf8_lossy(&line);
-        print!("{text}");
-        stdout += &text;
-        line.clear();
-    }
+    let [out, err] = (child.stdout.take().zip(child.stderr.take()))
+        .map(|(out, err)| [Box::new(out) as Box<dyn Read + Send>, Box::new(err)])
+        .context("the output is not piped")?;
+    let stderr = std::thread::spawn(|| kept(err, |line| eprint!("{line}")));
+    let stdout = kept(out, |line| print!("{line}"))?;
+    let stderr = stderr.join().ok().context("the standard error was not read")??;
     Ok(Run {
         stdout,
+        stderr,
         code: child.wait()?.code(),
     })
+}
+
+/// All that comes, each line shown at once.
+fn kept(from: impl Read, show: impl Fn(&str)) -> Result<String> {
+    let mut reader = BufReader::new(from);
+    let (mut all, mut line) = (String::new(), Vec::new());
+    while reader.read_until(b'\n', &mut line)? > 0 {
+        let text = String::from_utf8_lossy(&line);
+        show(&text);
+        all += &text;
+        line.clear();
+    }
+    Ok(all)
 }
 
 /// The standard output of a command that succeeds and is not worth showing.
@@ -166,6 +180,8 @@ pub(super) fn nightly(components: &[&str]) -> Result<(), String> {
 pub(super) struct Counts {
     pub(super) passed: u64,
     pub(super) failed: u64,
+    /// Names of those that failed, as far as they were told.
+    pub(super) failures: Vec<String>,
     /// Names with reasons.
     pub(super) ignored: Vec<String>,
 }
@@ -183,6 +199,10 @@ impl Counts {
                 .and_then(|rest| rest.split_once(" ... ignored"))
             {
                 counts.ignored.push(format!("{name}{reason}"));
+            } else if let Some(name) = line.strip_prefix("---- ") {
+                counts
+                    .failures
+                    .extend(name.strip_suffix(" stdout ----").map(str::to_owned));
             }
         }
         Ok(counts)
@@ -191,7 +211,12 @@ impl Counts {
     /// For the table. Fails when a test failed, and when there was none.
     pub(super) fn remark(&self) -> Result<String> {
         if self.failed > 0 {
-            bail!("{} of {} tests failed", self.failed, self.failed + self.passed);
+            let names = self.failures.join(", ");
+            bail!(
+                "{} of {} tests failed: {names}",
+                self.failed,
+                self.failed + self.passed
+            );
         }
         ensure!(self.passed > 0, "not one test was run");
         let mut remark = format!("{} tests", self.passed);
@@ -263,9 +288,15 @@ mod tests {
 
     #[test]
     fn failures_and_empty_runs_fail() {
-        let failed =
-            Counts::parse(&HARNESS.replace("ok. 10 passed; 0 failed", "FAILED. 9 passed; 1 failed")).unwrap();
-        assert_eq!(failed.remark().unwrap_err().to_string(), "1 of 12 tests failed");
+        let failed = Counts::parse(&HARNESS.replace(
+            "ok. 10 passed; 0 failed",
+            "---- c::e stdout ----\ntest result: FAILED. 9 passed; 1 failed",
+        ))
+        .unwrap();
+        assert_eq!(
+            failed.remark().unwrap_err().to_string(),
+            "1 of 12 tests failed: c::e"
+        );
         assert_eq!(
             Counts::parse("").unwrap().remark().unwrap_err().to_string(),
             "not one test was run"
@@ -285,8 +316,12 @@ mod tests {
 
     #[test]
     fn output_is_kept_and_failure_is_told() {
-        let run = run_and_read(Command::new("sh").args(["-c", "echo one; echo two; exit 3"])).unwrap();
-        assert_eq!((run.stdout.as_str(), run.code), ("one\ntwo\n", Some(3)));
+        let run =
+            run_and_read(Command::new("sh").args(["-c", "echo one; echo two; echo no >&2; exit 3"])).unwrap();
+        assert_eq!(
+            (run.stdout.as_str(), run.stderr.as_str(), run.code),
+            ("one\ntwo\n", "no\n", Some(3))
+        );
         assert!(super::run(&mut Command::new("false")).is_err());
         assert!(!exists("no-such-program-here"));
     }
