@@ -68,9 +68,11 @@ pub fn main(args: &Args, cache: &Cache, ui: &Ui) -> Result<ExitCode, Failure> {
     };
     let scenario = Scenario::open(&args.scenario, changes).map_err(Failure::input)?;
     let seed = args.seed.unwrap_or_else(|| scenario.seed());
+    let ms = |ns: u64| ns / 1_000_000;
     if std::env::var_os(INSIDE).is_some() {
         let kept = |radio: &str| Some(certify::of(radio, None).ok()?.ok()?.0);
-        let done = real(&scenario, seed, &kept, ui.stop()).map_err(Failure::on_the_way)?;
+        let tell = |ns| inside::tell(ms(ns), ms(scenario.duration_ns()));
+        let done = real(&scenario, seed, &kept, &tell, ui.stop()).map_err(Failure::on_the_way)?;
         ui.answer(&done)?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -87,20 +89,22 @@ pub fn main(args: &Args, cache: &Cache, ui: &Ui) -> Result<ExitCode, Failure> {
             args.scenario.display()
         )));
     }
-    let progress = ui.progress("runs", u64::from(args.runs) + 1);
+    let progress = ui.progress("real stacks", 1);
     let inside = Inside {
         variable: INSIDE,
         arguments: inner(args),
         radios: scenario.radios(),
         limit: args.limit,
     };
-    let Some(real) = inside::answer::<Real>(inside, cache, ui)? else {
+    let Some(real) = inside::answer::<Real>(inside, cache, ui, &|done, total| progress.set_of(done, total))?
+    else {
         progress.finish();
         return Ok(ui.exit_code());
     };
     let mut runs: Vec<Numbers> = Vec::new();
+    progress.rename("simulator");
     for n in 0..u64::from(args.runs) {
-        progress.set(n + 1);
+        progress.set_of(n, args.runs.into());
         let run = simulated(&scenario, seed.wrapping_add(n), ui.stop()).map_err(Failure::on_the_way)?;
         runs.push(run);
     }
