@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use frame::MacAddr;
 use lab::deploy::UNCERTIFIED;
 use lab::measure::adapter::{
-    Condition, Described, Measured, Plan, Row, describe, figures, listen, measure, page, samples,
+    Condition, Described, Measured, Plan, Row, Run, describe, figures, listen, measure, page, samples,
 };
 use lab::measure::host::computer;
 use lab::report::folder::{Folder, REPORT, Status, replace};
@@ -14,6 +14,7 @@ use linux::host::Load;
 use linux::wifi::Seat;
 use linux::wifi::certify::Certificate;
 use linux::wifi::confirm::Path;
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{Args, Confirm, ProbeWay, base, writable};
@@ -31,20 +32,43 @@ pub(super) fn peer(radio: &str, channel: Option<u16>, ui: &Ui) -> Result<ExitCod
         ));
     };
     let ear = listen(radio, channel, ready, ui.stop()).map_err(Failure::input)?;
-    let runs: Vec<Value> = (ear.runs().iter())
-        .map(|((from, number), run)| {
-            json!({ "from": from.to_string(), "run": number, "heard": run.heard.count(), "answers": run.answers })
-        })
-        .collect();
+    let runs: Vec<Told> = ear.runs().into_iter().map(Told::of).collect();
     for run in &runs {
-        ui.say(format!(
-            "from {}: heard {} frames, answered {} questions",
-            run["from"], run["heard"], run["answers"]
-        ))?;
+        ui.say(run)?;
     }
     ui.answer(&json!({ "runs": runs }))?;
     // Ctrl-C is how it ends
     Ok(ExitCode::SUCCESS)
+}
+
+/// What the other station tells of a run.
+#[derive(Serialize)]
+struct Told {
+    from: String,
+    run: u32,
+    heard: u32,
+    answers: u64,
+}
+
+impl Told {
+    fn of(run: &Run) -> Told {
+        Told {
+            from: run.from.to_string(),
+            run: run.number,
+            heard: run.heard.count(),
+            answers: run.answers,
+        }
+    }
+}
+
+impl std::fmt::Display for Told {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "from {}: heard {} frames, answered {} questions",
+            self.from, self.heard, self.answers
+        )
+    }
 }
 
 /// Measures.
@@ -409,5 +433,19 @@ mod tests {
         );
         assert_eq!(silence("idle", 1, 99, to), None);
         assert_eq!(silence("idle", 0, 0, to), None, "nothing came to an end");
+    }
+
+    #[test]
+    fn addresses_have_no_quotes() {
+        let told = Told {
+            from: "02:00:00:00:01:00".into(),
+            run: 1,
+            heard: 3,
+            answers: 2,
+        };
+        assert_eq!(
+            told.to_string(),
+            "from 02:00:00:00:01:00: heard 3 frames, answered 2 questions"
+        );
     }
 }

@@ -287,7 +287,7 @@ mod tests {
     #[test]
     fn only_the_other_station_tells_the_losses_apart() {
         assert_eq!(sizes(&sorting(100, true)), [("A", 80), ("L", 20)]);
-        let mut heard = Heard::default();
+        let mut heard = Heard::new(100);
         (0..100).filter(|n| *n != 4).for_each(|n| heard.add(n));
         let told = Taken {
             heard: Some(heard),
