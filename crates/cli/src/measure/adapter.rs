@@ -3,7 +3,6 @@
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
-use frame::MacAddr;
 use lab::deploy::UNCERTIFIED;
 use lab::measure::adapter::{
     Condition, Described, Measured, Plan, Row, Run, describe, figures, listen, measure, page, samples,
@@ -17,6 +16,7 @@ use linux::wifi::confirm::Path;
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use super::notes::notes;
 use super::{Args, Confirm, ProbeWay, base, writable};
 use crate::certify;
 use crate::ui::{self, Failure, Ui};
@@ -130,6 +130,12 @@ pub(super) fn main(radio: &str, args: &Args, ui: &Ui) -> Result<ExitCode, Failur
         ui.say(format!("Report: {}", folder.path().join(REPORT).display()))?;
     }
     ui.answer(&answer)?;
+    for c in &measured.conditions {
+        let counts = &c.sorting.counts;
+        if let Some(sentence) = counts.refusals.warning(c.load.name(), counts.shots) {
+            ui::warn(&sentence);
+        }
+    }
     if measured.conditions.iter().any(|c| c.taken.interrupted) {
         ui::warn("stopped early: the numbers cover what was sent until then");
     }
@@ -201,76 +207,6 @@ fn described(
     })
 }
 
-/// What a reader must know before he believes a number.
-fn notes(
-    measured: &Measured,
-    plan: &Plan,
-    uncertified: Option<String>,
-    described: Option<&Described>,
-) -> Vec<String> {
-    let mut notes = Vec::from_iter(uncertified);
-    if measured.emulated {
-        notes.push(
-            "this processor is emulated: the numbers tell which plane comes first, and are good for ratios within one run; \
-             they are no times of a computer"
-                .to_owned(),
-        );
-    }
-    for c in &measured.conditions {
-        let (load, counts) = (c.load.name(), &c.sorting.counts);
-        notes.extend(silence(load, counts.acked, counts.not_acked, plan.to));
-        let impossible = c.sorting.impossible();
-        if impossible > 0 {
-            notes.push(format!(
-                "{load}: {impossible} frames came back sooner than they can have been on the air, and are in no row less \
-                 air: is this mac80211_hwsim without `sdmac air`?"
-            ));
-        }
-        if counts.discarded * 100 > counts.shots {
-            notes.push(format!(
-                "{load}: {} of {} frames are left out since foreign frames were within 10 ms: choose a quieter channel",
-                counts.discarded, counts.shots
-            ));
-        }
-        if counts.repeated > 0 {
-            notes.push(format!(
-                "{load}: {} frames were sent more than once, so this adapter makes no one-shots here; see `sdmac certify`",
-                counts.repeated
-            ));
-        }
-        if c.taken.heard.is_none() && counts.not_acked > 0 {
-            notes.push(format!(
-                "{load}: the other station told nothing, so lost frames and lost ACKs are one set, L; run `sdmac measure \
-                 --peer` there"
-            ));
-        }
-        if let Some(why) = &c.report.failed {
-            notes.push(format!("the {load} load failed: {why}"));
-        }
-    }
-    if measured.lost_hits > 0 {
-        notes.push(format!("{} hits of probes found no room", measured.lost_hits));
-    }
-    match described {
-        None => notes.push(
-            "no profile was written: it takes --probes or --confirm device, and acked frames with all planes"
-                .to_owned(),
-        ),
-        Some(d) => notes.extend(d.note.clone()),
-    }
-    notes
-}
-
-/// Nobody has acknowledged.
-pub(super) fn silence(load: &str, acked: u64, not_acked: u64, to: MacAddr) -> Option<String> {
-    (acked == 0 && not_acked > 0).then(|| {
-        format!(
-            "{load}: none of {not_acked} frames was acknowledged: nobody answers as {to}; look at the address and the channel, \
-             and whether the station is on the air (`sdmac measure --peer` on the other computer)"
-        )
-    })
-}
-
 fn head(measured: &Measured, plan: &Plan) -> String {
     let functions: Vec<String> = measured
         .functions
@@ -292,17 +228,21 @@ fn head(measured: &Measured, plan: &Plan) -> String {
 fn table(condition: &Condition) -> String {
     let c = &condition.sorting.counts;
     let mut t = format!(
-        "\nload {}: {} frames, {} acked, {} not acked, {} left out ({} foreign frames), {} without outcome, {} with all nine \
-         planes\n",
+        "\nload {}: {} frames, {} acked, {} not acked, {} left out ({} foreign frames), {} refused, {} without outcome, {} with \
+         all nine planes\n",
         condition.load.name(),
         c.shots,
         c.acked,
         c.not_acked,
         c.discarded,
         c.foreign,
+        c.refused,
         c.without_outcome,
         c.full
     );
+    for (reason, count) in c.refusals.iter() {
+        let _ = writeln!(t, "refused, {reason:?}: {count}");
+    }
     let _ = writeln!(
         t,
         "{:3}  {:16} {:13} {:>8}  {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9}  us",
@@ -422,18 +362,6 @@ fn write(
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn nobody_who_answers_is_told() {
-        let to = MacAddr::local(7);
-        let told = silence("idle", 0, 100, to).unwrap();
-        assert!(
-            told.contains("none of 100 frames") && told.contains(&to.to_string()),
-            "{told}"
-        );
-        assert_eq!(silence("idle", 1, 99, to), None);
-        assert_eq!(silence("idle", 0, 0, to), None, "nothing came to an end");
-    }
 
     #[test]
     fn addresses_have_no_quotes() {

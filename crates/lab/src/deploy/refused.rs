@@ -53,15 +53,13 @@ impl Serialize for Refusals {
 /// What is wrong, and what to do.
 fn advice(reason: Refusal) -> &'static str {
     match reason {
-        Refusal::BadFrame => {
-            "the frame is malformed, too short or too long; look at what the protocol builds"
-        }
+        Refusal::BadFrame => "the frame is malformed, too short or too long; look at what is built",
         Refusal::QueueFull => {
             "the queue of the host was full; offer less traffic, or fewer requests at the same time"
         }
         Refusal::RateNotSupported => {
-            "the rate is not in the band of the channel, or the adapter does not have it (40 MHz takes a channel where the rules let it be so wide); give the protocol of the node \
-             another rate, or another channel"
+            "the rate is not in the band of the channel, or the adapter does not have it (40 MHz takes a channel where the rules let it be so wide); take another rate, or \
+             another channel"
         }
         Refusal::ChannelForbidden => {
             "one may not send on this channel (world rules or radar); set the country with `iw reg set`, or take another \
@@ -72,7 +70,7 @@ fn advice(reason: Refusal) -> &'static str {
         }
         Refusal::NotSupported => {
             "Linux cannot do what the request asks for (several rates, more tries than the adapter has, RTS, a queue that the \
-             frame does not say: data without `qos = true` are best effort); ask for less in the protocol of the node"
+             frame does not say: data without `qos = true` are best effort); ask for less"
         }
         Refusal::NoAdapter => {
             "the interface is down or gone; look whether the radio is still there (rfkill, USB)"
