@@ -8,8 +8,9 @@
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -21,6 +22,8 @@ use signal_hook::flag;
 const INTERRUPTED: u8 = 130;
 /// What takes no longer than this shows no progress.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// How often progress is drawn.
+const LOOK: Duration = Duration::from_millis(100);
 
 /// Options of every command.
 #[derive(clap::Args, Clone, Copy, Debug, Default)]
@@ -145,7 +148,8 @@ impl Ui {
     /// Progress of `total` steps of work. Nothing is shown for the first two seconds, nor where nobody looks.
     pub fn progress(&self, what: &str, total: u64) -> Progress {
         let silent = self.options.json || self.options.quiet || !io::stderr().is_terminal();
-        Progress::new(what, total, !silent)
+        let target = (!silent).then(ProgressDrawTarget::stderr);
+        Progress::new(what, total, target, PATIENCE)
     }
 }
 
@@ -157,49 +161,127 @@ fn is_ignored(signal: i32) -> bool {
     mask.unwrap_or(0) >> (signal - 1) & 1 == 1
 }
 
-/// A bar on stderr that goes away in the end. Any thread may move it.
+/// A bar on stderr that goes away in the end. Any thread may move it, and none that does waits for the terminal: a thread of
+/// the bar's own draws it.
 #[derive(Debug)]
 pub struct Progress {
-    bar: ProgressBar,
-    begun: Instant,
-    waiting: AtomicBool,
+    state: Arc<State>,
+    drawer: Option<JoinHandle<()>>,
+}
+
+/// What whoever draws is told.
+#[derive(Debug)]
+struct State {
+    done: AtomicU64,
+    total: AtomicU64,
+    /// What is being done, since it has changed.
+    what: Mutex<Option<&'static str>>,
+    over: AtomicBool,
 }
 
 impl Progress {
-    fn new(what: &str, total: u64, wanted: bool) -> Progress {
-        let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::hidden());
-        let style = ProgressStyle::with_template("{msg} {wide_bar} {percent}% {eta} left");
-        bar.set_style(style.expect("a template of our own"));
-        bar.set_message(what.to_owned());
-        Progress {
-            bar,
-            begun: Instant::now(),
-            waiting: AtomicBool::new(wanted),
-        }
+    /// `target`: where it is drawn, once `patience` is over; `None`: nowhere.
+    fn new(what: &str, total: u64, target: Option<ProgressDrawTarget>, patience: Duration) -> Progress {
+        let state = Arc::new(State {
+            done: AtomicU64::new(0),
+            total: AtomicU64::new(total),
+            what: Mutex::new(None),
+            over: AtomicBool::new(false),
+        });
+        let start = |target| {
+            let mut drawing = Drawing::new(what, target, patience);
+            let state = Arc::clone(&state);
+            let draw = move || {
+                while !state.over.load(Ordering::Acquire) {
+                    std::thread::park_timeout(LOOK);
+                    drawing.draw(&state);
+                }
+                drawing.bar.finish_and_clear();
+            };
+            // without a thread there is no bar: no reason to give up
+            std::thread::Builder::new().spawn(draw).ok()
+        };
+        let drawer = target.and_then(start);
+        Progress { state, drawer }
     }
 
     /// So much is done.
     pub fn set(&self, done: u64) {
-        if self.begun.elapsed() > PATIENCE && self.waiting.swap(false, Ordering::Relaxed) {
-            self.bar.set_draw_target(ProgressDrawTarget::stderr());
-        }
-        self.bar.set_position(done);
+        self.state.done.store(done, Ordering::Relaxed);
     }
 
     /// So much of so much is done.
     pub fn set_of(&self, done: u64, total: u64) {
-        self.bar.set_length(total);
+        self.state.total.store(total, Ordering::Relaxed);
         self.set(done);
     }
 
     /// What is being done now.
     pub fn rename(&self, what: &'static str) {
-        self.bar.set_message(what);
+        // whoever draws holds it no longer than it takes to copy a word, and nobody waits for that, either
+        if let Ok(mut now) = self.state.what.try_lock() {
+            *now = Some(what);
+        }
     }
 
-    /// Takes the bar away.
+    /// Takes the bar away. A terminal that nobody reads is waited for a second, no longer.
     pub fn finish(&self) {
-        self.bar.finish_and_clear();
+        let Some(drawer) = &self.drawer else { return };
+        if self.state.over.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        drawer.thread().unpark();
+        for _ in 0..1_000 {
+            if drawer.is_finished() {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.finish();
+    }
+}
+
+/// The bar, in the hands of the thread that draws it.
+struct Drawing {
+    bar: ProgressBar,
+    begun: Instant,
+    patience: Duration,
+    /// Where to, until it is drawn there.
+    target: Option<ProgressDrawTarget>,
+}
+
+impl Drawing {
+    fn new(what: &str, target: ProgressDrawTarget, patience: Duration) -> Drawing {
+        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
+        let style = ProgressStyle::with_template("{msg} {wide_bar} {percent}% {eta} left");
+        bar.set_style(style.expect("a template of our own"));
+        bar.set_message(what.to_owned());
+        Drawing {
+            bar,
+            begun: Instant::now(),
+            patience,
+            target: Some(target),
+        }
+    }
+
+    fn draw(&mut self, state: &State) {
+        if self.begun.elapsed() >= self.patience
+            && let Some(target) = self.target.take()
+        {
+            self.bar.set_draw_target(target);
+        }
+        // copied, so that it is not held while the terminal takes its time
+        let what = state.what.lock().map_or(None, |mut what| what.take());
+        if let Some(what) = what {
+            self.bar.set_message(what);
+        }
+        self.bar.set_length(state.total.load(Ordering::Relaxed));
+        self.bar.set_position(state.done.load(Ordering::Relaxed));
     }
 }
 
@@ -244,23 +326,124 @@ pub fn print(text: &str) -> Result<(), Failure> {
 mod tests {
     use super::*;
 
+    use std::sync::mpsc;
+    use std::thread::{self, ThreadId};
+
+    use indicatif::TermLike;
+
+    /// A terminal that takes what it is given, or that nobody reads any more: then a write to it never ends.
+    #[derive(Debug, Clone)]
+    struct Terminal {
+        text: Arc<Mutex<String>>,
+        /// Told when somebody waits in here for ever.
+        stalled: Option<mpsc::Sender<ThreadId>>,
+        /// Who must not come here.
+        protocol: ThreadId,
+    }
+
+    impl Terminal {
+        fn new(stalled: Option<mpsc::Sender<ThreadId>>) -> Terminal {
+            Terminal {
+                text: Arc::default(),
+                stalled,
+                protocol: thread::current().id(),
+            }
+        }
+
+        fn target(&self) -> ProgressDrawTarget {
+            ProgressDrawTarget::term_like(Box::new(self.clone()))
+        }
+
+        fn write(&self, text: &str) -> io::Result<()> {
+            self.text.lock().unwrap().push_str(text);
+            let Some(stalled) = &self.stalled else {
+                return Ok(());
+            };
+            let _ = stalled.send(thread::current().id());
+            while thread::current().id() != self.protocol {
+                thread::park();
+            }
+            Ok(())
+        }
+    }
+
+    impl TermLike for Terminal {
+        fn width(&self) -> u16 {
+            80
+        }
+        fn move_cursor_up(&self, _: usize) -> io::Result<()> {
+            self.write("")
+        }
+        fn move_cursor_down(&self, _: usize) -> io::Result<()> {
+            self.write("")
+        }
+        fn move_cursor_right(&self, _: usize) -> io::Result<()> {
+            self.write("")
+        }
+        fn move_cursor_left(&self, _: usize) -> io::Result<()> {
+            self.write("")
+        }
+        fn write_line(&self, text: &str) -> io::Result<()> {
+            self.write(text)
+        }
+        fn write_str(&self, text: &str) -> io::Result<()> {
+            self.write(text)
+        }
+        fn clear_line(&self) -> io::Result<()> {
+            self.write("")
+        }
+        fn flush(&self) -> io::Result<()> {
+            self.write("")
+        }
+    }
+
+    /// Everything but whoever draws goes on.
     #[test]
-    fn progress_waits_two_seconds() {
-        let mut p = Progress::new("runs", 10, true);
-        p.set(3);
-        assert!(p.waiting.load(Ordering::Relaxed), "nothing shown yet");
-        assert_eq!(p.bar.position(), 3);
-        p.begun = Instant::now() - PATIENCE - Duration::from_millis(1);
-        p.set(4);
-        assert!(!p.waiting.load(Ordering::Relaxed));
-        p.finish();
+    fn a_terminal_that_nobody_reads_holds_nobody_up() {
+        let (tell, told) = mpsc::channel();
+        let terminal = Terminal::new(Some(tell));
+        let progress = Progress::new("running", 1_000, Some(terminal.target()), Duration::ZERO);
+        progress.set(1);
+        let drawer = told.recv().unwrap();
+        assert_ne!(drawer, terminal.protocol);
+        for n in 0..1_000 {
+            progress.rename("still running");
+            progress.set_of(n, 2_000);
+        }
+        progress.finish();
+        drop(progress);
+        assert!(told.try_iter().all(|who| who == drawer));
+    }
+
+    #[test]
+    fn progress_is_patient_and_drawn_as_told() {
+        let terminal = Terminal::new(None);
+        let progress = Progress::new("runs", 10, None, PATIENCE);
+        progress.set(3);
+        let mut drawing = Drawing::new("runs", terminal.target(), PATIENCE);
+        drawing.draw(&progress.state);
+        assert_eq!(
+            *terminal.text.lock().unwrap(),
+            "",
+            "nothing is shown for two seconds"
+        );
+        drawing.begun = Instant::now() - PATIENCE - Duration::from_millis(1);
+        progress.rename("more");
+        drawing.draw(&progress.state);
+        assert_eq!((drawing.bar.position(), drawing.bar.length()), (3, Some(10)));
+        let text = terminal.text.lock().unwrap().clone();
+        assert!(text.contains("more") && text.contains("30%"), "{text}");
     }
 
     #[test]
     fn nobody_looks_no_progress() {
-        let mut p = Progress::new("runs", 10, false);
-        p.begun = Instant::now() - 2 * PATIENCE;
-        p.set(1);
-        assert!(p.bar.is_hidden());
+        let silent = Ui {
+            options: Options {
+                json: true,
+                quiet: false,
+            },
+            stop: Arc::default(),
+        };
+        assert!(silent.progress("runs", 10).drawer.is_none());
     }
 }

@@ -1,4 +1,5 @@
-//! `sdmac measure --confirm all` on a Debian kernel with our module, and on an air that loses: `cargo xtask lab` runs it.
+//! On Debian's kernel: `sdmac measure --confirm all` with our module on an air that loses, and an air whose radios go.
+//! `cargo xtask lab` runs it.
 
 mod guest;
 
@@ -84,4 +85,34 @@ fn all_paths_agree_on_an_air_that_loses() {
     let carried = rows.iter().filter(|row| row["carries"] == true).count();
     assert_eq!(carried, 8);
     println!("{told:#}");
+}
+
+/// The module goes while the air is there, which is asked to end only if it has not noticed in a minute.
+const UNLOADING: &str = r#"
+"$SDMAC" air "$FOLDER/two.toml" 2> "$FOLDER/said" & air=$!
+until grep -q Ctrl-C "$FOLDER/said"; do sleep 0.1; done
+busybox rmmod mac80211_hwsim || exit 99
+(sleep 60; kill -INT $air) 2> /dev/null &
+wait $air
+"#;
+
+#[test]
+#[ignore = "needs QEMU and Debian's kernel: cargo xtask lab"]
+fn an_air_ends_when_its_radios_are_gone() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let group = |name| format!("[[group]]\nname = \"{name}\"\nprotocol.sender = {{ rate = \"24M\" }}\n");
+    let air = format!(
+        "[run]\nduration = \"1s\"\n[medium]\nloss.fixed_power_dbm = -50\nerror = \"perfect\"\n{}{}",
+        group("a"),
+        group("b")
+    );
+    std::fs::write(folder.join("two.toml"), air).unwrap();
+    let done = guest::run(folder, &["--qemu", "standard", "--radios", "2"], UNLOADING, &[]);
+    let said = std::fs::read_to_string(folder.join("said")).unwrap_or_default();
+    assert_eq!(done.code, Some(1), "{said}{}", done.said);
+    assert!(
+        said.contains("the radios are gone: mac80211_hwsim was unloaded"),
+        "{said}"
+    );
 }

@@ -351,3 +351,59 @@ fn files_cross_a_chain_of_real_stacks() {
         "{said}"
     );
 }
+
+/// What is refused, and what a guest of `lab compare` says on its way.
+const TELLING: &str = r#"
+"$SDMAC" measure --iface phy0 --channel 5180 --rate mcs7/40 --to 02:00:00:00:01:00 --samples 3 --json > "$FOLDER/refused.json"
+code=$?
+SDMAC_LAB_COMPARE=1 "$SDMAC" lab compare "$FOLDER/two.toml" --set output.latency=true --json > "$FOLDER/real.json" 2> "$FOLDER/said"
+exit $code
+"#;
+
+#[test]
+#[ignore = "needs the lab's kernel: cargo xtask lab"]
+fn refusals_and_progress_are_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    std::fs::write(folder.join("two.toml"), TWO).unwrap();
+    let done = guest::run(folder, &["--radios", "2"], TELLING, &[]);
+    // As `deploy` does it: a sentence, and all reasons in the document.
+    assert_eq!(done.code, Some(0), "{}", done.said);
+    assert!(
+        (done.said).contains("idle: 3 of 3 requests were refused: the rate is not in the band"),
+        "{}",
+        done.said
+    );
+    let told = done.document(folder, "refused.json");
+    let counts = &told["conditions"][0]["counts"];
+    assert_eq!(
+        (
+            &counts["refused"],
+            &counts["refusals"]["RateNotSupported"],
+            &counts["without_outcome"]
+        ),
+        (&3.into(), &3.into(), &0.into()),
+        "{told}"
+    );
+    let notes = told["notes"].to_string();
+    assert!(
+        notes.contains("all frames were refused") && !notes.contains("--probes"),
+        "{notes}"
+    );
+    // From nothing towards the second that the scenario lasts.
+    let real = done.document(folder, "real.json");
+    assert_eq!(real["refused"], 0, "{real}");
+    let said = std::fs::read_to_string(folder.join("said")).unwrap();
+    let steps: Vec<u64> = (said.lines())
+        .filter_map(|line| {
+            line.strip_prefix("progress: ")?
+                .strip_suffix(" 1000")?
+                .parse()
+                .ok()
+        })
+        .collect();
+    assert!(
+        steps.len() > 5 && steps.is_sorted() && steps[0] < 200 && steps.last() > Some(&700),
+        "{said}"
+    );
+}

@@ -1,6 +1,8 @@
 //! Experiments: scenario, plan, run, measure, report.
 
 pub mod conformance;
+#[cfg(test)]
+mod counting;
 pub mod deploy;
 pub mod measure;
 pub mod mesh;

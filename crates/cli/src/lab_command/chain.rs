@@ -176,7 +176,7 @@ pub fn main(args: &Args, cache: &Cache, ui: &Ui) -> Result<ExitCode, Failure> {
             radios: scenario.nodes(),
             limit: args.limit,
         };
-        let Some(real) = inside::answer::<Real>(inside, cache, ui)? else {
+        let Some(real) = inside::answer::<Real>(inside, cache, ui, &|_, _| ())? else {
             break;
         };
         let simulator = simulated(&scenario, &case, seed, ui.stop()).map_err(Failure::on_the_way)?;

@@ -71,9 +71,11 @@ pub fn main(args: &Args, cache: &Cache, ui: &Ui) -> Result<ExitCode, Failure> {
     };
     let scenario = Scenario::open(&args.scenario, changes).map_err(Failure::input)?;
     let seed = args.seed.unwrap_or_else(|| scenario.seed());
+    let ms = |ns: u64| ns / 1_000_000;
     if std::env::var_os(INSIDE).is_some() {
         let kept = |radio: &str| Some(certify::of(radio, None).ok()?.ok()?.0);
-        let done = real(&scenario, seed, &kept, ui.stop()).map_err(Failure::on_the_way)?;
+        let tell = |ns| inside::tell(ms(ns), ms(scenario.duration_ns()));
+        let done = real(&scenario, seed, &kept, &tell, ui.stop()).map_err(Failure::on_the_way)?;
         ui.answer(&done)?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -91,25 +93,26 @@ pub fn main(args: &Args, cache: &Cache, ui: &Ui) -> Result<ExitCode, Failure> {
         )));
     }
     let (many, real_many) = (u64::from(args.runs), u64::from(args.real_runs));
-    let progress = ui.progress("runs", many + real_many);
+    let progress = ui.progress("real stacks", 1);
     let mut real = Vec::new();
     for n in 0..real_many {
-        progress.set(n);
         let inside = Inside {
             variable: INSIDE,
             arguments: inner(args, seed.wrapping_add(n)),
             radios: scenario.radios(),
             limit: args.limit,
         };
-        let Some(run) = inside::answer::<Real>(inside, cache, ui)? else {
+        let show = |done, total| progress.set_of(n * total + done, real_many * total);
+        let Some(run) = inside::answer::<Real>(inside, cache, ui, &show)? else {
             progress.finish();
             return Ok(ui.exit_code());
         };
         real.push(run);
     }
     let mut runs: Vec<Numbers> = Vec::new();
+    progress.rename("simulator");
     for n in 0..many {
-        progress.set(real_many + n);
+        progress.set_of(n, many);
         let run = simulated(&scenario, seed.wrapping_add(n), ui.stop()).map_err(Failure::on_the_way)?;
         runs.push(run);
     }

@@ -1,7 +1,7 @@
 //! This program once more, inside a guest in virtual time, for an answer.
 
 use std::collections::BTreeMap;
-use std::io;
+use std::io::{self, Write};
 use std::time::Duration;
 
 use lab::testbed::cache::Cache;
@@ -15,6 +15,15 @@ use crate::ui::{Failure, Ui};
 /// Memory of the guest: the air, the stacks, and what measures.
 const MEMORY: u64 = 512 << 20;
 
+/// What a line of progress begins with, on the guest's stderr.
+const PROGRESS: &str = "progress: ";
+
+/// Inside: tells that so much of so much is done.
+pub(super) fn tell(done: u64, total: u64) {
+    // nobody who hears it is no reason to fail
+    let _ = writeln!(io::stderr(), "{PROGRESS}{done} {total}");
+}
+
 /// What is run inside.
 pub(super) struct Inside {
     /// Set in there, so that the program knows where it is.
@@ -27,11 +36,45 @@ pub(super) struct Inside {
     pub limit: u64,
 }
 
-/// Its answer; `None` if it was stopped.
+/// Stderr of the guest: complaints, and progress between them.
+#[derive(Default)]
+struct Complaints {
+    text: String,
+    /// A line that has not ended.
+    rest: Vec<u8>,
+}
+
+impl Complaints {
+    fn add(&mut self, octets: &[u8], progress: &dyn Fn(u64, u64)) {
+        self.rest.extend_from_slice(octets);
+        while let Some(end) = self.rest.iter().position(|octet| *octet == b'\n') {
+            let line: Vec<u8> = self.rest.drain(..=end).collect();
+            let line = String::from_utf8_lossy(&line);
+            let numbers = line
+                .trim_end()
+                .strip_prefix(PROGRESS)
+                .and_then(|n| n.split_once(' '));
+            match numbers.and_then(|(done, total)| Some((done.parse().ok()?, total.parse().ok()?))) {
+                Some((done, total)) => progress(done, total),
+                None => self.text += &line,
+            }
+        }
+    }
+
+    /// The last of them.
+    fn last(&mut self) -> &str {
+        self.text += &String::from_utf8_lossy(&std::mem::take(&mut self.rest));
+        let last = self.text.lines().last().unwrap_or("it ended without a word");
+        last.trim_start_matches("sdmac: ")
+    }
+}
+
+/// Its answer; `None` if it was stopped. `progress` is told how much of how much is done.
 pub(super) fn answer<T: DeserializeOwned>(
     what: Inside,
     cache: &Cache,
     ui: &Ui,
+    progress: &dyn Fn(u64, u64),
 ) -> Result<Option<T>, Failure> {
     let lab_failed = |failure: Failure| failure.with_code(LAB_FAILED);
     let Some(kernel) = kernel(None, cache, ui)? else {
@@ -61,10 +104,12 @@ pub(super) fn answer<T: DeserializeOwned>(
         kernel_log: None,
         arguments,
     };
-    let (mut said, mut complained) = (Vec::new(), Vec::new());
+    let (mut said, mut complaints) = (Vec::new(), Complaints::default());
     let mut output = |stream: usize, octets: &[u8]| -> io::Result<()> {
-        let place = if stream == 0 { &mut said } else { &mut complained };
-        place.extend_from_slice(octets);
+        match stream {
+            0 => said.extend_from_slice(octets),
+            _ => complaints.add(octets, progress),
+        }
         Ok(())
     };
     let end = match run::run(&kernel, &options, &mut output, ui.stop()) {
@@ -73,12 +118,35 @@ pub(super) fn answer<T: DeserializeOwned>(
         Err(error) => return Err(lab_failed(Failure::on_the_way(error))),
     };
     if end.how != How::Exited(0) {
-        let text = String::from_utf8_lossy(&complained);
-        let last = text.lines().last().unwrap_or("it ended without a word");
-        let last = last.trim_start_matches("sdmac: ");
+        let last = complaints.last();
         return Err(lab_failed(Failure::on_the_way(format!("in the guest: {last}"))));
     }
     let answer =
         serde_json::from_slice(&said).map_err(|e| Failure::on_the_way(format!("in the guest: {e}")))?;
     Ok(Some(answer))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use super::*;
+
+    #[test]
+    fn progress_is_told_apart_from_complaints() {
+        let (mut complaints, told) = (Complaints::default(), RefCell::new(Vec::new()));
+        let progress = |done, total| told.borrow_mut().push((done, total));
+        for piece in [
+            "progress: 1 1",
+            "0\nsdmac: a wo",
+            "rd\nprogress: 10 10\nprogress: of what?\n",
+            "sdmac: the end",
+        ] {
+            complaints.add(piece.as_bytes(), &progress);
+        }
+        assert_eq!(*told.borrow(), [(1, 10), (10, 10)]);
+        assert_eq!(complaints.last(), "the end");
+        assert_eq!(complaints.text.lines().count(), 3, "{}", complaints.text);
+        assert_eq!(Complaints::default().last(), "it ended without a word");
+    }
 }

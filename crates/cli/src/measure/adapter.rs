@@ -3,10 +3,9 @@
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
-use frame::MacAddr;
 use lab::deploy::UNCERTIFIED;
 use lab::measure::adapter::{
-    Condition, Described, Measured, Plan, Row, describe, figures, listen, measure, page, samples,
+    Condition, Described, Measured, Plan, Row, Run, describe, figures, listen, measure, page, samples,
 };
 use lab::measure::host::computer;
 use lab::report::folder::{Folder, REPORT, Status, replace};
@@ -14,8 +13,10 @@ use linux::host::Load;
 use linux::wifi::Seat;
 use linux::wifi::certify::Certificate;
 use linux::wifi::confirm::Path;
+use serde::Serialize;
 use serde_json::{Value, json};
 
+use super::notes::notes;
 use super::{Args, Confirm, ProbeWay, base, writable};
 use crate::certify;
 use crate::ui::{self, Failure, Ui};
@@ -31,20 +32,43 @@ pub(super) fn peer(radio: &str, channel: Option<u16>, ui: &Ui) -> Result<ExitCod
         ));
     };
     let ear = listen(radio, channel, ready, ui.stop()).map_err(Failure::input)?;
-    let runs: Vec<Value> = (ear.runs().iter())
-        .map(|((from, number), run)| {
-            json!({ "from": from.to_string(), "run": number, "heard": run.heard.count(), "answers": run.answers })
-        })
-        .collect();
+    let runs: Vec<Told> = ear.runs().into_iter().map(Told::of).collect();
     for run in &runs {
-        ui.say(format!(
-            "from {}: heard {} frames, answered {} questions",
-            run["from"], run["heard"], run["answers"]
-        ))?;
+        ui.say(run)?;
     }
     ui.answer(&json!({ "runs": runs }))?;
     // Ctrl-C is how it ends
     Ok(ExitCode::SUCCESS)
+}
+
+/// What the other station tells of a run.
+#[derive(Serialize)]
+struct Told {
+    from: String,
+    run: u32,
+    heard: u32,
+    answers: u64,
+}
+
+impl Told {
+    fn of(run: &Run) -> Told {
+        Told {
+            from: run.from.to_string(),
+            run: run.number,
+            heard: run.heard.count(),
+            answers: run.answers,
+        }
+    }
+}
+
+impl std::fmt::Display for Told {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "from {}: heard {} frames, answered {} questions",
+            self.from, self.heard, self.answers
+        )
+    }
 }
 
 /// Measures.
@@ -106,6 +130,12 @@ pub(super) fn main(radio: &str, args: &Args, ui: &Ui) -> Result<ExitCode, Failur
         ui.say(format!("Report: {}", folder.path().join(REPORT).display()))?;
     }
     ui.answer(&answer)?;
+    for c in &measured.conditions {
+        let counts = &c.sorting.counts;
+        if let Some(sentence) = counts.refusals.warning(c.load.name(), counts.shots) {
+            ui::warn(&sentence);
+        }
+    }
     if measured.conditions.iter().any(|c| c.taken.interrupted) {
         ui::warn("stopped early: the numbers cover what was sent until then");
     }
@@ -177,76 +207,6 @@ fn described(
     })
 }
 
-/// What a reader must know before he believes a number.
-fn notes(
-    measured: &Measured,
-    plan: &Plan,
-    uncertified: Option<String>,
-    described: Option<&Described>,
-) -> Vec<String> {
-    let mut notes = Vec::from_iter(uncertified);
-    if measured.emulated {
-        notes.push(
-            "this processor is emulated: the numbers tell which plane comes first, and are good for ratios within one run; \
-             they are no times of a computer"
-                .to_owned(),
-        );
-    }
-    for c in &measured.conditions {
-        let (load, counts) = (c.load.name(), &c.sorting.counts);
-        notes.extend(silence(load, counts.acked, counts.not_acked, plan.to));
-        let impossible = c.sorting.impossible();
-        if impossible > 0 {
-            notes.push(format!(
-                "{load}: {impossible} frames came back sooner than they can have been on the air, and are in no row less \
-                 air: is this mac80211_hwsim without `sdmac air`?"
-            ));
-        }
-        if counts.discarded * 100 > counts.shots {
-            notes.push(format!(
-                "{load}: {} of {} frames are left out since foreign frames were within 10 ms: choose a quieter channel",
-                counts.discarded, counts.shots
-            ));
-        }
-        if counts.repeated > 0 {
-            notes.push(format!(
-                "{load}: {} frames were sent more than once, so this adapter makes no one-shots here; see `sdmac certify`",
-                counts.repeated
-            ));
-        }
-        if c.taken.heard.is_none() && counts.not_acked > 0 {
-            notes.push(format!(
-                "{load}: the other station told nothing, so lost frames and lost ACKs are one set, L; run `sdmac measure \
-                 --peer` there"
-            ));
-        }
-        if let Some(why) = &c.report.failed {
-            notes.push(format!("the {load} load failed: {why}"));
-        }
-    }
-    if measured.lost_hits > 0 {
-        notes.push(format!("{} hits of probes found no room", measured.lost_hits));
-    }
-    match described {
-        None => notes.push(
-            "no profile was written: it takes --probes or --confirm device, and acked frames with all planes"
-                .to_owned(),
-        ),
-        Some(d) => notes.extend(d.note.clone()),
-    }
-    notes
-}
-
-/// Nobody has acknowledged.
-pub(super) fn silence(load: &str, acked: u64, not_acked: u64, to: MacAddr) -> Option<String> {
-    (acked == 0 && not_acked > 0).then(|| {
-        format!(
-            "{load}: none of {not_acked} frames was acknowledged: nobody answers as {to}; look at the address and the channel, \
-             and whether the station is on the air (`sdmac measure --peer` on the other computer)"
-        )
-    })
-}
-
 fn head(measured: &Measured, plan: &Plan) -> String {
     let functions: Vec<String> = measured
         .functions
@@ -268,17 +228,21 @@ fn head(measured: &Measured, plan: &Plan) -> String {
 fn table(condition: &Condition) -> String {
     let c = &condition.sorting.counts;
     let mut t = format!(
-        "\nload {}: {} frames, {} acked, {} not acked, {} left out ({} foreign frames), {} without outcome, {} with all nine \
-         planes\n",
+        "\nload {}: {} frames, {} acked, {} not acked, {} left out ({} foreign frames), {} refused, {} without outcome, {} with \
+         all nine planes\n",
         condition.load.name(),
         c.shots,
         c.acked,
         c.not_acked,
         c.discarded,
         c.foreign,
+        c.refused,
         c.without_outcome,
         c.full
     );
+    for (reason, count) in c.refusals.iter() {
+        let _ = writeln!(t, "refused, {reason:?}: {count}");
+    }
     let _ = writeln!(
         t,
         "{:3}  {:16} {:13} {:>8}  {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9}  us",
@@ -400,14 +364,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nobody_who_answers_is_told() {
-        let to = MacAddr::local(7);
-        let told = silence("idle", 0, 100, to).unwrap();
-        assert!(
-            told.contains("none of 100 frames") && told.contains(&to.to_string()),
-            "{told}"
+    fn addresses_have_no_quotes() {
+        let told = Told {
+            from: "02:00:00:00:01:00".into(),
+            run: 1,
+            heard: 3,
+            answers: 2,
+        };
+        assert_eq!(
+            told.to_string(),
+            "from 02:00:00:00:01:00: heard 3 frames, answered 2 questions"
         );
-        assert_eq!(silence("idle", 1, 99, to), None);
-        assert_eq!(silence("idle", 0, 0, to), None, "nothing came to an end");
     }
 }

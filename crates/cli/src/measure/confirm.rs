@@ -8,7 +8,7 @@ use lab::measure::confirm::{Compared, Right, Row, confirms};
 
 use serde::Serialize;
 
-use super::adapter::silence;
+use super::notes::silence;
 use crate::ui::{self, Failure, Ui};
 
 /// The document of `--json`.

@@ -4,6 +4,7 @@
 mod adapter;
 mod confirm;
 mod host;
+mod notes;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -42,7 +43,7 @@ impl ProbeWay {
 /// Measure this computer, alone or with a Wi-Fi adapter, as a table and as a profile for the simulator
 ///
 /// --host: timers, the way of a frame into and out of the kernel, wake-ups, idle and under load. Each load is measured with
-/// ordinary scheduling, and with SCHED_FIFO and locked memory (mlockall) together. No Wi-Fi is needed. Without root some parts
+/// four kinds of scheduling: ordinary and SCHED_FIFO, each without and with locked memory (mlockall). No Wi-Fi is needed. Without root some parts
 /// are left out; the command says which, why, and what to do.
 ///
 /// --iface: one-shots over an adapter to a station that acknowledges, as in section IV of the SDMAC paper: Tables IV and V
@@ -239,6 +240,15 @@ mod tests {
     fn parsed(line: &str) -> Option<Args> {
         let words = std::iter::once("measure").chain(line.split_whitespace());
         Alone::try_parse_from(words).ok().map(|alone| alone.args)
+    }
+
+    #[test]
+    fn the_help_counts_the_kinds_of_scheduling() {
+        use clap::CommandFactory;
+        let help = Alone::command().render_long_help().to_string();
+        assert_eq!(Sched::ALL.len(), 4);
+        let words: Vec<&str> = help.split_whitespace().collect();
+        assert!(words.join(" ").contains("four kinds of scheduling"), "{help}");
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use frame::mac::Header;
+use radio::checked::MAX_ACTIONS;
 use radio::{Application, Duration, Instant, MAX_FRAME_OCTETS, Msdu, Outcome, Submission, Token};
 use sim::rng::{Cause, Stream};
 use sim::traffic::{HEADER_OCTETS, parse_header};
@@ -60,7 +61,8 @@ impl Sources {
         };
         Sources {
             all: flows.into_iter().map(source).collect(),
-            open: Vec::with_capacity(outstanding),
+            // As many as the host answers to, refusals included.
+            open: Vec::with_capacity(outstanding + 4 * MAX_ACTIONS),
         }
     }
 
@@ -132,16 +134,16 @@ impl Source {
 #[derive(Debug)]
 pub(super) struct Feed {
     pub sources: Rc<RefCell<Sources>>,
-    /// Flows of the whole scenario: a payload that names another is none of its traffic.
-    flows: u32,
     /// From here on it is measured.
     since: Instant,
     /// What is submitted later may be under way at the end: losses are judged by what came before.
     settle: Instant,
     /// What has come here, of the scenario's flows.
     pub arrived: Arrived,
-    /// By the flow of the scenario that a payload names; those that name none under `none`.
-    pub delivered: BTreeMap<String, u64>,
+    /// Payloads by the flow of the scenario that they name, ...
+    delivered: Vec<u64>,
+    /// ... and those that are none of its traffic.
+    strange: u64,
     /// In the measured time: payloads, their octets, and latencies of those that were submitted in it.
     pub measured: u64,
     pub octets: u64,
@@ -149,19 +151,28 @@ pub(super) struct Feed {
 }
 
 impl Feed {
-    /// `own` are the flows from here, of `flows` in the scenario.
-    pub fn new(own: Vec<(u32, Traffic)>, flows: u32, seed: u64, outstanding: usize) -> Feed {
+    /// `own` are the flows from here; `room` has one number for each flow of the scenario: how many MSDUs of it may come here.
+    /// All that is kept has its place from here on, so that nothing is allocated later.
+    pub fn new(own: Vec<(u32, Traffic)>, room: &[u32], seed: u64, outstanding: usize) -> Feed {
         Feed {
             sources: Rc::new(RefCell::new(Sources::new(own, seed, outstanding))),
-            flows,
             since: Instant::ZERO,
             settle: Instant::MAX,
-            arrived: Arrived::default(),
-            delivered: BTreeMap::new(),
+            arrived: Arrived::new(room),
+            delivered: vec![0; room.len()],
+            strange: 0,
             measured: 0,
             octets: 0,
             latencies_us: Vec::with_capacity(MOST_LATENCIES),
         }
+    }
+
+    /// What has come here by the flow of the scenario that it names; what names none under `none`.
+    pub fn delivered(&self) -> BTreeMap<String, u64> {
+        let flows = (0..).zip(&self.delivered);
+        let named = flows.map(|(flow, count): (u32, _)| (flow.to_string(), *count));
+        let all = named.chain([("none".to_owned(), self.strange)]);
+        all.filter(|(_, count)| *count > 0).collect()
     }
 
     /// The node begins at `now`, is measured from `since` on, and its losses up to `settle`.
@@ -212,11 +223,14 @@ impl Application for Feed {
 
     fn deliver(&mut self, now: Instant, msdu: Msdu<'_>) {
         // Other payloads look like headers, too.
-        let header = parse_header(msdu.payload).filter(|(flow, ..)| *flow < self.flows);
-        let flow = header.map_or_else(|| "none".to_owned(), |(flow, ..)| flow.to_string());
-        *self.delivered.entry(flow).or_default() += 1;
-        if let Some((flow, number, _)) = header {
-            self.arrived.insert(flow, number);
+        let known = self.delivered.len();
+        let header = parse_header(msdu.payload).filter(|(flow, ..)| (*flow as usize) < known);
+        match header {
+            Some((flow, number, _)) => {
+                self.delivered[flow as usize] += 1;
+                self.arrived.insert(flow, number);
+            }
+            None => self.strange += 1,
         }
         if now < self.since {
             return;
@@ -256,7 +270,7 @@ mod tests {
             period_ns: 1_000_000,
             phase_ns: 500_000,
         };
-        let mut feed = Feed::new(vec![(7, traffic(periodic, Some(3)))], 8, 1, 4);
+        let mut feed = Feed::new(vec![(7, traffic(periodic, Some(3)))], &[9; 8], 1, 4);
         feed.start(
             Instant::from_us(10_000),
             Instant::from_us(12_001),
@@ -278,7 +292,7 @@ mod tests {
         feed.deliver(Instant::ZERO, Msdu::new(MacAddr::local(1), &payload[..50]));
         feed.deliver(Instant::ZERO, Msdu::new(MacAddr::local(1), &[1]));
         assert_eq!(
-            feed.delivered,
+            feed.delivered(),
             BTreeMap::from([("7".into(), 1), ("none".into(), 1)])
         );
         assert_eq!((feed.measured, feed.latencies_us.len()), (0, 0));
@@ -294,7 +308,7 @@ mod tests {
 
     #[test]
     fn payloads_that_are_no_traffic_of_the_scenario_have_no_flow() {
-        let mut feed = Feed::new(Vec::new(), 2, 1, 4);
+        let mut feed = Feed::new(Vec::new(), &[9; 2], 1, 4);
         feed.start(Instant::ZERO, Instant::ZERO, Instant::MAX);
         let of = |flow: u32| {
             let mut payload = [0; 50];
@@ -306,7 +320,7 @@ mod tests {
             feed.deliver(Instant::from_us(5), Msdu::new(MacAddr::local(1), payload));
         }
         assert_eq!(
-            feed.delivered,
+            feed.delivered(),
             BTreeMap::from([("1".into(), 1), ("none".into(), 3)])
         );
         assert_eq!(feed.latencies_us, [5.0], "what is no traffic has no time");
@@ -319,7 +333,7 @@ mod tests {
             phase_ns: 0,
         };
         let at = |ms: u64| Instant::from_us(1_000 * ms);
-        let mut feed = Feed::new(vec![(0, traffic(periodic, None))], 1, 1, 4);
+        let mut feed = Feed::new(vec![(0, traffic(periodic, None))], &[9], 1, 4);
         feed.start(Instant::ZERO, at(2), at(5));
         let mut payload = [0; MAX_FRAME_OCTETS];
         for ms in 0..8 {
@@ -348,7 +362,7 @@ mod tests {
             backlog: 2,
             phase_ns: 1_000,
         };
-        let mut feed = Feed::new(vec![(3, traffic(saturated, Some(5)))], 4, 1, 4);
+        let mut feed = Feed::new(vec![(3, traffic(saturated, Some(5)))], &[9; 4], 1, 4);
         feed.start(Instant::ZERO, Instant::ZERO, Instant::MAX);
         assert_eq!(feed.due(), Some(Instant::from_us(1)));
         let mut payload = [0; MAX_FRAME_OCTETS];

@@ -7,6 +7,8 @@
 mod arrived;
 mod asked;
 mod feed;
+#[cfg(test)]
+mod no_allocation;
 mod over_linux;
 mod over_stick;
 pub mod page;
@@ -269,7 +271,8 @@ fn station(scenario: &Scenario, node: &str, seed: u64) -> Result<Station, Deploy
 }
 
 /// Runs a node for the duration of the scenario, or until `stop`. `ready` is told its addresses, `progress` the time that
-/// it has run, ns.
+/// it has run, ns. It is called between two events of the protocol, so it must return at once: it may set a number that another
+/// thread shows, and not write to a terminal.
 ///
 /// # Errors
 /// [`DeployError`].
@@ -316,7 +319,7 @@ pub fn deploy(
         interrupted,
         requests: Requests::new(&counters, watched.refusals),
         submitted: sources.all.iter().map(|s| (s.flow, s.count.into())).collect(),
-        delivered: feed.delivered,
+        delivered: feed.delivered(),
         measured: Window {
             window_ns: ran_ns.saturating_sub(scenario.warm_up_ns()),
             submitted: sources.all.iter().map(|s| s.measured).sum(),

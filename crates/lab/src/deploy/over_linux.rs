@@ -46,8 +46,7 @@ pub(super) fn carry(
         ..HostConfig::default()
     };
     let mut host = Host::new(opened?, config)?;
-    let flows = scenario.flows() as u32;
-    let mut feed = Feed::new(station.flows, flows, seed, config.outstanding.into());
+    let mut feed = Feed::new(station.flows, &station.room, seed, config.outstanding.into());
     let mut watched = Watched::new(station.program, &feed.sources, site.tape_octets);
     site.seat.take()?;
     let addresses: Vec<MacAddr> = host.adapters().iter().map(Adapter::address).collect();

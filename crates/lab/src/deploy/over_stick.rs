@@ -68,8 +68,7 @@ pub(super) fn carry(
         address: Some(adapter.address),
         ..Config::default()
     };
-    let flows = scenario.flows() as u32;
-    let feed = Feed::new(station.flows, flows, seed, REQUESTS);
+    let feed = Feed::new(station.flows, &station.room, seed, REQUESTS);
     let watched = Watched::new(station.program, &feed.sources, site.tape_octets);
     site.seat.take()?;
     let mut host = UsbHost::new(UsbBus::open(stick)?, firmware, config, watched, feed);

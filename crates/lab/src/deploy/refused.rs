@@ -3,34 +3,37 @@
 use radio::Refusal;
 use serde::{Serialize, Serializer};
 
+/// Reasons that there are.
+const REASONS: usize = 8;
+
 /// Refused requests by their reason, in the order in which the reasons came. In JSON a map from the name of the reason.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Refusals(Vec<(Refusal, u64)>);
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Refusals([Option<(Refusal, u64)>; REASONS]);
 
 impl Refusals {
     /// One more.
     pub fn add(&mut self, reason: Refusal) {
-        match self.0.iter_mut().find(|(r, _)| *r == reason) {
-            Some((_, count)) => *count += 1,
-            None => self.0.push((reason, 1)),
+        let place = |of: &&mut Option<(Refusal, u64)>| of.is_none_or(|(r, _)| r == reason);
+        if let Some(of) = self.0.iter_mut().find(place) {
+            of.get_or_insert((reason, 0)).1 += 1;
         }
     }
 
     /// All of them.
     pub fn total(&self) -> u64 {
-        self.0.iter().map(|(_, count)| count).sum()
+        self.iter().map(|(_, count)| count).sum()
     }
 
     /// Each reason that there was.
     pub fn iter(&self) -> impl Iterator<Item = (Refusal, u64)> {
-        self.0.iter().copied()
+        self.0.into_iter().flatten()
     }
 
-    /// One sentence with the commonest reason and what to do, if any of so many requests were refused.
+    /// One sentence with the commonest reason and what to do, if any of so many requests were refused. `node`: whose.
     pub fn warning(&self, node: &str, requests: u64) -> Option<String> {
         let (reason, count) = self.iter().max_by_key(|(_, count)| *count)?;
         let refused = self.total();
-        let most = match self.0.len() {
+        let most = match self.iter().count() {
             1 => String::new(),
             _ => format!("{count} of these since "),
         };
@@ -50,15 +53,13 @@ impl Serialize for Refusals {
 /// What is wrong, and what to do.
 fn advice(reason: Refusal) -> &'static str {
     match reason {
-        Refusal::BadFrame => {
-            "the frame is malformed, too short or too long; look at what the protocol builds"
-        }
+        Refusal::BadFrame => "the frame is malformed, too short or too long; look at what is built",
         Refusal::QueueFull => {
             "the queue of the host was full; offer less traffic, or fewer requests at the same time"
         }
         Refusal::RateNotSupported => {
-            "the rate is not in the band of the channel, or the adapter does not have it (40 MHz takes a channel where the rules let it be so wide); give the protocol of the node \
-             another rate, or another channel"
+            "the rate is not in the band of the channel, or the adapter does not have it (40 MHz takes a channel where the rules let it be so wide); take another rate, or \
+             another channel"
         }
         Refusal::ChannelForbidden => {
             "one may not send on this channel (world rules or radar); set the country with `iw reg set`, or take another \
@@ -69,7 +70,7 @@ fn advice(reason: Refusal) -> &'static str {
         }
         Refusal::NotSupported => {
             "Linux cannot do what the request asks for (several rates, more tries than the adapter has, RTS, a queue that the \
-             frame does not say: data without `qos = true` are best effort); ask for less in the protocol of the node"
+             frame does not say: data without `qos = true` are best effort); ask for less"
         }
         Refusal::NoAdapter => {
             "the interface is down or gone; look whether the radio is still there (rfkill, USB)"
@@ -102,7 +103,7 @@ mod tests {
         );
         assert_eq!(refusals.total(), 4);
         assert_eq!(
-            serde_json::to_value(&refusals).unwrap(),
+            serde_json::to_value(refusals).unwrap(),
             serde_json::json!({ "RateNotSupported": 3, "NoAdapter": 1 })
         );
     }

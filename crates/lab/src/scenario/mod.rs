@@ -32,11 +32,11 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-use frame::Rate;
 use frame::rate::Width;
+use frame::{MacAddr, Rate};
 use sim::host::HostModel;
 use sim::medium::PathLossTrace;
-use sim::{ErrorModel, LinkLoss};
+use sim::{ErrorModel, LinkLoss, Pattern};
 use toml::Spanned;
 
 use crate::record::{Limits, NodeAbout};
@@ -297,13 +297,23 @@ impl Scenario {
             protocol::Protocol::Tdma(_) => group.ap.is_none(),
             _ => false,
         };
-        let all = (0..).zip(build::traffic(self, seed));
-        let own = all.filter(|(_, (from, _))| *from == node);
+        let traffic = build::traffic(self, seed);
+        let here = |to: MacAddr| to == MacAddr::local(node) || to.is_group();
+        let room = |t: &sim::Traffic| {
+            if here(t.to) {
+                most(t, self.duration_ns())
+            } else {
+                0
+            }
+        };
+        let room = traffic.iter().map(|(_, t)| room(t)).collect();
+        let own = (0..).zip(traffic).filter(|(_, (from, _))| *from == node);
         Some(Station {
             config,
             program,
             keeps_time,
             flows: own.map(|(flow, (_, traffic))| (flow, traffic)).collect(),
+            room,
         })
     }
 
@@ -332,6 +342,27 @@ pub struct Station {
     pub keeps_time: bool,
     /// Its traffic, with the numbers of the flows.
     pub flows: Vec<(u32, sim::Traffic)>,
+    /// For each flow of the scenario how many MSDUs of it may come here: 0 for those to others.
+    pub room: Vec<u32>,
+}
+
+/// The most MSDUs that a flow submits within a time, or that are kept of it.
+fn most(traffic: &sim::Traffic, duration_ns: u64) -> u32 {
+    /// 2 MiB of bits.
+    const MOST: u64 = 1 << 24;
+    /// No frame is on the air for less.
+    const SHORTEST_NS: u64 = 10_000;
+    let submitted = match traffic.pattern {
+        Pattern::Periodic { period_ns, .. } => duration_ns / period_ns.max(1) + 1,
+        // Twelve standard deviations more than the mean, and some where the mean is small.
+        Pattern::Poisson { mean_ns } => {
+            let mean = duration_ns / mean_ns.max(1);
+            mean + 12 * mean.isqrt() + 64
+        }
+        Pattern::Saturated { .. } => duration_ns / SHORTEST_NS + 1,
+    };
+    let asked = traffic.count.map_or(MOST, u64::from);
+    submitted.min(asked).min(MOST) as u32
 }
 
 /// The JSON Schema of scenario files.

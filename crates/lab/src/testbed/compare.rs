@@ -1,6 +1,6 @@
 //! One scenario in the simulator, and on real 802.11 stacks with the simulator as their air: the same numbers of both.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc;
 
 use linux::wifi::certify::Certificate;
@@ -16,6 +16,8 @@ use super::air::{self, AirError};
 
 /// How sure an interval is that holds the next run.
 const CONFIDENCE: f64 = 0.999;
+/// How often progress is told.
+const LOOK: std::time::Duration = std::time::Duration::from_millis(100);
 /// Half an interval is at least this share of its mean: runs that have no chance in them are all alike, and the real one
 /// ends some microseconds later.
 const FINEST: f64 = 1e-3;
@@ -123,7 +125,8 @@ pub enum CompareError {
 /// Tells what a radio was seen to do, by its name.
 pub type Certificates<'a> = &'a (dyn Fn(&str) -> Option<Certificate> + Sync);
 
-/// Runs every node of the scenario on a radio of this kernel, with the scenario as their air.
+/// Runs every node of the scenario on a radio of this kernel, with the scenario as their air. A thread beside them tells `progress`
+/// for how long they have run, ns.
 ///
 /// # Errors
 /// [`CompareError`].
@@ -134,6 +137,7 @@ pub fn real(
     scenario: &Scenario,
     seed: u64,
     certificates: Certificates<'_>,
+    progress: &(dyn Fn(u64) + Sync),
     stop: &AtomicBool,
 ) -> Result<Real, CompareError> {
     let ((radios, nodes), summary) = air::beside(scenario, seed, |seating| {
@@ -146,7 +150,20 @@ pub fn real(
         }
         // A world begins with an interframe space, like a medium that has just become idle.
         std::thread::sleep(std::time::Duration::from_millis(1));
-        let nodes = stations(scenario, seed, &radios, certificates, stop)?;
+        let (ran_ns, over) = (AtomicU64::new(0), AtomicBool::new(false));
+        let nodes = std::thread::scope(|scope| {
+            let tell = || {
+                while !over.load(Ordering::Relaxed) {
+                    progress(ran_ns.load(Ordering::Relaxed));
+                    std::thread::park_timeout(LOOK);
+                }
+            };
+            let teller = scope.spawn(tell);
+            let nodes = stations(scenario, seed, &radios, certificates, &ran_ns, stop);
+            over.store(true, Ordering::Relaxed);
+            teller.thread().unpark();
+            nodes
+        })?;
         Ok((radios, nodes))
     })?;
     let sum = |of: fn(&Deployed) -> u64| nodes.iter().map(|n| of(&n.done)).sum::<u64>();
@@ -212,7 +229,8 @@ fn lost_ratio(scenario: &Scenario, flows: impl Iterator<Item = (u32, Judged)>) -
     (submitted > 0).then(|| 1.0 - delivered / submitted as f64)
 }
 
-/// All nodes, begun together when the last one is ready. Their radios stay until all have ended.
+/// All nodes, begun together when the last one is ready. Their radios stay until all have ended. `ran_ns` is how long the first has
+/// run.
 ///
 /// # Errors
 /// The first node that cannot run.
@@ -224,6 +242,7 @@ pub fn stations(
     seed: u64,
     radios: &[String],
     certificates: Certificates<'_>,
+    ran_ns: &AtomicU64,
     stop: &AtomicBool,
 ) -> Result<Vec<Run>, CompareError> {
     let given_up = AtomicBool::new(false);
@@ -247,7 +266,10 @@ pub fn stations(
                         let _ = tell.send(true);
                         let _ = wait.recv();
                     };
-                    let look = |_| {
+                    let look = |ns| {
+                        if node == 0 {
+                            ran_ns.store(ns, Ordering::Relaxed);
+                        }
                         if stop.load(Ordering::Relaxed) {
                             given_up.store(true, Ordering::Relaxed);
                         }

@@ -129,7 +129,7 @@ fn the_scenario_keeps_its_slots_apart() {
     let points = lab::plan::grid(&["duration=700ms".to_owned()]).unwrap();
     let scenario = Scenario::open(&file, &points[0]).unwrap();
     let never = AtomicBool::new(false);
-    let real = lab::testbed::compare::real(&scenario, 1, &|_| None, &never).unwrap();
+    let real = lab::testbed::compare::real(&scenario, 1, &|_| None, &|_| (), &never).unwrap();
     let sim = lab::testbed::compare::simulated(&scenario, 1, &never).unwrap();
     eprintln!("{sim:?} in the simulator, {real:?}");
     assert_eq!((real.overlapping, real.unknown, real.refused), (0, 0, 0));

@@ -206,6 +206,22 @@ impl Medium {
         })
     }
 
+    /// Whether the module is still the one that was there when this was opened: not unloaded, nor loaded anew. As for
+    /// [`Medium::add_radio`], not while registered: ask a second one.
+    ///
+    /// # Errors
+    /// [`Error::Kernel`] if the socket fails.
+    pub fn is_there(&mut self) -> Result<bool, Error> {
+        match self.socket.ask(family_request(message::FAMILY)) {
+            Ok(answer) => Ok(answer
+                .iter()
+                .find_map(family)
+                .is_some_and(|f| f.id == self.family)),
+            Err(e) if e.raw_os_error() == Some(libc::ENOENT) => Ok(false),
+            Err(e) => Err(Error::of("look for mac80211_hwsim")(e)),
+        }
+    }
+
     /// The radios of this network namespace in the order of their numbers.
     ///
     /// # Errors
@@ -392,6 +408,10 @@ mod tests {
                 let radios = medium.radios().unwrap();
                 assert!(radios.is_sorted_by_key(|r| r.id));
                 assert!(radios.iter().all(|r| r.key() != r.address));
+                assert!(medium.is_there().unwrap());
+                // as after it was loaded anew
+                medium.family += 1;
+                assert!(!medium.is_there().unwrap());
             }
         }
     }

@@ -4,6 +4,8 @@
 //! Set A: acked. L_D: the data frame did not arrive. L_A: it arrived, and its ACK did not. Only the other station knows
 //! which of the two it was; without its word they are one set, L.
 
+#[cfg(test)]
+mod no_allocation;
 mod page;
 mod peer;
 mod profile;
@@ -47,7 +49,7 @@ pub struct Taken {
 }
 
 /// Carries out a task with the host's first adapter. When `stop` is set it ends with what there is, after a last question to
-/// the other station. `progress` is told how many shots have ended.
+/// the other station. `progress` is told how many shots have ended; it must return at once.
 ///
 /// # Errors
 /// As [`Host::run`].

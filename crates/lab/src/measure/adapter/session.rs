@@ -149,7 +149,8 @@ fn open(
     Ok((Host::new(vec![adapter], config)?, mhz))
 }
 
-/// Measures. `progress` is told how many shots of all have ended, and under which load. When `stop` is set, what there
+/// Measures. `progress` is told how many shots of all have ended, and under which load, between two events of the task: it
+/// must return at once, so it may set a number that another thread shows, and not write to a terminal. When `stop` is set, what there
 /// is comes back.
 ///
 /// # Errors

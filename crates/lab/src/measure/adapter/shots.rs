@@ -91,10 +91,10 @@ impl Shots {
             sequence: 0,
             frame: vec![0; 1_600],
             shots: Vec::with_capacity(task.count as usize),
-            foreign: Vec::with_capacity(1 << 12),
+            foreign: Vec::with_capacity(MOST_FOREIGN),
             forgotten: 0,
             heard: None,
-            telling: Heard::default(),
+            telling: Heard::new(task.count),
         }
     }
 

@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use super::Taken;
 use super::shots::Shot;
+use crate::deploy::Refusals;
 use crate::stats::Sorted;
 
 /// Samples this near to a foreign frame are left out, ns (SDMAC, IV.B.3).
@@ -120,7 +121,11 @@ pub struct Counts {
     pub foreign: u64,
     /// Left out, since one of them was near.
     pub discarded: u64,
-    /// Refused by the host or the kernel, or without a status.
+    /// Refused by the host or the kernel, ...
+    pub refused: u64,
+    /// ... by reason.
+    pub refusals: Refusals,
+    /// Without a status.
     pub without_outcome: u64,
     /// With more than one frame on the air: no one-shots, left out.
     pub repeated: u64,
@@ -153,6 +158,11 @@ impl Sorting {
                 (Outcome::NotAcked, None) => Set::NotAcked,
                 (Outcome::NotAcked, Some(heard)) if heard.has(shot.number) => Set::AckLost,
                 (Outcome::NotAcked, Some(_)) => Set::DataLost,
+                (Outcome::Refused(reason), _) => {
+                    counts.refused += 1;
+                    counts.refusals.add(reason);
+                    continue;
+                }
                 _ => {
                     counts.without_outcome += 1;
                     continue;
@@ -276,6 +286,8 @@ impl Row {
 
 #[cfg(test)]
 mod tests {
+    use radio::Refusal;
+
     use super::super::Heard;
     use super::super::tests::{AIR, sorting, taken};
     use super::*;
@@ -287,7 +299,7 @@ mod tests {
     #[test]
     fn only_the_other_station_tells_the_losses_apart() {
         assert_eq!(sizes(&sorting(100, true)), [("A", 80), ("L", 20)]);
-        let mut heard = Heard::default();
+        let mut heard = Heard::new(100);
         (0..100).filter(|n| *n != 4).for_each(|n| heard.add(n));
         let told = Taken {
             heard: Some(heard),
@@ -316,11 +328,19 @@ mod tests {
         let mut taken = taken(10, true);
         taken.shots[0].outcome = Outcome::Unknown;
         taken.shots[1].attempts = 2;
+        taken.shots[2].outcome = Outcome::Refused(Refusal::NoAdapter);
         let sorted = Sorting::new(&taken, AIR);
         assert_eq!((sorted.counts.without_outcome, sorted.counts.repeated), (1, 1));
         assert_eq!(
+            (
+                sorted.counts.refused,
+                sorted.counts.refusals.iter().collect::<Vec<_>>()
+            ),
+            (1, vec![(Refusal::NoAdapter, 1)])
+        );
+        assert_eq!(
             (sorted.counts.shots, sorted.counts.acked, sorted.counts.not_acked),
-            (10, 6, 2)
+            (10, 5, 2)
         );
     }
 

@@ -111,31 +111,33 @@ impl Said<'_> {
     }
 }
 
-/// Which shots of a run arrived.
+/// Which shots of a run arrived, with room from the start.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Heard(Vec<u8>);
 
 impl Heard {
-    /// Notes a shot. Numbers from [`MOST_SHOTS`] on are not.
-    pub fn add(&mut self, number: u32) {
-        if number >= MOST_SHOTS {
-            return;
-        }
-        let octet = number as usize / 8;
-        if self.0.len() <= octet {
-            self.0.resize(octet + 1, 0);
-        }
-        self.0[octet] |= 1 << (number % 8);
+    /// Room for so many shots, and the rest of their last block.
+    pub fn new(shots: u32) -> Heard {
+        Heard(vec![0; (shots.div_ceil(BLOCK) * BLOCK / 8) as usize])
     }
 
-    /// Takes in what was told of a block.
+    /// Notes a shot. Numbers for which there is no room are not.
+    pub fn add(&mut self, number: u32) {
+        if let Some(octet) = self.0.get_mut(number as usize / 8) {
+            *octet |= 1 << (number % 8);
+        }
+    }
+
+    /// Takes in what was told of a block, as far as there is room.
     pub fn take(&mut self, block: u32, bits: &[u8]) {
         let start = block as usize * BLOCK as usize / 8;
-        let end = start + bits.len();
-        if self.0.len() < end {
-            self.0.resize(end, 0);
-        }
-        self.0[start..end].copy_from_slice(bits);
+        let room = self.0.iter_mut().skip(start);
+        room.zip(bits).for_each(|(octet, bits)| *octet = *bits);
+    }
+
+    /// Forgets all shots, and keeps the room.
+    pub fn clear(&mut self) {
+        self.0.fill(0);
     }
 
     /// The bits of a block.
@@ -211,8 +213,8 @@ mod tests {
 
     #[test]
     fn what_was_heard_is_told_block_by_block() {
-        let (mut there, mut here) = (Heard::default(), Heard::default());
-        for number in [0, 7_999, 8_000, 20_001, MOST_SHOTS] {
+        let (mut there, mut here) = (Heard::new(MOST_SHOTS), Heard::new(20_002));
+        for number in [0, 7_999, 8_000, 20_001, u32::MAX] {
             there.add(number);
         }
         for block in 0..3 {

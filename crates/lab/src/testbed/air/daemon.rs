@@ -16,6 +16,8 @@ use crate::scenario::Scenario;
 
 /// Between two looks at the stop flag, and at the channels of radios that send nothing.
 const LOOK_NS: u64 = 100_000_000;
+/// Between two looks whether the module is still there.
+const WATCH_NS: u64 = 1_000_000_000;
 /// What is later than this counts as late.
 const LATE_NS: u64 = 100_000;
 /// Strength that the kernel is told for an ACK. It shows it to nobody.
@@ -53,6 +55,9 @@ pub(super) struct Daemon {
     /// Addresses that they have sent from.
     senders: HashSet<(Port, MacAddr)>,
     looked_ns: u64,
+    /// Not the air, so that it can be asked; and when it was.
+    watch: Medium,
+    watched_ns: u64,
     strange: u64,
     origin_ns: u64,
 }
@@ -104,6 +109,8 @@ impl Daemon {
             sent_ns: vec![None; count as usize],
             senders: HashSet::new(),
             looked_ns: 0,
+            watch: Medium::open()?,
+            watched_ns: 0,
             strange: 0,
             origin_ns: 0,
             desk: Desk {
@@ -120,7 +127,7 @@ impl Daemon {
         Ok(daemon)
     }
 
-    /// Until `stop` is set.
+    /// Until `stop` is set, or the radios are gone.
     pub fn serve(&mut self, stop: &AtomicBool) -> Result<(), AirError> {
         // Its time begins here: what takes place in it while it is set up would be told late.
         self.origin_ns = Medium::now_ns();
@@ -146,6 +153,12 @@ impl Daemon {
                             }
                         }
                     }
+                }
+            }
+            if now - self.watched_ns >= WATCH_NS {
+                self.watched_ns = now;
+                if !self.watch.is_there()? {
+                    return Err(AirError::Gone);
                 }
             }
             let next = self.air.next_ns().unwrap_or(u64::MAX);

@@ -38,6 +38,11 @@ pub enum AirError {
         /// Adapters of the scenario.
         radios: u32,
     },
+    /// The module went while this was the air.
+    #[error(
+        "the radios are gone: mac80211_hwsim was unloaded, and this is nobody's air any more; load it and start `sdmac air` again"
+    )]
+    Gone,
 }
 
 /// Which radio a node is, or one of its adapters.
