@@ -13,6 +13,7 @@ use lab::plan;
 use lab::report::folder::{Folder, REPORT, Status};
 use lab::run::page::About;
 use lab::scenario::{Description, Scenario};
+use linux::host::EMULATED;
 use linux::wifi::confirm::Path;
 use linux::wifi::{Seat, Wait};
 use serde::Serialize;
@@ -365,6 +366,9 @@ fn summary(d: &Deployed) -> String {
             "\nrequest to confirm: min {:.1}, median {:.1}, p99 {:.1}, max {:.1} us; {} with all nine planes",
             us.min, us.p50, us.p99, us.max, d.all_planes
         );
+    }
+    if d.emulated {
+        let _ = write!(t, "\nnote: {EMULATED}");
     }
     if r.more_tries_than_asked > 0 {
         let _ = write!(

@@ -10,7 +10,7 @@ use lab::measure::adapter::{
 };
 use lab::measure::host::computer;
 use lab::report::folder::{Folder, REPORT, Status, replace};
-use linux::host::Load;
+use linux::host::{EMULATED, Load};
 use linux::wifi::Seat;
 use linux::wifi::certify::Certificate;
 use linux::wifi::confirm::Path;
@@ -186,11 +186,7 @@ fn notes(
 ) -> Vec<String> {
     let mut notes = Vec::from_iter(uncertified);
     if measured.emulated {
-        notes.push(
-            "this processor is emulated: the numbers tell which plane comes first, and are good for ratios within one run; \
-             they are no times of a computer"
-                .to_owned(),
-        );
+        notes.push(EMULATED.to_owned());
     }
     for c in &measured.conditions {
         let (load, counts) = (c.load.name(), &c.sorting.counts);
