@@ -121,9 +121,7 @@ pub fn main(args: &Args, ui: &Ui) -> Result<ExitCode, Failure> {
     if let Some(tape) = &args.replay {
         return replay(args, &scenario, seed, tape, ui);
     }
-    let certificates: Vec<_> = (args.iface.iter())
-        .map(|radio| certify::of(radio, args.certificate.as_deref()))
-        .collect::<Result<_, _>>()?;
+    let certificates = certify::of_all(&args.iface, args.certificate.as_deref())?;
     let folder = args.out.as_ref().map(|path| Folder::create(path, args.force));
     let folder = folder.transpose().map_err(Failure::input)?;
     let site = Site {
