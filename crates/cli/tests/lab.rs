@@ -542,11 +542,7 @@ fn a_simulated_radio_is_certified() {
         (2, false, true)
     );
     assert_eq!(certificate.address, "02:00:00:00:00:00");
-    assert!(
-        text.contains("no times of a computer")
-            && text.contains("gone with it") == text.contains("in this guest"),
-        "{text}"
-    );
+    assert!(text.contains("no times of a computer"), "{text}");
     assert_eq!(certificate.driver, "mac80211_hwsim");
     assert_eq!(
         certificate.proven.one_shot, None,

@@ -60,6 +60,9 @@ fn a_rate_table_adds_tries_for_known_stations() {
             ("a status for each frame", Holds),
             ("acked or not, as it was", Holds),
             ("beacons of the adapter", Holds),
+            ("acknowledges as active monitor", Holds),
+            // This medium answers for both, which no adapter does.
+            ("acknowledges as plain monitor", CannotBeSeen),
         ],
     );
     // Hwsim's limit.
