@@ -8,7 +8,9 @@ use std::process::ExitCode;
 
 use clap::value_parser;
 use frame::MacAddr;
-use linux::wifi::certify::{Certificate, CertifyPlan, Peer, certify};
+use lab::testbed::job::goes_with_the_guest;
+use linux::host::EMULATED;
+use linux::wifi::certify::{Certificate, CertifyPlan, Peer, certify, identity};
 
 use self::store::{Kept, Store};
 use crate::ui::{Failure, Ui};
@@ -78,7 +80,7 @@ pub fn read(path: &Path) -> Result<(Certificate, String), Failure> {
 
 /// The certificate of a radio: the one that is named, or else the one that was kept for it. `Err` says in a sentence why there
 /// is none.
-pub fn of(radio: &str, named: Option<&Path>) -> Result<Result<(Certificate, String), String>, Failure> {
+pub fn of(radio: &str, named: Option<&Path>) -> Result<Found, Failure> {
     if let Some(path) = named {
         return read(path).map(Ok);
     }
@@ -92,6 +94,31 @@ pub fn of(radio: &str, named: Option<&Path>) -> Result<Result<(Certificate, Stri
         Ok(Kept::Nothing(why)) => Err(why),
         Err(why) => Err(why.to_string()),
     })
+}
+
+/// What a radio was seen to do, with the text of its certificate, or why nobody knows.
+pub type Found = Result<(Certificate, String), String>;
+
+/// The certificates of radios: the one that is named for the radio that it is about, and those that were kept for the others. One
+/// radio alone has the one that is named, which is refused later if it is about another.
+pub fn of_all(radios: &[String], named: Option<&Path>) -> Result<Vec<Found>, Failure> {
+    let (Some(path), 2..) = (named, radios.len()) else {
+        return radios.iter().map(|radio| of(radio, named)).collect();
+    };
+    let address = read(path)?.0.address;
+    let is_meant = |radio: &String| identity(radio).is_ok_and(|(_, own)| own == address);
+    let meant: Vec<bool> = radios.iter().map(is_meant).collect();
+    if !meant.contains(&true) {
+        let radios = radios.join(", ");
+        return Err(Failure::input(format!(
+            "{}: the certificate is about the adapter {address}, which is none of {radios}; make another with `sdmac certify`",
+            path.display()
+        )));
+    }
+    let pairs = radios.iter().zip(meant);
+    pairs
+        .map(|(radio, meant)| of(radio, named.filter(|_| meant)))
+        .collect()
 }
 
 /// Runs the command.
@@ -115,7 +142,7 @@ pub fn main(args: &Args, ui: &Ui) -> Result<ExitCode, Failure> {
         ui.say(format!("{}: certificate", path.display()))?;
     }
     if !certificate.partial {
-        keep(&plan.radio, &certificate, ui)?;
+        keep(&certificate, ui)?;
     }
     ui.answer(&certificate)?;
     Ok(ui.exit_code())
@@ -161,7 +188,7 @@ fn writable(path: &Path) -> Result<(), Failure> {
 }
 
 /// Keeps it where other commands find it.
-fn keep(radio: &str, certificate: &Certificate, ui: &Ui) -> Result<(), Failure> {
+fn keep(certificate: &Certificate, ui: &Ui) -> Result<(), Failure> {
     // A simulated radio does what its air does, and the next one may have another.
     let own_air = certificate.proven.max_tries.is_none_or(|most| most <= 1);
     if certificate.driver == "mac80211_hwsim" && own_air {
@@ -171,8 +198,13 @@ fn keep(radio: &str, certificate: &Certificate, ui: &Ui) -> Result<(), Failure> 
         );
         return Ok(());
     }
-    let kept = Store::of_user().map(|store| store.keep(radio, &text(certificate)));
+    let kept = Store::of_user().map(|store| store.keep(certificate, &text(certificate)));
     match kept {
+        Some(Ok(file)) if goes_with_the_guest(&file) => ui.say(format!(
+            "{}: certificate, which measure and deploy find by themselves in this guest; it is gone with it (keep it with \
+             XDG_STATE_HOME=DIR sdmac lab run --write DIR, and lab compare finds it, too, given the same XDG_STATE_HOME)",
+            file.display()
+        )),
         Some(Ok(file)) => ui.say(format!(
             "{}: certificate, which measure, deploy and lab compare find by themselves",
             file.display()
@@ -216,7 +248,7 @@ fn table(c: &Certificate) -> String {
         c.kernel,
         c.peer.as_deref().unwrap_or("none"),
         if c.partial {
-            "; stopped, so only in part"
+            "; ended early, so only in part"
         } else {
             ""
         }
@@ -226,6 +258,9 @@ fn table(c: &Certificate) -> String {
         let verdict = row.verdict.to_string();
         let _ = writeln!(t, "{verdict:19}  {:width$}  asked: {}", row.what, row.asked);
         let _ = writeln!(t, "{:19}  {:width$}  seen: {}", "", "", row.seen);
+    }
+    if c.emulated {
+        let _ = writeln!(t, "note: {EMULATED}");
     }
     if c.peer.is_none() {
         t += "note: a second adapter (--peer) would hear what this one cannot know of itself\n";

@@ -13,6 +13,7 @@ use lab::plan;
 use lab::report::folder::{Folder, REPORT, Status};
 use lab::run::page::About;
 use lab::scenario::{Description, Scenario};
+use linux::host::EMULATED;
 use linux::wifi::confirm::Path;
 use linux::wifi::{Seat, Wait};
 use serde::Serialize;
@@ -120,9 +121,7 @@ pub fn main(args: &Args, ui: &Ui) -> Result<ExitCode, Failure> {
     if let Some(tape) = &args.replay {
         return replay(args, &scenario, seed, tape, ui);
     }
-    let certificates: Vec<_> = (args.iface.iter())
-        .map(|radio| certify::of(radio, args.certificate.as_deref()))
-        .collect::<Result<_, _>>()?;
+    let certificates = certify::of_all(&args.iface, args.certificate.as_deref())?;
     let folder = args.out.as_ref().map(|path| Folder::create(path, args.force));
     let folder = folder.transpose().map_err(Failure::input)?;
     let site = Site {
@@ -365,6 +364,9 @@ fn summary(d: &Deployed) -> String {
             "\nrequest to confirm: min {:.1}, median {:.1}, p99 {:.1}, max {:.1} us; {} with all nine planes",
             us.min, us.p50, us.p99, us.max, d.all_planes
         );
+    }
+    if d.emulated {
+        let _ = write!(t, "\nnote: {EMULATED}");
     }
     if r.more_tries_than_asked > 0 {
         let _ = write!(

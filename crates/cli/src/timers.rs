@@ -149,6 +149,7 @@ fn answer(study: &Study, studied: &Studied) -> Value {
     let rows: &[Row] = &studied.rows;
     json!({
         "computer": computer(&studied.environment),
+        "emulated": studied.environment.is_emulated(),
         "cpu": studied.cpus.map(|c| c.measured),
         "samples": study.samples,
         "rows": rows,

@@ -537,7 +537,12 @@ fn a_simulated_radio_is_certified() {
     }
     let written = std::fs::read(file).unwrap();
     let certificate: linux::wifi::certify::Certificate = serde_json::from_slice(&written).unwrap();
-    assert_eq!((certificate.certificate, certificate.partial), (1, false));
+    assert_eq!(
+        (certificate.certificate, certificate.partial, certificate.emulated),
+        (2, false, true)
+    );
+    assert_eq!(certificate.address, "02:00:00:00:00:00");
+    assert!(text.contains("no times of a computer"), "{text}");
     assert_eq!(certificate.driver, "mac80211_hwsim");
     assert_eq!(
         certificate.proven.one_shot, None,

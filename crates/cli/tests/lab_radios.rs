@@ -192,13 +192,19 @@ fn a_certificate_is_kept_and_tells_of_carrier_sense() {
         &[("SCENARIOS", scenarios)],
     );
     assert_eq!(done.code, Some(0), "{}", done.said);
-    let verdict = |name: &str| {
+    let row = |name: &str, what: &str| {
         let certificate = done.document(folder, name);
         let rows = certificate["rows"].as_array().unwrap();
-        let row = rows.iter().find(|row| row["what"] == "carrier sense");
+        let row = rows.iter().find(|row| row["what"] == what);
         row.unwrap_or_else(|| panic!("{certificate:#}")).clone()
     };
+    let verdict = |name: &str| row(name, "carrier sense");
     let (listens, deaf) = (verdict("certificate.json"), verdict("deaf.json"));
+    // The air answers for both, so that only one of them is a word about the driver.
+    let answers =
+        |kind: &str| row("certificate.json", &format!("acknowledges as {kind} monitor"))["verdict"].clone();
+    assert_eq!(["active", "plain"].map(answers), ["holds", "cannot be seen here"]);
+    assert_eq!(done.document(folder, "certificate.json")["emulated"], true);
     assert_eq!(listens["verdict"], "holds", "{listens}");
     assert_eq!(deaf["verdict"], "does not hold", "{deaf}");
     for node in ["controller", "device"] {

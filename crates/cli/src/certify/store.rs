@@ -32,21 +32,19 @@ impl Store {
         Some(Store(state.join("sdmac/certificates")))
     }
 
-    /// The file of a radio, by its name (`phy0`) or that of one of its interfaces.
-    ///
-    /// # Errors
-    /// [`Error`] if there is no such radio.
-    pub fn file(&self, radio: &str) -> Result<PathBuf, Error> {
-        let (driver, address) = identity(radio)?;
-        Ok(self.0.join(file_name(&driver, &address)))
+    /// The file of a radio; `None` where the kernel does not tell which one it is.
+    fn file(&self, driver: &str, address: &str) -> Option<PathBuf> {
+        let known = !driver.is_empty() && driver != "unknown" && !address.is_empty();
+        known.then(|| self.0.join(file_name(driver, address)))
     }
 
-    /// Keeps the text of a certificate for a radio; gives the file.
+    /// Keeps a certificate and its text; gives the file.
     ///
     /// # Errors
-    /// Those of the file system.
-    pub fn keep(&self, radio: &str, text: &str) -> io::Result<PathBuf> {
-        let file = self.file(radio).map_err(io::Error::other)?;
+    /// Those of the file system; also if the certificate does not tell which radio it is about.
+    pub fn keep(&self, certificate: &Certificate, text: &str) -> io::Result<PathBuf> {
+        let file = self.file(&certificate.driver, &certificate.address);
+        let file = file.ok_or_else(|| io::Error::other(NAMELESS))?;
         std::fs::create_dir_all(&self.0)?;
         // Whoever reads meanwhile finds the old one or the new one.
         let part = file.with_extension(format!("{}.part", std::process::id()));
@@ -58,12 +56,18 @@ impl Store {
     /// What there is for a radio.
     ///
     /// # Errors
-    /// As [`Store::file`].
+    /// [`Error`] if there is no such radio.
     pub fn find(&self, radio: &str) -> Result<Kept, Error> {
-        let file = self.file(radio)?;
+        let (driver, address) = identity(radio)?;
+        let Some(file) = self.file(&driver, &address) else {
+            return Ok(Kept::Nothing(NAMELESS.to_owned()));
+        };
         Ok(read(&file, &|certificate| certificate.check(radio)))
     }
 }
+
+/// Why there is no file for a radio.
+const NAMELESS: &str = "the kernel does not tell the driver and the address of this adapter here";
 
 /// Name of the file of a radio with this driver and address.
 fn file_name(driver: &str, address: &str) -> String {
@@ -111,6 +115,15 @@ mod tests {
             "mac80211_hwsim-02-00-00-00-00-00.json"
         );
         assert_eq!(file_name("../x", ""), "---x-.json");
+    }
+
+    /// In another network namespace all radios would share one file.
+    #[test]
+    fn a_radio_without_a_name_has_no_file() {
+        let store = Store(PathBuf::from("/nowhere"));
+        assert!(store.file("unknown", "").is_none() && store.file("", "02:00:00:00:00:00").is_none());
+        assert!(store.file("ath9k", "").is_none() && store.file("unknown", "02:00:00:00:00:00").is_none());
+        assert!(store.file("ath9k", "02:00:00:00:00:00").is_some());
     }
 
     #[test]

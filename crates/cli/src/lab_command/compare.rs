@@ -188,7 +188,8 @@ fn text(a: &Answer<'_>) -> String {
     // The same radios in each run.
     if let Some(one) = a.real.first().filter(|run| run.certified < run.radios) {
         lines.push(format!(
-            "{} of {} radios have no certificate: one-shot is not proven on them (sdmac certify)",
+            "{} of {} radios have no certificate that the guest can see: one-shot is not proven on them; it sees those of this \
+             kernel in $XDG_STATE_HOME/sdmac/certificates, made by sdmac certify beside sdmac air in a guest with --write",
             one.radios - one.certified,
             one.radios
         ));

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use lab::measure::adapter::Plan;
 use lab::measure::confirm::{Compared, Right, Row, confirms};
 
+use linux::host::EMULATED;
 use serde::Serialize;
 
 use super::notes::silence;
@@ -48,11 +49,7 @@ fn notes(compared: &Compared, plan: &Plan, uncertified: Option<String>) -> Vec<S
         notes.push(format!("without the device: {why}"));
     }
     if compared.emulated {
-        notes.push(
-            "this processor is emulated: the numbers are good for order and ratios within one run, and are no times of a \
-             computer"
-                .to_owned(),
-        );
+        notes.push(EMULATED.to_owned());
     }
     notes
 }

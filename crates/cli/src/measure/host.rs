@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use lab::measure::host::{Condition, SAMPLES_FOR_P999, computer, profile, rows};
 use lab::report::folder::replace;
-use linux::host::{Load, Measurement, Plan, Sched, measure};
+use linux::host::{EMULATED, Load, Measurement, Plan, Sched, measure};
 use serde_json::json;
 
 use super::{Args, base, writable};
@@ -70,6 +70,7 @@ pub fn main(args: &Args, ui: &Ui) -> Result<ExitCode, Failure> {
     }
     ui.answer(&json!({
         "computer": computer(&measurement.environment),
+        "emulated": measurement.environment.is_emulated(),
         "note": written.as_ref().and_then(|d| d.note.as_deref()),
         "profile": written.as_ref().map(|_| args.out.display().to_string()),
         "rows": rows(&measurement),
@@ -129,6 +130,9 @@ fn table(m: &Measurement) -> String {
         if let Some(why) = &report.failed {
             let _ = writeln!(t, "the {} load failed: {why}", report.load.name());
         }
+    }
+    if m.environment.is_emulated() {
+        let _ = writeln!(t, "note: {EMULATED}");
     }
     if m.environment.load_average_percent.is_some_and(|l| l > 50) {
         let _ = writeln!(

@@ -2,6 +2,7 @@
 
 use frame::MacAddr;
 use lab::measure::adapter::{Counts, Described, Measured, Plan};
+use linux::host::EMULATED;
 use linux::wifi::confirm::Path;
 
 /// What a reader must know before he believes a number.
@@ -13,11 +14,7 @@ pub(super) fn notes(
 ) -> Vec<String> {
     let mut notes = Vec::from_iter(uncertified);
     if measured.emulated {
-        notes.push(
-            "this processor is emulated: the numbers tell which plane comes first, and are good for ratios within one run; \
-             they are no times of a computer"
-                .to_owned(),
-        );
+        notes.push(EMULATED.to_owned());
     }
     for c in &measured.conditions {
         let (load, counts) = (c.load.name(), &c.sorting.counts);

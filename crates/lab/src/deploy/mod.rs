@@ -122,6 +122,8 @@ pub struct Deployed {
     pub node: String,
     /// [`UNCERTIFIED`] if a radio of it had no certificate.
     pub uncertified: Option<&'static str>,
+    /// This processor is emulated, or its time virtual: times are good for order and ratios only ([`linux::host::EMULATED`]).
+    pub emulated: bool,
     /// Its addresses.
     pub addresses: Vec<String>,
     /// How long it ran, ns.
@@ -314,6 +316,7 @@ pub fn deploy(
         // a stick's firmware tells the tries of each frame
         uncertified: (host.is_some() && (0..site.radios.len()).any(|i| site.certificate(i).is_none()))
             .then_some(UNCERTIFIED),
+        emulated: linux::host::environment().is_emulated(),
         addresses: addresses.iter().map(MacAddr::to_string).collect(),
         ran_ns,
         interrupted,

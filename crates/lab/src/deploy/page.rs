@@ -76,7 +76,10 @@ fn numbers(d: &Deployed) -> Section {
             }
         }
     }
-    let section = Section::new("Result").values(pairs);
+    let mut section = Section::new("Result").values(pairs);
+    if d.emulated {
+        section = section.paragraph(linux::host::EMULATED);
+    }
     match d.uncertified {
         Some(sentence) => section.paragraph(sentence),
         None => section,

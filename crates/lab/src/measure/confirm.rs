@@ -9,7 +9,7 @@ use linux::wifi::{AdapterConfig, Seat};
 use radio::Duration;
 use serde::Serialize;
 
-use super::adapter::{MeasureError, Plan, channel, is_emulated};
+use super::adapter::{MeasureError, Plan, channel};
 use crate::stats::Sorted;
 
 /// Tries of injected frames: more than one, so that there is something to be told.
@@ -117,9 +117,8 @@ pub fn confirms(plan: &Plan, progress: &dyn Fn(u32), stop: &AtomicBool) -> Resul
         }
         work.join().expect("comparing does not panic")
     })?;
-    let environment = environment();
     Ok(Compared {
-        emulated: is_emulated(&environment),
+        emulated: environment().is_emulated(),
         channel_mhz,
         sent: compared.samples.len() as u64,
         refused: compared.refused.into(),

@@ -5,7 +5,7 @@
 //! an outcome to a blocked caller (t8 to t9), because both are a wake-up from the kernel; timers are timers.
 
 use crate::stats::Sorted;
-use linux::host::{Environment, Load, Measurement, Mechanism, Sched, Series, SeriesKind};
+use linux::host::{EMULATED, Environment, Load, Measurement, Mechanism, Sched, Series, SeriesKind};
 use sim::host::{Basis, Component, ConfirmPath, Dependence, HostModel, Profile, ProfileError, Source};
 use std::fmt::Write as _;
 
@@ -59,7 +59,8 @@ pub struct Described {
 }
 
 /// The profile of this computer in one condition: what was measured replaces `base`, the rest of `base` is kept as
-/// assumed. `None` if nothing was measured in that condition.
+/// assumed. `None` if nothing was measured in that condition. The numbers of an emulated processor are marked as assumed, too:
+/// nobody measured a computer.
 ///
 /// # Errors
 /// What is wrong with `base`; with a base that has a model, a mistake in here.
@@ -68,9 +69,12 @@ pub fn profile(
     condition: Condition,
     base: &Profile,
 ) -> Result<Option<Described>, ProfileError> {
+    let emulated = m.environment.is_emulated();
+    let basis = if emulated { Basis::Assumed } else { Basis::Measured };
     let measured = |what| {
         let mut samples = condition.series(m, what)?.samples_ns.clone();
-        Component::measured(&mut samples)
+        let found = Component::measured(&mut samples)?;
+        Some(Component { basis, ..found })
     };
     let send = measured(SeriesKind::PacketSend);
     let receive = measured(SeriesKind::PacketReceive).or_else(|| measured(SeriesKind::WakeEventfd));
@@ -81,7 +85,9 @@ pub fn profile(
     }
     let mut p = base.clone();
     assume_all(&mut p);
-    p.name = format!("measured-{}-{}", condition.load, condition.sched);
+    let how = if emulated { "emulated" } else { "measured" };
+    p.name = format!("{how}-{}-{}", condition.load, condition.sched);
+    p.emulated |= emulated;
     p.provenance = provenance(m, condition, base);
     let carried = base.correlation.request_confirm;
     let mut dependence = Dependence::Paths(carried);
@@ -285,6 +291,9 @@ fn provenance(m: &Measurement, condition: Condition, base: &Profile) -> String {
         condition.name()
     );
     let _ = writeln!(text, "{}", computer(&m.environment));
+    if m.environment.is_emulated() {
+        let _ = writeln!(text, "All is marked as assumed: {EMULATED}.");
+    }
     if let Some(path) = &m.packet_path {
         let path = format!("{path:?}").to_lowercase();
         let _ = writeln!(
@@ -462,6 +471,34 @@ mod tests {
                 HostModel::new(&Profile::parse(&d.profile.to_toml(), "again").unwrap()).unwrap();
             }
         }
+    }
+
+    /// It may be a base for a computer later: what is left of it there is still no time of one.
+    #[test]
+    fn an_emulated_processor_measures_nothing() {
+        let base = Profile::built_in("table5").unwrap();
+        let on = |cpu: &str, base: &Profile| {
+            let m = Measurement {
+                environment: Environment {
+                    cpu_model: Some(cpu.into()),
+                    ..Environment::default()
+                },
+                ..measurement(frames(6))
+            };
+            profile(&m, IDLE, base).unwrap().unwrap().profile
+        };
+        let p = on("QEMU TCG CPU version 2.5+", &base);
+        assert_eq!((p.name.as_str(), p.emulated), ("emulated-idle-other", true));
+        assert_eq!(p.request.total.as_ref().unwrap().basis, Basis::Assumed);
+        assert_eq!(p.confirm.acked.api.basis, Basis::Assumed);
+        assert!(!p.to_toml().contains("\"measured\"") && p.provenance.contains("no times of a computer"));
+        let real = on("Intel(R) Core(TM) i3-4150 CPU @ 3.50GHz", &base);
+        assert_eq!(
+            (real.name.as_str(), real.emulated),
+            ("measured-idle-other", false)
+        );
+        assert_eq!(real.request.total.as_ref().unwrap().basis, Basis::Measured);
+        assert!(on("Intel(R) Core(TM) i3-4150 CPU @ 3.50GHz", &p).emulated);
     }
 
     /// The model draws sending and receiving with the correlation that was measured.

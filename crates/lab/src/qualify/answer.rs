@@ -49,6 +49,8 @@ pub struct Asked {
     pub interference: Interference,
     /// Name of the host profile.
     pub host: String,
+    /// Its times are those of an emulated processor, or of virtual time: no verdict is one on a computer.
+    pub host_emulated: bool,
     /// Seed.
     pub seed: u64,
     /// Cycles per scheme at most.
@@ -364,6 +366,7 @@ impl Asked {
             link: q.link,
             interference: q.interference,
             host: q.host.name.clone(),
+            host_emulated: q.host.emulated,
             seed: q.seed,
             max_cycles: q.budget(),
         }

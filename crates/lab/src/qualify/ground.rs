@@ -77,7 +77,7 @@ fn parts(p: &Profile) -> Vec<(String, &Component)> {
 
 /// What the latencies of the hosts rest on, in sentences.
 pub(super) fn sentences(profile: &Profile) -> Vec<String> {
-    let mut all = Vec::new();
+    let mut all = Vec::from_iter(emulated(profile));
     if let Some((part, n)) = fewest(profile) {
         all.push(format!(
             "The tails of the host's latencies rest on {} samples ({part} has the fewest): what is rarer than {} is extrapolated from fewer than ten of them, and the model has hardly anything beyond the longest.",
@@ -96,8 +96,24 @@ pub(super) fn sentences(profile: &Profile) -> Vec<String> {
     all
 }
 
-/// One sentence if the host profile has too few samples for the miss probability in question.
+/// One sentence if the times of the profile are those of an emulated processor.
+pub(super) fn emulated(profile: &Profile) -> Option<String> {
+    profile.emulated.then(|| {
+        format!(
+            "The profile '{}' has times of an emulated processor, or of virtual time: they are good for ratios among themselves, and no verdict on them is one on a computer.",
+            profile.name
+        )
+    })
+}
+
+/// One sentence if the host profile is no word about a computer, or has too few samples for the miss probability in question.
 pub fn warning(q: &Question) -> Option<String> {
+    if q.host.emulated {
+        return Some(format!(
+            "the profile {} has times of an emulated processor, or of virtual time: no verdict on it is one on a computer; measure on the computer itself",
+            q.host.name
+        ));
+    }
     let (part, n) = fewest(&q.host)?;
     let needed = BEYOND / q.miss;
     (q.miss > 0.0 && (n as f64) < needed).then(|| {
@@ -133,6 +149,22 @@ mod tests {
         let table5 = Profile::built_in("table5").unwrap();
         assert_eq!(fewest(&table5).unwrap().1, 12_091_189);
         assert_eq!(fewest(&Profile::built_in("ideal").unwrap()), None);
+    }
+
+    #[test]
+    fn an_emulated_processor_is_no_ground() {
+        let question = |emulated| Question {
+            host: Profile {
+                emulated,
+                ..measured(400_000)
+            },
+            ..Question::example()
+        };
+        assert_eq!(warning(&question(false)), None);
+        let q = question(true);
+        assert!(warning(&q).unwrap().contains("emulated processor"));
+        assert!(sentences(&q.host)[0].contains("no verdict on them is one on a computer"));
+        assert!(super::super::reason::recommend(&q, &[]).contains("no verdict on them is one on a computer"));
     }
 
     #[test]

@@ -244,6 +244,15 @@ fn fewer_nodes(q: &Question, cycle_ns: u64) -> String {
 
 /// Which scheme to take: the first that passes in the order of what it asks of the hardware.
 pub(super) fn recommend(q: &Question, all: &[Result]) -> String {
+    let answer = of_all(q, all);
+    match super::ground::emulated(&q.host) {
+        Some(sentence) => format!("{answer} {sentence}"),
+        None => answer,
+    }
+}
+
+/// The same, if the times of the hosts are to be believed.
+fn of_all(q: &Question, all: &[Result]) -> String {
     let target = format!(
         "{} at a cycle of {}",
         probability(q.miss),

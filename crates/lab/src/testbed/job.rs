@@ -86,6 +86,13 @@ pub fn write(folder: &Path, name: &str, value: &impl Serialize) -> io::Result<()
     std::fs::write(folder.join(name), octets)
 }
 
+/// Whether a file lies in the memory of a guest, and is gone with it: so it is with all that is in no writable folder.
+pub fn goes_with_the_guest(file: &Path) -> bool {
+    const MEMORY: [i64; 2] = [0x794c_7630, 0x0102_1994]; // overlay, tmpfs (linux/magic.h)
+    let is_guest = std::env::var_os(TIME_VARIABLE).is_some();
+    is_guest && rustix::fs::statfs(file).is_ok_and(|s| MEMORY.contains(&s.f_type))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -41,6 +41,21 @@ pub struct Environment {
     pub load_average_percent: Option<u32>,
 }
 
+/// What a reader must know of times that were taken where [`Environment::is_emulated`].
+pub const EMULATED: &str = "this processor is emulated, or its time is virtual: the numbers are good for order and for \
+                            ratios within one run, and are no times of a computer";
+
+impl Environment {
+    /// Whether the processor is emulated (QEMU without KVM), or its time virtual (User-Mode Linux), as far as it says so
+    /// itself. See [`EMULATED`].
+    pub fn is_emulated(&self) -> bool {
+        let model = self.cpu_model.as_deref().unwrap_or_default();
+        ["TCG", "QEMU", "User Mode Linux", "UML"]
+            .iter()
+            .any(|word| model.contains(word))
+    }
+}
+
 /// The preemption models of Linux.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Preemption {
@@ -191,6 +206,20 @@ mod tests {
             (None, Some(true))
         );
         assert_eq!(cpu_model(""), None);
+    }
+
+    #[test]
+    fn emulated_processors_are_known_by_their_names() {
+        let of = |model: &str| {
+            let environment = Environment {
+                cpu_model: Some(model.to_owned()),
+                ..Environment::default()
+            };
+            environment.is_emulated()
+        };
+        assert!(of("QEMU TCG CPU version 2.5+") && of("QEMU Virtual CPU version 2.5+"));
+        assert!(of("User Mode Linux") && of("UML"));
+        assert!(!of("Intel(R) Core(TM) i3-4150 CPU @ 3.50GHz") && !Environment::default().is_emulated());
     }
 
     #[test]

@@ -28,7 +28,7 @@ mod workers;
 use std::sync::atomic::AtomicBool;
 
 pub use counters::Rates;
-pub use environment::{Environment, Preemption, environment};
+pub use environment::{EMULATED, Environment, Preemption, environment};
 use kind::Run;
 pub use kind::{Load, Mechanism, Sched, SeriesKind};
 pub use link::PacketPath;

@@ -13,7 +13,7 @@ pub mod timer;
 
 use std::io;
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use rustix::io::Errno;
 use rustix::net::{
@@ -26,6 +26,49 @@ use rustix::thread::UnshareFlags;
 #[repr(C)]
 struct SchedParam {
     priority: libc::c_int,
+}
+
+/// `struct ethtool_drvinfo`, as far as its name.
+#[repr(C)]
+struct DriverInfo {
+    command: u32,
+    driver: [u8; 32],
+    rest: [u8; 160],
+}
+
+/// Name of the driver of a network interface, as `ethtool -i` has it: also where /sys shows another network namespace.
+///
+/// # Errors
+/// `ENODEV` if there is no such interface, `EOPNOTSUPP` if it does not tell.
+pub fn driver_of(interface: &str) -> io::Result<String> {
+    const SIOCETHTOOL: u32 = 0x8946;
+    const ETHTOOL_GDRVINFO: u32 = 3;
+    let socket = rustix::net::socket(AddressFamily::UNIX, SocketType::DGRAM, None)?;
+    let mut info = DriverInfo {
+        command: ETHTOOL_GDRVINFO,
+        driver: [0; 32],
+        rest: [0; 160],
+    };
+    // SAFETY: a `struct ifreq` of zeros is a valid one.
+    let mut ask: libc::ifreq = unsafe { MaybeUninit::zeroed().assume_init() };
+    let name = interface.as_bytes();
+    if name.len() >= ask.ifr_name.len() {
+        return Err(Errno::NODEV.into());
+    }
+    for (to, from) in ask.ifr_name.iter_mut().zip(name) {
+        *to = *from as libc::c_char;
+    }
+    ask.ifr_ifru.ifru_data = (&raw mut info).cast();
+    // SAFETY: `ask` and the `info` that it points to live, and `info` is as long as the kernel's structure.
+    if unsafe { libc::ioctl(socket.as_raw_fd(), SIOCETHTOOL as _, &raw mut ask) } < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let end = info
+        .driver
+        .iter()
+        .position(|octet| *octet == 0)
+        .unwrap_or(info.driver.len());
+    Ok(String::from_utf8_lossy(&info.driver[..end]).into_owned())
 }
 
 /// Gives the calling thread `SCHED_FIFO` with a priority of 1 to 99, or `SCHED_OTHER` for `None` (sched(7)). Threads

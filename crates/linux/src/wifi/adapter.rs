@@ -153,6 +153,11 @@ impl Adapter {
         self.view = keeper.view();
     }
 
+    /// Whether its interfaces are there and up; of an adapter without a host.
+    pub(super) fn is_up(&mut self) -> bool {
+        self.keeper.as_mut().is_none_or(Keeper::is_up)
+    }
+
     /// Gives away what asks the kernel; from then on what it sees comes by [`see`](Self::see).
     pub(super) fn give_keeper(&mut self) -> Option<Keeper> {
         self.keeper.take()

@@ -127,6 +127,15 @@ impl Keeper {
         news
     }
 
+    /// Whether the interface that sends, and the one that shows what was sent, are there and up.
+    pub fn is_up(&mut self) -> bool {
+        let Monitors {
+            main, cook, control, ..
+        } = &mut self.monitors;
+        let mut all = [Some(main), cook.as_mut()].into_iter().flatten();
+        all.all(|i| control.is_up(i.index).unwrap_or(false))
+    }
+
     /// Reads again what may have changed: whether the interface is up and its channel open for sending, and who else
     /// uses the radio.
     pub fn refresh(&mut self) {

@@ -21,6 +21,9 @@ use crate::sys::packet::{attach_filter, join_group};
 /// Octets of `struct ifinfomsg`.
 const LINK_HEADER: usize = 16;
 
+/// The permanent address in the news of an interface (linux/if_link.h).
+const IFLA_PERM_ADDRESS: u16 = 54;
+
 /// Commands.
 pub(super) mod command {
     pub const GET_WIPHY: u8 = 1;
@@ -257,6 +260,23 @@ impl Control {
         flags
             .map(|flags| flags & libc::IFF_UP as u32 != 0)
             .ok_or_else(|| io::ErrorKind::InvalidData.into())
+    }
+
+    /// The permanent address of a radio, as far as its interfaces tell: that of a monitor is the radio's, another's may be its
+    /// own.
+    pub(super) fn permanent_address(&mut self, wiphy: u32) -> Option<MacAddr> {
+        let mut all = self.interfaces().ok()?;
+        all.retain(|i| i.wiphy == wiphy);
+        all.sort_by_key(|i| (i.kind != MONITOR, i.index));
+        let index = all.first()?.index;
+        let ask = message(libc::RTM_GETLINK, libc::NLM_F_ACK, |m| interface(m, index));
+        let parts = self.route.ask(ask).ok()?;
+        let address = |p: &Part| {
+            find(p.body.get(LINK_HEADER..)?, IFLA_PERM_ADDRESS)?
+                .first_chunk()
+                .copied()
+        };
+        parts.iter().find_map(address).map(MacAddr)
     }
 
     /// Sets the channel of an interface.

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::nl80211::Control;
+use crate::sys::driver_of;
 
 /// Driver of the simulated radios.
 const DRIVER: &str = "mac80211_hwsim";
@@ -53,8 +54,19 @@ pub fn clock_counts_instructions() -> bool {
     std::env::var_os(CLOCK).is_some_and(|what| what == "instructions")
 }
 
-/// Name of the driver of a radio, where the kernel tells.
+/// Name of the driver of a radio, where the kernel tells. /sys may show another network namespace; then an interface of the
+/// radio is asked.
 pub(super) fn driver(radio: &str) -> Option<String> {
+    driver_by_sys(radio).or_else(|| {
+        let mut control = Control::open().ok()?;
+        let index = control.wiphy(radio).ok()?.index;
+        let all = control.interfaces().ok()?;
+        let one = all.iter().find(|i| i.wiphy == index)?;
+        driver_of(&one.name).ok().filter(|name| !name.is_empty())
+    })
+}
+
+fn driver_by_sys(radio: &str) -> Option<String> {
     let link = std::fs::read_link(
         Path::new("/sys/class/ieee80211")
             .join(radio)

@@ -48,6 +48,10 @@ pub struct Profile {
     pub name: String,
     /// Where the numbers come from, for a reader.
     pub provenance: String,
+    /// Numbers in it are of an emulated processor, or of virtual time: good for ratios among themselves, and no times of a
+    /// computer.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub emulated: bool,
     /// t1 to t4: from the call to the ring buffer.
     pub request: RequestPath,
     /// The adapter, both ways.
@@ -182,6 +186,8 @@ struct File {
     _version: i64,
     name: String,
     provenance: String,
+    #[serde(default)]
+    emulated: bool,
     request: RequestPath,
     hardware: Hardware,
     confirm: Confirm,
@@ -249,6 +255,7 @@ impl Profile {
         let File {
             name,
             provenance,
+            emulated,
             request,
             hardware,
             confirm,
@@ -261,6 +268,7 @@ impl Profile {
             origin: file,
             name,
             provenance,
+            emulated,
             request,
             hardware,
             confirm,
@@ -326,10 +334,12 @@ mod tests {
         let mut samples: Vec<u64> = (0..5000).map(|i| 1000 + i * i / 100).collect();
         profile.timer.sleep = Component::measured(&mut samples).unwrap();
         profile.timer.spin = Component::constant(Basis::Assumed, 1.25);
+        assert!(!profile.emulated && !profile.to_toml().contains("emulated"));
+        profile.emulated = true;
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), profile.to_toml()).unwrap();
         let again = Profile::load(file.path()).unwrap();
-        assert_eq!(again.timer, profile.timer);
+        assert_eq!((&again.timer, again.emulated), (&profile.timer, true));
         assert_eq!(again.timer.sleep.basis, Basis::Measured);
         assert!(matches!(&again.timer.sleep.source, Source::Knots(knots) if knots.points.len() > 1024));
         HostModel::new(&again).unwrap();

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use linux::host::Environment;
+use linux::host::{EMULATED, Environment};
 use radio::Plane;
 use sim::host::{Basis, Component, ConfirmPath, Dependence, HostModel, Profile, ProfileError};
 
@@ -46,6 +46,7 @@ pub fn describe(
     let mut p = base.clone();
     assume_all(&mut p);
     p.timer = base.timer.clone();
+    p.emulated |= emulated;
     p.name = if emulated {
         "adapter-emulated"
     } else {
@@ -146,8 +147,7 @@ fn provenance(
         let _ = writeln!(text, "Set {}: {} shots.", set.name(), shots.len());
     }
     if emulated {
-        text += "An emulated processor: the numbers are good for order and ratios, and are no times of a computer. They are \
-                 marked as assumed.\n";
+        let _ = writeln!(text, "All is marked as assumed: {EMULATED}.");
     }
     if sorting.sets().all(|(set, _)| set == Set::Acked) {
         text += "No shot was lost, so that what follows a loss is assumed.\n";
@@ -213,7 +213,7 @@ mod tests {
         let p = described(true);
         assert_eq!(p.hardware.acked.basis, Basis::Assumed);
         assert_eq!(p.confirm.acked.api.basis, Basis::Assumed);
-        assert!(p.provenance.contains("emulated") && p.name.contains("emulated"));
+        assert!(p.emulated && p.provenance.contains("emulated") && p.name.contains("emulated"));
     }
 
     #[test]

@@ -342,6 +342,16 @@ mod tests {
     }
 
     #[test]
+    fn an_emulated_processor_is_told() {
+        let mut studied = Studied::default();
+        let told = |studied: &Studied| page::text(studied).contains("no times of a computer");
+        assert!(!told(&studied));
+        studied.environment.cpu_model = Some("QEMU TCG CPU version 2.5+".into());
+        let html = page::page(&Study::default(), &studied, "a test").html();
+        assert!(told(&studied) && html.contains("no times of a computer"));
+    }
+
+    #[test]
     fn a_stop_keeps_what_there_is() {
         let studied = Study::default().run(&AtomicBool::new(true), &|_| {}).unwrap();
         assert!(!studied.complete && studied.rows.is_empty() && studied.choices().is_empty());

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use linux::host::{Load, Sched, Work};
+use linux::host::{EMULATED, Load, Sched, Work};
 
 use super::super::host::computer;
 use super::{Row, Statistics, Studied, Study};
@@ -88,6 +88,9 @@ const TABLES: [(&str, Of); 2] = [
 /// What a reader must know beside the numbers.
 pub fn notes(studied: &Studied) -> Vec<String> {
     let mut notes = Vec::new();
+    if studied.environment.is_emulated() {
+        notes.push(EMULATED.into());
+    }
     for [part, why, remedy] in &studied.left_out {
         let mut note = format!("{part} was not measured: {}", why.trim_end_matches('.'));
         if !remedy.is_empty() {

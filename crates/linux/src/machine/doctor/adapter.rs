@@ -1,5 +1,7 @@
 //! What is said about the adapter, and about the rights of who asks.
 
+use rustix::thread::CapabilitySet;
+
 use super::super::network::Network;
 use super::super::tree::{Tree, show_cpus};
 use super::{Finding, State, found, good};
@@ -11,18 +13,10 @@ pub(super) fn rights(tree: &Tree) -> Finding {
     if !tree.is_real() {
         return good(name, "not looked at in a folder");
     }
-    let capabilities = rustix::thread::capabilities(None).map(|sets| sets.effective);
-    let nice = capabilities.is_ok_and(|set| set.contains(rustix::thread::CapabilitySet::SYS_NICE));
-    let least = |resource, wanted: u64| getrlimit(resource).current.is_none_or(|limit| limit >= wanted);
-    let (priority, memory) = (
-        nice || least(Resource::Rtprio, 90),
-        nice || least(Resource::Memlock, 64 << 20),
-    );
-    let missing: Vec<&str> = [(priority, "SCHED_FIFO"), (memory, "64 MiB of locked memory")]
-        .into_iter()
-        .filter_map(|(may, what)| (!may).then_some(what))
-        .collect();
-    match &missing[..] {
+    let effective = rustix::thread::capabilities(None).map(|sets| sets.effective);
+    let effective = effective.unwrap_or(CapabilitySet::empty());
+    let limit = |resource| getrlimit(resource).current;
+    match &missing(effective, limit(Resource::Rtprio), limit(Resource::Memlock))[..] {
         [] => good(name, "SCHED_FIFO and locked memory"),
         some => found(
             name,
@@ -32,6 +26,24 @@ pub(super) fn rights(tree: &Tree) -> Finding {
             "Run as root, or set rtprio 98 and memlock unlimited for this user in /etc/security/limits.d.",
         ),
     }
+}
+
+/// What is not allowed: each has a capability of its own, or a limit; `None` is no limit.
+fn missing(effective: CapabilitySet, rtprio: Option<u64>, memlock: Option<u64>) -> Vec<&'static str> {
+    let may = |capability, limit: Option<u64>, wanted| {
+        effective.contains(capability) || limit.is_none_or(|limit| limit >= wanted)
+    };
+    let rights = [
+        (may(CapabilitySet::SYS_NICE, rtprio, 90), "SCHED_FIFO"),
+        (
+            may(CapabilitySet::IPC_LOCK, memlock, 64 << 20),
+            "64 MiB of locked memory",
+        ),
+    ];
+    rights
+        .into_iter()
+        .filter_map(|(may, what)| (!may).then_some(what))
+        .collect()
 }
 
 pub(super) fn interrupts(tree: &Tree, network: &Network) -> Finding {
@@ -87,5 +99,27 @@ pub(super) fn bus(network: &Network) -> Finding {
         ),
         Some(bus) => good(name, format!("{bus}, {driver}")),
         None => found(name, State::Unknown, "no device behind the interface", "", ""),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_right_has_a_capability_of_its_own() {
+        const FIFO: &str = "SCHED_FIFO";
+        const MEMORY: &str = "64 MiB of locked memory";
+        let (nice, lock) = (CapabilitySet::SYS_NICE, CapabilitySet::IPC_LOCK);
+        let few = Some(64 << 10);
+        assert_eq!(
+            missing(nice, Some(0), few),
+            [MEMORY],
+            "mlockall asks for CAP_IPC_LOCK"
+        );
+        assert_eq!(missing(lock, Some(0), few), [FIFO]);
+        assert_eq!(missing(CapabilitySet::empty(), Some(0), few), [FIFO, MEMORY]);
+        assert!(missing(nice | lock, Some(0), few).is_empty());
+        assert!(missing(CapabilitySet::empty(), Some(90), None).is_empty());
     }
 }

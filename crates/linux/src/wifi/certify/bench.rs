@@ -145,6 +145,11 @@ impl Bench {
         self.radios.get_mut(EAR)
     }
 
+    /// Whether the interfaces of both are still there and up.
+    pub fn is_whole(&mut self) -> bool {
+        self.radios.iter_mut().all(Adapter::is_up)
+    }
+
     /// Sends all of them from one of the radios, a few at a time, and waits for what comes of them.
     ///
     /// # Errors

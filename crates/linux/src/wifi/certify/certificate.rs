@@ -6,9 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use super::super::error::Error;
 use super::super::nl80211::{Control, Monitor};
+use crate::host::environment;
 
 /// Version of the form in which certificates are written.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// What became of a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -68,11 +69,11 @@ pub struct Proven {
 /// What a radio was seen to do, under one kernel and one driver.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Certificate {
-    /// Version of this form: 1.
+    /// Version of this form: 2.
     pub certificate: u32,
     /// Version of sdmac that wrote it.
     pub sdmac: String,
-    /// It was stopped before its end.
+    /// It was stopped before its end, or broken off because an adapter was gone.
     pub partial: bool,
     /// Release of the kernel, as `uname -r` has it.
     pub kernel: String,
@@ -80,6 +81,13 @@ pub struct Certificate {
     pub driver: String,
     /// Name of the radio.
     pub radio: String,
+    /// Its permanent address.
+    #[serde(default)]
+    pub address: String,
+    /// The processor was emulated, or its time virtual: times in the rows are good for order and ratios only
+    /// ([`EMULATED`](crate::host::EMULATED)).
+    #[serde(default)]
+    pub emulated: bool,
     /// What its interface was: `active` or `plain`.
     pub monitor: String,
     /// Centre frequency.
@@ -101,6 +109,8 @@ impl Certificate {
             kernel: kernel(),
             driver: driver(radio),
             radio: radio.into(),
+            address: address(radio),
+            emulated: environment().is_emulated(),
             monitor: name(monitor).into(),
             channel_mhz,
             peer,
@@ -130,8 +140,12 @@ impl Certificate {
     /// What it proves for a radio that is open as `monitor` now.
     ///
     /// # Errors
-    /// [`Error::Certificate`] if it is about another kernel, driver or kind of interface, or of another version.
+    /// [`Error::Certificate`] if it is about another kernel, driver, radio or kind of interface, or of another version.
     pub(in super::super) fn proven_for(&self, radio: &str, monitor: Monitor) -> Result<Proven, Error> {
+        self.proven_here(&driver(radio), &address(radio), monitor)
+    }
+
+    fn proven_here(&self, driver: &str, address: &str, monitor: Monitor) -> Result<Proven, Error> {
         let same = |what, certified: &str, now: &str| match certified == now {
             true => Ok(()),
             false => Err(Error::Certificate {
@@ -142,20 +156,36 @@ impl Certificate {
         };
         same("form", &self.certificate.to_string(), &VERSION.to_string())?;
         same("kernel", &self.kernel, &kernel())?;
-        same("driver", &self.driver, &driver(radio))?;
+        same("driver", &self.driver, driver)?;
+        same("address", &self.address, address)?;
         same("monitor interface", &self.monitor, name(monitor))?;
         Ok(self.proven)
     }
 }
 
-/// Driver and permanent address of a radio, by its name or that of one of its interfaces: what stays from boot to boot.
+/// Driver and permanent address of a radio, by its name or that of one of its interfaces: what stays from boot to boot. Empty
+/// where the kernel does not tell: /sys may show another network namespace, and then only interfaces of the radio know.
 ///
 /// # Errors
 /// [`Error`] if there is no such radio.
 pub fn identity(radio: &str) -> Result<(String, String), Error> {
     let name = Control::open()?.wiphy(radio)?.name;
-    let address = std::fs::read_to_string(format!("/sys/class/ieee80211/{name}/macaddress"));
-    Ok((driver(&name), address.unwrap_or_default().trim().to_owned()))
+    let driver = super::super::simulated::driver(&name).unwrap_or_default();
+    Ok((driver, address(&name)))
+}
+
+/// The permanent address of a radio; empty where nobody tells.
+fn address(radio: &str) -> String {
+    let by_sys = std::fs::read_to_string(format!("/sys/class/ieee80211/{radio}/macaddress"));
+    if let Ok(address) = by_sys {
+        return address.trim().to_owned();
+    }
+    let ask = || {
+        let mut control = Control::open().ok()?;
+        let index = control.wiphy(radio).ok()?.index;
+        control.permanent_address(index)
+    };
+    ask().map_or_else(String::new, |address| address.to_string())
 }
 
 pub(super) fn name(monitor: Monitor) -> &'static str {
@@ -179,12 +209,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_certificate_is_for_one_kernel_driver_and_kind_of_interface() {
+    fn a_certificate_is_for_one_kernel_driver_radio_and_kind_of_interface() {
         let mut c = Certificate::new("phy99", Monitor::Active, 2412, None);
         c.proven.max_tries = Some(7);
         assert_eq!(c.proven_for("phy99", Monitor::Active).unwrap().max_tries, Some(7));
         let error = c.proven_for("phy99", Monitor::Plain).unwrap_err().to_string();
         assert!(error.contains("active") && error.contains("plain"), "{error}");
+        c.address = "02:00:00:00:00:00".into();
+        let of = |address| c.proven_here("unknown", address, Monitor::Active);
+        assert_eq!(of("02:00:00:00:00:00").unwrap().max_tries, Some(7));
+        let error = of("02:00:00:00:01:00").unwrap_err().to_string();
+        assert!(
+            error.contains("02:00:00:00:00:00") && error.contains("02:00:00:00:01:00"),
+            "{error}"
+        );
+        assert!(of("").is_err(), "a radio that nobody knows is no other one");
+        c.address = String::new();
         c.kernel = "0.99".into();
         let error = c.proven_for("phy99", Monitor::Active).unwrap_err().to_string();
         assert!(

@@ -137,7 +137,18 @@ impl<'a> Inspector<'a> {
         for (i, (what, question)) in questions.iter().enumerate() {
             (self.step)(i, questions.len(), what);
             let (rows, proven) = (self.rows.len(), self.proven);
-            question(&mut self)?;
+            let asked = question(&mut self);
+            if !self.is_whole() && !self.stop.load(Ordering::Relaxed) {
+                // What was asked of an adapter that is gone is no answer either.
+                self.rows.truncate(rows);
+                self.proven = proven;
+                let seen =
+                    "broken off: an adapter took no more frames, its interface was set down or is gone";
+                self.add(what, "all of it", seen, Verdict::CannotBeSeen);
+                certificate.partial = true;
+                break;
+            }
+            asked?;
             if self.stop.load(Ordering::Relaxed) {
                 // What was stopped halfway is no answer.
                 self.rows.truncate(rows);
@@ -155,6 +166,11 @@ impl<'a> Inspector<'a> {
         self.bench
             .as_mut()
             .ok_or(Error::Config("the radios are not open"))
+    }
+
+    /// Whether all radios that are open can send.
+    fn is_whole(&mut self) -> bool {
+        self.bench.as_mut().is_none_or(Bench::is_whole)
     }
 
     /// Frames for each question.

@@ -75,6 +75,16 @@ impl Tries {
     }
 }
 
+/// Whether each of `count` frames had its status: `told` had one, `twice` of them more, and `refused` were not taken, so that
+/// nobody knows what there would have been.
+pub(super) fn of_statuses(count: usize, told: usize, twice: usize, refused: usize) -> Verdict {
+    match (told + refused < count || twice > 0, refused > 0) {
+        (true, _) => Verdict::DoesNotHold,
+        (false, true) => Verdict::CannotBeSeen,
+        (false, false) => Verdict::Holds,
+    }
+}
+
 /// The verdict as a host takes it.
 pub(super) fn proof(verdict: Verdict) -> Option<bool> {
     match verdict {
@@ -141,6 +151,15 @@ mod tests {
             ..ONE
         };
         assert_eq!(silent.verdict(), Verdict::Holds, "no status, but it was heard");
+    }
+
+    /// An interface that is set down takes nothing more: that says nothing about statuses.
+    #[test]
+    fn a_frame_that_was_not_taken_is_no_status() {
+        assert_eq!(of_statuses(10_000, 10_000, 0, 0), Verdict::Holds);
+        assert_eq!(of_statuses(10_000, 4_314, 0, 5_686), Verdict::CannotBeSeen);
+        assert_eq!(of_statuses(10_000, 4_314, 0, 5_000), Verdict::DoesNotHold);
+        assert_eq!(of_statuses(10_000, 10_000, 1, 0), Verdict::DoesNotHold);
     }
 
     #[test]

@@ -60,6 +60,9 @@ fn a_rate_table_adds_tries_for_known_stations() {
             ("a status for each frame", Holds),
             ("acked or not, as it was", Holds),
             ("beacons of the adapter", Holds),
+            ("acknowledges as active monitor", Holds),
+            // This medium answers for both, which no adapter does.
+            ("acknowledges as plain monitor", CannotBeSeen),
         ],
     );
     // Hwsim's limit.
@@ -111,6 +114,14 @@ fn a_rate_table_adds_tries_for_known_stations() {
         point.address != me || !has_rate_table()
     );
     drop((point, adapter));
+    let elsewhere = Adapter::open(AdapterConfig {
+        certificate: Some(c.clone()),
+        ..AdapterConfig::new(&radios.names[1], 2412)
+    });
+    assert!(
+        matches!(elsewhere, Err(Error::Certificate { what: "address", .. })),
+        "another radio with the same driver"
+    );
     let other = Certificate {
         driver: "ath9k".into(),
         ..c
@@ -204,6 +215,45 @@ fn what_is_stopped_is_partial() {
         c.rows
     );
     assert_eq!(c.proven.no_ack, None);
+}
+
+/// What is asked of an interface that was set down is no answer, and no later question is asked of it; be it the one that
+/// sends or the one that shows statuses.
+#[test]
+fn what_is_broken_off_is_partial() {
+    let Some(radios) = simulated_radios(2) else { return };
+    for which in 0..2 {
+        let step = |done: usize, _: usize, _: &'static str| {
+            if done == 5 {
+                let mut control = Control::open().unwrap();
+                let index = control.wiphy(&radios.names[0]).unwrap().index;
+                let all = control.interfaces().unwrap();
+                let mut ours = all
+                    .iter()
+                    .filter(|i| i.wiphy == index && i.name.starts_with("sdmac"));
+                control.set_up(ours.nth(which).unwrap().index, false).unwrap();
+            }
+        };
+        let c = certify(&plan(&radios), &step, &AtomicBool::new(false)).unwrap();
+        assert!(c.partial && c.row("legacy rates").is_some(), "{:?}", c.rows);
+        let last = c.rows.last().unwrap();
+        assert_eq!((last.what.as_str(), last.verdict), ("statuses", CannotBeSeen));
+        assert!(last.seen.contains("set down"), "{last:?}");
+    }
+}
+
+/// Also where /sys does not show a radio, its interfaces tell which one it is.
+#[test]
+fn a_radio_is_known_without_sys() {
+    let Some(radios) = simulated_radios(2) else { return };
+    let adapter = Adapter::open(AdapterConfig::new(&radios.names[1], 2412)).unwrap();
+    let mut control = Control::open().unwrap();
+    let index = control.wiphy(&radios.names[1]).unwrap().index;
+    let address = control.permanent_address(index).unwrap().to_string();
+    let (driver, same) = identity(&radios.names[1]).unwrap();
+    assert_eq!((driver.as_str(), same), ("mac80211_hwsim", address));
+    let name = adapter.interfaces().next().unwrap();
+    assert_eq!(crate::sys::driver_of(name).unwrap(), "mac80211_hwsim");
 }
 
 #[test]
