@@ -7,7 +7,7 @@ use std::rc::Rc;
 use radio::{Confirm, Msdu, Outcome, Plane, Token};
 use sim::Observer;
 use sim::clock::Clock;
-use sim::trace::{ReceptionEnd, Transmission};
+use sim::trace::{OnAir, ReceptionEnd, Transmission};
 use sim::traffic::parse_header;
 
 use super::fate::{Fate, Flights};
@@ -34,6 +34,8 @@ pub(super) struct Scope {
     pub seats: Vec<Seat>,
     /// Number of groups.
     pub groups: usize,
+    /// Number of nodes; what has a higher number is a stranger.
+    pub nodes: u32,
     /// Node of each adapter.
     pub node_of: Vec<u32>,
     /// For each entry of `[[traffic]]`, one more than the number of its last flow.
@@ -67,6 +69,11 @@ struct Flow {
 }
 
 impl Scope {
+    /// In the measured time, with its first instant and without its last.
+    fn is_measured(&self, ns: u64) -> bool {
+        (self.since_ns..self.until_ns).contains(&ns)
+    }
+
     /// Losses are judged by what was submitted then.
     fn counts(&self, ns: u64) -> bool {
         (self.since_ns..self.settle_ns).contains(&ns)
@@ -90,6 +97,8 @@ pub struct Measured {
     /// MSDUs of `[[traffic]]` that were submitted in the measured time, with its first instant and without its last, so that
     /// their frames are in it; of those that are too short to tell their flow none.
     pub from_since_to_end: u64,
+    /// Frames on the air that began in that time, each try one.
+    pub tries: u64,
     flights: Flights,
     scope: Scope,
     submitted: BTreeMap<u32, Flow>,
@@ -108,6 +117,7 @@ impl Measured {
             scope,
             submitted: BTreeMap::new(),
             from_since_to_end: 0,
+            tries: 0,
         }
     }
 
@@ -138,8 +148,7 @@ impl Measured {
     fn submitted(&mut self, now_ns: u64, flow: u32, number: u32) {
         let counts = self.scope.counts(now_ns);
         let is_traffic = self.scope.flow_ends.last().is_some_and(|end| flow < *end);
-        let is_measured = (self.scope.since_ns..self.scope.until_ns).contains(&now_ns);
-        self.from_since_to_end += u64::from(is_traffic && is_measured);
+        self.from_since_to_end += u64::from(is_traffic && self.scope.is_measured(now_ns));
         let flow = self.submitted.entry(flow).or_default();
         flow.numbers = number.saturating_add(1);
         flow.judged.submitted += u64::from(counts);
@@ -209,7 +218,11 @@ struct Watch {
 
 impl Observer for Watch {
     fn transmission(&mut self, t: &Transmission<'_>) {
-        self.measured.borrow_mut().flights.transmission(t);
+        let mut measured = self.measured.borrow_mut();
+        measured.flights.transmission(t);
+        let is_ours = t.what == OnAir::Frame && t.node < measured.scope.nodes;
+        measured.tries += u64::from(is_ours && measured.scope.is_measured(t.start_ns));
+        drop(measured);
         if let Some(next) = &mut self.next {
             next.transmission(t);
         }

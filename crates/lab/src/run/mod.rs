@@ -132,6 +132,7 @@ pub fn run(
                 })
                 .collect(),
             groups: scenario.file().group.len(),
+            nodes: scenario.nodes(),
             node_of: (0..)
                 .zip(&about)
                 .flat_map(|(n, a)| a.addresses.iter().map(move |_| n))

@@ -20,7 +20,7 @@ use super::world::{self, ForeignWhat, Phase, What};
 use super::{Scenario, To};
 
 /// Octets of LLC/SNAP, which scenarios count to the MSDU.
-const LLC_SNAP_OCTETS: u32 = 8;
+pub(super) const LLC_SNAP_OCTETS: u32 = 8;
 /// Streams of phases are named apart from those of nodes.
 const PHASES: u64 = 1 << 41;
 

@@ -249,6 +249,13 @@ impl Scenario {
         of.is_some_and(|f| f.to == To::Broadcast)
     }
 
+    /// Whether all payloads of `[[traffic]]` are long enough to tell their flow.
+    pub fn flows_are_told(&self) -> bool {
+        let all = &self.file().traffic;
+        let least = sim::traffic::HEADER_OCTETS as u32 + build::LLC_SNAP_OCTETS;
+        all.iter().all(|t| t.octets.0 >= least)
+    }
+
     /// Whether some node sends frames that ask for no ACK.
     pub fn sends_without_ack(&self) -> bool {
         let silent = |g: &file::Group| {

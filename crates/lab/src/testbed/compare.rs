@@ -299,22 +299,17 @@ pub fn stations(
 /// As [`run::run`].
 pub fn simulated(scenario: &Scenario, seed: u64, stop: &AtomicBool) -> Result<Numbers, RecordError> {
     let run = run::run(scenario, seed, None, stop, |_| ())?;
-    let own = &run.counters[..scenario.nodes() as usize];
-    let tries: u64 = own.iter().flatten().map(|c| c.tx_frames).sum();
     let metric = |name: &str| run.result.metrics.get(name).copied();
     // A world goes on up to and with its last instant; on radios nothing is submitted at the end.
-    let told = run.measured.as_ref().map(|m| m.from_since_to_end as f64);
-    let submitted = [told, metric("submitted")]
-        .into_iter()
-        .flatten()
-        .find(|n| *n > 0.0);
+    let told = run.measured.as_ref().filter(|_| scenario.flows_are_told());
+    let counted = told.filter(|m| m.from_since_to_end > 0);
     Ok(Numbers {
         throughput_mbps: metric("throughput_mbps"),
         lost_ratio: run
             .measured
             .as_ref()
             .and_then(|m| lost_ratio(scenario, m.judged())),
-        tries: submitted.map(|n| tries as f64 / n),
+        tries: counted.map(|m| m.tries as f64 / m.from_since_to_end as f64),
         latency_p50_us: metric("latency_p50_us"),
         latency_p99_us: metric("latency_p99_us"),
     })

@@ -16,6 +16,8 @@ use crate::scenario::Scenario;
 
 /// Between two looks at the stop flag, and at the channels of radios that send nothing.
 const LOOK_NS: u64 = 100_000_000;
+/// Timers are late, in the lab by a step or two of its clock: the last of a wait is spent with reading the clock.
+const EARLY_NS: u64 = 1_000;
 /// Between two looks whether the module is still there.
 const WATCH_NS: u64 = 1_000_000_000;
 /// What is later than this counts as late.
@@ -131,8 +133,8 @@ impl Daemon {
     pub fn serve(&mut self, stop: &AtomicBool) -> Result<(), AirError> {
         // Its time begins here: what takes place in it while it is set up would be told late.
         self.origin_ns = Medium::now_ns();
+        let mut now = 0;
         while !stop.load(Ordering::Relaxed) {
-            let now = Medium::now_ns() - self.origin_ns;
             let desk = &mut self.desk;
             let mhz: Vec<u16> = (0..).zip(&desk.keys).map(|(n, _)| self.air.mhz(n)).collect();
             self.air.advance(now, |at, port, happening| {
@@ -163,10 +165,25 @@ impl Daemon {
             }
             let next = self.air.next_ns().unwrap_or(u64::MAX);
             if next > now {
-                self.desk.medium.wait(self.origin_ns + next.min(now + LOOK_NS))?;
+                let until = next.min(now + LOOK_NS);
+                self.desk
+                    .medium
+                    .wait(self.origin_ns + until.saturating_sub(EARLY_NS))?;
             }
+            now = self.now_or(next);
         }
         Ok(())
+    }
+
+    /// The time since it began, ns; if `next` is close by, that is waited for, by reading the clock.
+    fn now_or(&self, next: u64) -> u64 {
+        loop {
+            let now = Medium::now_ns() - self.origin_ns;
+            if now >= next || next - now > EARLY_NS {
+                return now;
+            }
+            std::hint::spin_loop();
+        }
     }
 
     /// A radio sends a frame.
