@@ -81,14 +81,15 @@ octets = 58
 pattern.periodic = { period = "10ms" }
 "#;
 
-/// On hwsim's own air.
+/// On hwsim's own air, each node with another way to wait, and one with a real-time priority.
 const DEPLOYING: &str = r#"
-"$SDMAC" deploy "$FOLDER/two.toml" --node controller --iface phy0 --set run.duration=3s --json > "$FOLDER/controller.json" & first=$!
+"$SDMAC" deploy "$FOLDER/two.toml" --node controller --iface phy0 --wait sleep --cpu 0 --set run.duration=3s \
+    --json > "$FOLDER/controller.json" & first=$!
 sleep 1
-"$SDMAC" deploy "$FOLDER/two.toml" --node device --iface phy1 --json --out "$FOLDER/out" > "$FOLDER/device.json"; code=$?
+"$SDMAC" deploy "$FOLDER/two.toml" --node device --iface phy1 --wait timerfd --fifo 10 --cpu 0 --json --out "$FOLDER/out" > "$FOLDER/device.json"; code=$?
 wait $first
 timeout --preserve-status -s INT 1 "$SDMAC" deploy "$FOLDER/two.toml" --node device --iface phy1 --set run.duration=10s --out "$FOLDER/stopped"
-"$SDMAC" deploy "$FOLDER/two.toml" --node device --iface phy1 --set run.duration=100ms \
+"$SDMAC" deploy "$FOLDER/two.toml" --node device --iface phy1 --wait spin --set run.duration=100ms \
     --set 'traffic.0.pattern={ saturated = { backlog = 3 } }' --json > "$FOLDER/full.json"
 exit $code
 "#;
@@ -225,16 +226,8 @@ fn a_certificate_is_kept_and_tells_of_carrier_sense() {
 /// What `sdmac lab compare` tells of a scenario of the tree, with so many real runs.
 fn compared(scenario: &str, changes: &[&str], real_runs: &str) -> serde_json::Value {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let mut words = vec![
-        "lab",
-        "compare",
-        scenario,
-        "--json",
-        "--real-runs",
-        "5",
-        "--runs",
-        "20",
-    ];
+    let mut words = vec!["lab", "compare", scenario, "--json", "--runs", "20"];
+    words.extend(["--real-runs", real_runs]);
     changes.iter().for_each(|change| words.extend(["--set", change]));
     let done = Command::new(env!("CARGO_BIN_EXE_sdmac"))
         .args(words)
