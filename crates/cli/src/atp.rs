@@ -183,9 +183,12 @@ fn send(args: &SendArgs, ui: &Ui) -> Result<ExitCode, Failure> {
     let config = args.common.config()?;
     let sending = Sending::new(&name, content).map_err(Failure::input)?;
     let line = Line::new(ui);
-    let result = transfer::call::send(to, &config, sending, ui.stop(), |p| line.show(&name, p));
+    let begun = Instant::now();
+    let elapsed = || begun.elapsed().as_secs_f64();
+    let show = |p: &Progress| line.show(&name, elapsed(), p);
+    let result = transfer::call::send(to, &config, sending, ui.stop(), show);
     line.clear();
-    let seconds = line.begun.elapsed().as_secs_f64();
+    let seconds = elapsed();
     match result {
         Ok(p) => {
             ui.say(summary("sent", &name, &p, seconds))?;
@@ -251,15 +254,21 @@ fn receive(args: &RecvArgs, ui: &Ui) -> Result<ExitCode, Failure> {
     let line = Line::new(ui);
     let (mut failed, mut documents) = (0, Vec::new());
     let tell = |told: Told<'_>| match told {
-        Told::Progress { name, progress, .. } => line.show(name, &progress),
+        Told::Progress {
+            name,
+            elapsed,
+            progress,
+            ..
+        } => line.show(name, elapsed.as_ns() as f64 / 1e9, &progress),
         Told::Ended {
             peer,
             name,
+            elapsed,
             progress,
             result,
         } => {
             line.clear();
-            let seconds = line.begun.elapsed().as_secs_f64();
+            let seconds = elapsed.as_ns() as f64 / 1e9;
             let sentence = result.err().map(|why| format!("{name} from {peer}: {why}"));
             match &sentence {
                 None => ui.tell(&summary("received", name, &progress, seconds)),
@@ -325,19 +334,14 @@ fn octets(n: u64) -> String {
 /// The live line: how much, how fast, D and the rate of the transport.
 struct Line {
     bar: crate::ui::Live,
-    begun: Instant,
 }
 
 impl Line {
     fn new(ui: &Ui) -> Line {
-        Line {
-            bar: ui.live(),
-            begun: Instant::now(),
-        }
+        Line { bar: ui.live() }
     }
 
-    fn show(&self, name: &str, p: &Progress) {
-        let seconds = self.begun.elapsed().as_secs_f64();
+    fn show(&self, name: &str, seconds: f64, p: &Progress) {
         let new = p.done - p.resumed.min(p.done);
         let of = p
             .total

@@ -32,6 +32,8 @@ pub enum Told<'a> {
         peer: SocketAddr,
         /// Its name, empty while that is not known.
         name: &'a str,
+        /// Since its first datagram came.
+        elapsed: Duration,
         /// How far.
         progress: Progress,
     },
@@ -41,6 +43,8 @@ pub enum Told<'a> {
         peer: SocketAddr,
         /// Its name.
         name: &'a str,
+        /// Since its first datagram came.
+        elapsed: Duration,
         /// How far it came.
         progress: Progress,
         /// How.
@@ -191,6 +195,7 @@ impl Guest {
         }
         let progress = self.receiving.progress(&self.flow);
         let name = &self.receiving.name;
+        let elapsed = now.since(self.since);
         match ended {
             Some(result) => {
                 self.over = true;
@@ -198,6 +203,7 @@ impl Guest {
                 tell(Told::Ended {
                     peer,
                     name,
+                    elapsed,
                     progress,
                     result,
                 });
@@ -205,7 +211,12 @@ impl Guest {
             }
             None => {
                 if shows && !self.over {
-                    tell(Told::Progress { peer, name, progress });
+                    tell(Told::Progress {
+                        peer,
+                        name,
+                        elapsed,
+                        progress,
+                    });
                 }
                 None
             }

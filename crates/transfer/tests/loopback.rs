@@ -99,6 +99,32 @@ fn file_with(dir: &Path, octets: &[u8]) -> File {
     File::open(path).unwrap()
 }
 
+/// Its time begins with its first datagram, not when somebody began to listen for it.
+#[test]
+fn waiting_for_a_call_is_no_part_of_a_transfer() {
+    let socket = Socket::bind(LOCAL.into()).unwrap();
+    let address = socket.address().unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let (place, config) = (folder(dir.path()), config(Variant::ALL[0]));
+    let listening = thread::spawn(move || {
+        let mut took = Vec::new();
+        let tell = |told: Told<'_>| {
+            if let Told::Ended { elapsed, .. } = told {
+                took.push(elapsed.as_ns());
+            }
+        };
+        serve(socket, &config, &place, Some(1), &AtomicBool::new(false), tell).unwrap();
+        took
+    });
+    thread::sleep(std::time::Duration::from_millis(300));
+    let begun = std::time::Instant::now();
+    let content = Content::File(file_with(dir.path(), &noise(1_000, 2)));
+    send(address, "content", content, Variant::ALL[0]).unwrap();
+    let took = listening.join().unwrap();
+    let all = begun.elapsed().as_nanos() as u64;
+    assert!(took.len() == 1 && took[0] < all, "{took:?} of {all} ns");
+}
+
 #[test]
 fn a_file_arrives_whole_with_every_variant() {
     for variant in Variant::ALL {

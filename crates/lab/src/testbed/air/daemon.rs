@@ -17,7 +17,7 @@ use crate::scenario::Scenario;
 /// Between two looks at the stop flag, and at the channels of radios that send nothing.
 const LOOK_NS: u64 = 100_000_000;
 /// Timers are late, in the lab by a step or two of its clock: the last of a wait is spent with reading the clock.
-const EARLY_NS: u64 = 1_000;
+const EARLY_NS: u64 = 512;
 /// Between two looks whether the module is still there.
 const WATCH_NS: u64 = 1_000_000_000;
 /// What is later than this counts as late.
