@@ -56,6 +56,27 @@ pub const fn preamble_us(rate: Rate) -> u32 {
     }
 }
 
+/// From the start of a PPDU to the first bit of the MPDU in it, in nanoseconds: the preamble, and for OFDM the 16 bits
+/// of the SERVICE field (IEEE 802.11-2016, 17.3.5.2).
+pub const fn first_bit_ns(rate: Rate) -> u64 {
+    let service = match rate {
+        Rate::Dsss(..) => 0,
+        Rate::Ofdm(_) | Rate::Ht(..) => octets_ns(2, rate),
+    };
+    1_000 * preamble_us(rate) as u64 + service
+}
+
+/// From the start of a PPDU to the timestamp in a beacon or probe response, in nanoseconds: the timestamp field comes 24 octets
+/// after the first bit of the MPDU, and tells the TSF of that moment (IEEE 802.11-2016, 11.1.3).
+pub const fn timestamp_ns(rate: Rate) -> u64 {
+    first_bit_ns(rate) + octets_ns(24, rate)
+}
+
+/// Time that octets of the PSDU take, in nanoseconds, rounded down.
+pub const fn octets_ns(octets: u64, rate: Rate) -> u64 {
+    octets * 80_000 / rate.kbps100() as u64
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -123,7 +123,7 @@ impl Core {
     pub(crate) fn indicate(&mut self, to: usize, s: &Signal, end: u64, start: u64, signal_dbm: i8) {
         let a = &self.adapters[to];
         // the first bit of the MPDU, behind the preamble
-        let first_bit = start + u64::from(frame::airtime::preamble_us(s.rate)) * 1_000;
+        let first_bit = start + frame::airtime::first_bit_ns(s.rate);
         let (node, tsf_us) = (a.node, a.tsf_us(first_bit));
         let n = &mut self.nodes[node as usize];
         let mut stamps = Stamps::NONE;

@@ -15,7 +15,8 @@ mod fit;
 pub mod reference;
 
 use fit::Fit;
-use frame::{Band, Rate, airtime, ppdu_us};
+use frame::airtime::{first_bit_ns, octets_ns};
+use frame::{Band, ppdu_us};
 use radio::{
     AdapterId, Attribute, AttributeName, Beacon, Confirm, Duration, Indication, Instant, Plane, Radio,
     Stamps, Tsf,
@@ -335,21 +336,6 @@ fn adapter_time(adapter: AdapterId, radio: &dyn Radio) -> Option<Tsf> {
         Some(Attribute::Tsf(t)) => Some(t),
         _ => None,
     }
-}
-
-/// From the start of a PPDU to the first bit of the MPDU in it, in nanoseconds: the preamble, and for OFDM the 16 bits
-/// of the SERVICE field (IEEE 802.11-2016, 17.3.5.2).
-fn first_bit_ns(rate: Rate) -> u64 {
-    let service = match rate {
-        Rate::Dsss(..) => 0,
-        Rate::Ofdm(_) | Rate::Ht(..) => octets_ns(2, rate),
-    };
-    1_000 * u64::from(airtime::preamble_us(rate)) + service
-}
-
-/// Time that `octets` of the PSDU take, in nanoseconds.
-fn octets_ns(octets: u64, rate: Rate) -> u64 {
-    octets * 80_000 / u64::from(rate.kbps100().max(1))
 }
 
 #[cfg(test)]

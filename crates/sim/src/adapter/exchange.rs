@@ -70,7 +70,7 @@ impl Core {
         }
     }
 
-    fn is_expired(&self, id: u32) -> bool {
+    pub(crate) fn is_expired(&self, id: u32) -> bool {
         let f = &self.frames[id];
         let clock = &self.nodes[f.node as usize].clock;
         f.how.expires.is_some_and(|t| clock.show(self.now) > t.as_ns())
@@ -120,9 +120,7 @@ impl Core {
         let (solicits, awaits, is_beacon) = (f.solicits, f.awaits, f.is_beacon);
         let duration_us = if solicits { sifs + ack_us } else { 0 };
         let tsf_us = if is_beacon {
-            // 24 octets of header go before the timestamp
-            let bits = 24 * 8 * 10_000 / u64::from(rate.kbps100());
-            self.adapters[to].tsf_us(now + u64::from(airtime::preamble_us(rate)) * 1_000 + bits)
+            self.adapters[to].tsf_us(now + airtime::timestamp_ns(rate))
         } else {
             0
         };
