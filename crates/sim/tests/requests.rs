@@ -133,6 +133,42 @@ fn a_full_queue_expires() {
     assert_eq!((outcomes.len(), outcomes[200]), (201, Outcome::Acked));
 }
 
+/// As Linux has it: what came before its lifetime was over goes on, whatever becomes of the lifetime, and so does what somebody
+/// wants back. What comes too late does not set out.
+#[test]
+fn an_adapter_that_takes_nothing_back() {
+    let mut lab = Lab::near(1);
+    let adapter = AdapterConfig {
+        takes_back: false,
+        ..station(0)
+    };
+    let until = |ms| one_shot().expires(Instant::from_ns(ms * MS));
+    let plan = vec![
+        (5 * MS + 10 * US, send(1, 0, 0, until(6))),
+        (5 * MS + 10 * US, send(1, 0, 1, one_shot())),
+        (6 * MS, Act::Abort(1)),
+        (6 * MS + 500 * US, send(1, 0, 2, until(6))),
+    ];
+    lab.adapter(adapter, plan);
+    // On the air until 7 ms.
+    lab.node(vec![(
+        5 * MS,
+        Act::Send(data(None, 1, 0, 1500), TxHow::one_shot(Rate::OFDM_6)),
+    )]);
+    lab.run(50);
+    let ends: Vec<_> = (lab.script(0).confirms().iter())
+        .map(|(t, c)| (*t >= 7 * MS, c.outcome, c.attempts))
+        .collect();
+    assert_eq!(
+        ends,
+        [
+            (false, Outcome::Expired, 0),
+            (true, Outcome::Acked, 1),
+            (true, Outcome::Acked, 1)
+        ]
+    );
+}
+
 #[test]
 fn a_full_queue_refuses() {
     let mut lab = Lab::near(1);

@@ -63,6 +63,7 @@ pub(super) struct View<'f> {
     queue: &'f BTreeMap<QueueName, QueueEntry>,
     rts_octets: Option<Small>,
     queue_limit: Option<Small>,
+    takes_back: bool,
 }
 
 impl Group {
@@ -79,6 +80,7 @@ impl Group {
             queue: &self.queue,
             rts_octets: self.rts_octets,
             queue_limit: self.queue_limit,
+            takes_back: self.takes_back.unwrap_or(true),
         };
         let further = self.adapter.iter().map(|a| View {
             phy: a.phy.unwrap_or(self.phy),
@@ -91,6 +93,7 @@ impl Group {
             queue: &a.queue,
             rts_octets: a.rts_octets,
             queue_limit: a.queue_limit,
+            takes_back: self.takes_back.unwrap_or(true),
         });
         [first].into_iter().chain(further)
     }
@@ -154,6 +157,7 @@ impl View<'_> {
         if let Some(limit) = self.queue_limit {
             a.queue_limit = limit.0;
         }
+        a.takes_back = self.takes_back;
         for (name, entry) in self.queue {
             let params = &mut a.edca[Queue::from(category(*name)).index()];
             params.aifsn = entry.aifsn.map_or(params.aifsn, |x| x.0);

@@ -229,6 +229,8 @@ pub struct Group {
     pub rts_octets: Option<Small>,
     /// Frames a queue holds.
     pub queue_limit: Option<Small>,
+    /// The end of a lifetime, or an abort, takes back what its adapters have; true by default. Linux cannot.
+    pub takes_back: Option<bool>,
     /// Further adapters: the keys above are those of the first.
     #[serde(default)]
     pub adapter: Vec<Adapter>,

@@ -128,6 +128,18 @@ impl Scenario {
         check::scenario(&Source::new(path, text.to_owned(), changes)?)
     }
 
+    /// The same nodes without what is a model of Linux and of this computer: hosts take no time and have no faults, clocks are exact, and what an
+    /// adapter has nobody takes back, as in Linux's stack. What runs over a real stack has the real thing in their place.
+    #[must_use]
+    pub fn without_hosts(mut self) -> Scenario {
+        self.hosts.fill(None);
+        for group in &mut self.file.group {
+            (group.clock, group.faults) = Default::default();
+            group.takes_back = Some(false);
+        }
+        self
+    }
+
     /// The file it comes from.
     pub fn file(&self) -> &file::File {
         &self.file

@@ -93,6 +93,8 @@ pub struct AdapterConfig {
     pub rts_threshold: u16,
     /// Frames a queue holds at most.
     pub queue_limit: u16,
+    /// What it has, an abort or the end of a lifetime takes back. Linux has no way to: what its stack has taken, it sends.
+    pub takes_back: bool,
     /// Rules on which implementations differ.
     pub rules: AccessRules,
     /// Its TSF timer.
@@ -133,6 +135,7 @@ impl AdapterConfig {
             ],
             rts_threshold: NO_RTS,
             queue_limit: 500,
+            takes_back: true,
             rules: AccessRules::standard(&phy),
             tsf: Clock::default(),
         }

@@ -178,6 +178,7 @@ pub(crate) struct Adapter {
     pub tx_dbm: f64,
     pub rts_threshold: u16,
     pub queue_limit: u16,
+    pub takes_back: bool,
     /// Rate and duration of the ACK to the last data rate that was asked for.
     pub ack_memo: (Rate, Rate, u32),
     /// Arrival of the latest request at the queues, so that requests do not overtake each other.
@@ -246,6 +247,7 @@ impl Adapter {
             tx_dbm: config.tx_dbm,
             rts_threshold: config.rts_threshold,
             queue_limit: config.queue_limit,
+            takes_back: config.takes_back,
             ack_memo: (Rate::OFDM_6, Rate::OFDM_6, 0),
             last_arrival: 0,
         };

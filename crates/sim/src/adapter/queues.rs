@@ -48,6 +48,12 @@ impl Core {
         if self.adapters[to].dcu[q].frames.len() >= usize::from(self.adapters[to].queue_limit) {
             return self.confirm(id, Outcome::Refused(radio::Refusal::QueueFull), self.now, None);
         }
+        if !self.adapters[to].takes_back {
+            if self.is_expired(id) {
+                return self.confirm(id, Outcome::Expired, self.now, None);
+            }
+            self.frames[id].how.expires = None;
+        }
         self.adapters[to].dcu[q].frames.push_back(id, &mut self.frames);
         if self.adapters[to].dcu[q].frames.len() == 1 {
             let busy_with_it = self.adapters[to]
@@ -60,9 +66,12 @@ impl Core {
     }
 
     /// Takes a request back: at once if it waits, after the attempt that is on the air if there is one, on its
-    /// arrival if it is still on its way.
+    /// arrival if it is still on its way. An adapter that takes nothing back goes on with what it has.
     pub(crate) fn abort(&mut self, id: u32) {
         let f = &mut self.frames[id];
+        if f.arrived && !self.adapters[f.adapter as usize].takes_back {
+            return;
+        }
         f.aborted = true;
         if !f.arrived {
             return;
