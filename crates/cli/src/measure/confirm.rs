@@ -58,6 +58,9 @@ fn table(compared: &Compared, notes: &[String]) -> String {
     let mut t = format!("{} frames at {} MHz", compared.sent, compared.channel_mhz);
     if compared.refused > 0 {
         let _ = write!(t, ", {} more that the kernel did not take", compared.refused);
+        for (why, count) in &compared.refusals {
+            let _ = write!(t, "\nnot taken, {why}: {count}");
+        }
     }
     let _ = writeln!(
         t,

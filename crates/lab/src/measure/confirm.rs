@@ -1,5 +1,6 @@
 //! The paths by which outcomes come up, compared: a row for each path and kind of frame.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 
 use linux::host::environment;
@@ -79,6 +80,8 @@ pub struct Compared {
     pub sent: u64,
     /// Frames that the kernel did not take.
     pub refused: u64,
+    /// These by kind and reason.
+    pub refusals: BTreeMap<String, u64>,
     /// Why the device is not among the paths, if it is not.
     pub no_device: Option<String>,
     /// One for each kind and path.
@@ -121,7 +124,8 @@ pub fn confirms(plan: &Plan, progress: &dyn Fn(u32), stop: &AtomicBool) -> Resul
         emulated: environment().is_emulated(),
         channel_mhz,
         sent: compared.samples.len() as u64,
-        refused: compared.refused.into(),
+        refused: compared.refused.values().sum(),
+        refusals: compared.refused.clone(),
         no_device: compared.no_device.clone(),
         rows: rows(&compared),
     })
@@ -261,7 +265,7 @@ mod tests {
         let compared = Comparison {
             samples,
             no_device: None,
-            refused: 0,
+            refused: BTreeMap::new(),
         };
         let rows = rows(&compared);
         assert_eq!(rows.len(), 12);
@@ -295,7 +299,7 @@ mod tests {
         let compared = Comparison {
             samples: Vec::new(),
             no_device: Some("no module".to_owned()),
-            refused: 0,
+            refused: BTreeMap::new(),
         };
         assert!(rows(&compared).iter().all(|r| r.path != "device" || !r.carries));
     }

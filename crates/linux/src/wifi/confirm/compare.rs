@@ -6,6 +6,7 @@
 //! frame; but one of them is waited for first, and they take turns in that: the time from before the send until that one
 //! was read is its latency. The monitor is there for each kind, and what it tells is what the others are held against.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -59,7 +60,7 @@ pub fn compare(
     let mut all = Comparison {
         samples: Vec::with_capacity(task.count as usize),
         no_device: bench.no_device.clone(),
-        refused: 0,
+        refused: BTreeMap::new(),
     };
     let mut due = now();
     for n in 0..task.count {
@@ -75,8 +76,8 @@ pub fn compare(
         let paths: Vec<Path> = paths.collect();
         let awaited = paths[n as usize / Kind::ALL.len() % paths.len()];
         match bench.shoot(n, kind, awaited, &paths)? {
-            Some(sample) => all.samples.push(sample),
-            None => all.refused += 1,
+            Ok(sample) => all.samples.push(sample),
+            Err(why) => *all.refused.entry(format!("{}: {why}", kind.name())).or_default() += 1,
         }
         progress(n + 1);
         due = (due + task.period).max(now());
@@ -154,16 +155,22 @@ impl Bench {
         })
     }
 
-    /// Sends one frame and waits for what is told of it; `None` if the kernel does not take it.
-    fn shoot(&mut self, n: u32, kind: Kind, awaited: Path, paths: &[Path]) -> Result<Option<Sample>, Error> {
+    /// Sends one frame and waits for what is told of it; inside, the reason if the kernel does not take it.
+    fn shoot(
+        &mut self,
+        n: u32,
+        kind: Kind,
+        awaited: Path,
+        paths: &[Path],
+    ) -> Result<io::Result<Sample>, Error> {
         // what came late of the one before
         for path in paths {
             self.look(*path, kind, u32::MAX);
         }
         (self.told, self.cookie) = ([None; 4], None);
         let begun = now();
-        if self.send(n, kind).is_err() {
-            return Ok(None);
+        if let Err(why) = self.send(n, kind) {
+            return Ok(Err(why));
         }
         let (at, until) = (awaited as usize, begun + PATIENCE);
         let mut latency_ns = None;
@@ -192,7 +199,7 @@ impl Bench {
         for path in paths {
             self.look(*path, kind, n);
         }
-        Ok(Some(Sample {
+        Ok(Ok(Sample {
             kind,
             awaited,
             latency_ns,

@@ -1,5 +1,7 @@
 //! What is sent to compare the paths, and what each told of it.
 
+use std::collections::BTreeMap;
+
 use frame::{MacAddr, Rate};
 use radio::Duration;
 
@@ -91,8 +93,8 @@ pub struct Comparison {
     pub samples: Vec<Sample>,
     /// Why the device is not among the paths, if it is not.
     pub no_device: Option<String>,
-    /// Frames that the kernel did not take.
-    pub refused: u32,
+    /// Frames that the kernel did not take, by kind and reason (`ordinary: Network is down (os error 100)`).
+    pub refused: BTreeMap<String, u64>,
 }
 
 #[cfg(test)]
