@@ -15,7 +15,7 @@ use lab::run::page::About;
 use lab::scenario::{Description, Scenario};
 use linux::host::EMULATED;
 use linux::wifi::confirm::Path;
-use linux::wifi::{Seat, Wait};
+use linux::wifi::{Host, Seat, Wait};
 use serde::Serialize;
 
 use crate::certify;
@@ -130,6 +130,7 @@ pub fn main(args: &Args, ui: &Ui) -> Result<ExitCode, Failure> {
             .iter()
             .map(|c| Some(c.as_ref().ok()?.0.clone()))
             .collect(),
+        softmac: Vec::new(),
         probes: args.probes.map(ProbeWay::way),
         confirm: args.confirm,
         wait: args.wait,
@@ -152,6 +153,7 @@ pub fn main(args: &Args, ui: &Ui) -> Result<ExitCode, Failure> {
             args.iface.join(", "),
             all.join(", ")
         ));
+        Host::now() // It begins at once.
     };
     let done = deploy(
         &scenario,

@@ -199,6 +199,12 @@ impl Settable {
         Settable(self.0 | Settable::bit(attribute))
     }
 
+    /// With all of another set added.
+    #[must_use]
+    pub const fn and(self, other: Settable) -> Settable {
+        Settable(self.0 | other.0)
+    }
+
     /// Whether attributes of the kind of `attribute` can be set; never for those that are read only.
     pub const fn contains(self, attribute: &Attribute) -> bool {
         self.0 & Settable::bit(attribute) != 0

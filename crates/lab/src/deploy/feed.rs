@@ -201,10 +201,12 @@ impl Application for Feed {
         payload[..octets.max(HEADER_OCTETS)].fill(0);
         payload[..4].copy_from_slice(&s.flow.to_le_bytes());
         payload[4..8].copy_from_slice(&s.count.to_le_bytes());
-        payload[8..HEADER_OCTETS].copy_from_slice(&now.as_ns().to_le_bytes());
-        s.measured += u64::from(now >= self.since);
+        // As in the simulator it was submitted when it was due; this host may be late, or have others to take first.
+        let due = s.next;
+        payload[8..HEADER_OCTETS].copy_from_slice(&due.as_ns().to_le_bytes());
+        s.measured += u64::from(due >= self.since);
         let told = octets >= HEADER_OCTETS; // Nobody can tell which of the others arrive.
-        if told && (self.since..self.settle).contains(&now) {
+        if told && (self.since..self.settle).contains(&due) {
             let first = if s.judged.is_empty() {
                 s.count
             } else {
@@ -216,7 +218,7 @@ impl Application for Feed {
         Some(Submission {
             peer: s.traffic.to,
             category: s.traffic.category,
-            deadline: s.traffic.lifetime_ns.map(|ns| now + Duration::from_ns(ns)),
+            deadline: s.traffic.lifetime_ns.map(|ns| due + Duration::from_ns(ns)),
             octets,
         })
     }
@@ -280,11 +282,11 @@ mod tests {
         let mut payload = [9; MAX_FRAME_OCTETS];
         assert!(feed.take(Instant::from_us(10_499), &mut payload).is_none());
         // Twice at once after a late look, and the third in its time.
-        for (number, at) in [(0, 12_000), (1, 12_000), (2, 12_500)] {
-            let now = Instant::from_us(at);
+        for (number, due, at) in [(0, 10_500, 12_000), (1, 11_500, 12_000), (2, 12_500, 12_505)] {
+            let [due, now] = [due, at].map(Instant::from_us);
             let s = feed.take(now, &mut payload).unwrap();
-            assert_eq!((s.octets, s.deadline), (50, Some(now + Duration::from_ms(4))));
-            assert_eq!(parse_header(&payload[..s.octets]), Some((7, number, now.as_ns())));
+            assert_eq!((s.octets, s.deadline), (50, Some(due + Duration::from_ms(4))));
+            assert_eq!(parse_header(&payload[..s.octets]), Some((7, number, due.as_ns())));
         }
         assert_eq!(feed.due(), None, "three were asked for");
         assert_eq!(feed.sources.borrow().all[0].measured, 1, "the others came before");

@@ -34,13 +34,13 @@ use frame::MacAddr;
 use linux::probe::Way;
 use linux::wifi::certify::Certificate;
 use linux::wifi::confirm::Path;
-use linux::wifi::{Error, Host, HostCounters, Seat, Wait};
-use radio::Duration;
+use linux::wifi::{Error, Host, HostCounters, Seat, SoftMac, Wait};
+use radio::{Duration, Instant};
 use serde::Serialize;
 
 use crate::record::RecordError;
 use crate::scenario::{Program, Scenario, Station};
-use crate::stats::{Sorted, Summary};
+use crate::stats::{Running, Sorted, Summary};
 use feed::Feed;
 use times::Times;
 use watched::Watched;
@@ -61,6 +61,8 @@ pub struct Site {
     pub radios: Vec<String>,
     /// What each was seen to do, in the same order; those that are missing have no certificate.
     pub certificates: Vec<Option<Certificate>>,
+    /// Switches of each that Linux has no words for, in the same order; those that are missing have none.
+    pub softmac: Vec<Option<SoftMac>>,
     /// Stamp the planes t2 to t8, in this way.
     pub probes: Option<Way>,
     /// By which way outcomes come up.
@@ -197,6 +199,8 @@ pub struct Run {
     pub host: Option<Host>,
     /// The numbers.
     pub done: Deployed,
+    /// From the request to the confirm of frames that were on the air, us, if it came in the measured time.
+    pub confirm_us: Running,
     /// Latencies of what was delivered here in the measured time, us, as many as are kept.
     pub latencies_us: Vec<f64>,
     /// For each flow from here the numbers of the MSDUs that losses are judged by: those submitted after the warm-up and
@@ -272,8 +276,8 @@ fn station(scenario: &Scenario, node: &str, seed: u64) -> Result<Station, Deploy
     })
 }
 
-/// Runs a node for the duration of the scenario, or until `stop`. `ready` is told its addresses, `progress` the time that
-/// it has run, ns. It is called between two events of the protocol, so it must return at once: it may set a number that another
+/// Runs a node for the duration of the scenario, or until `stop`. `ready` is told its addresses and tells when the scenario begins,
+/// on the host's clock. `progress` is told the time that it has run, ns. It is called between two events of the protocol, so it must return at once: it may set a number that another
 /// thread shows, and not write to a terminal.
 ///
 /// # Errors
@@ -283,7 +287,7 @@ pub fn deploy(
     node: &str,
     seed: u64,
     site: &Site,
-    ready: impl FnOnce(&[MacAddr]),
+    ready: impl FnOnce(&[MacAddr]) -> Instant,
     progress: &dyn Fn(u64),
     stop: &AtomicBool,
 ) -> Result<Run, DeployError> {
@@ -346,6 +350,7 @@ pub fn deploy(
     Ok(Run {
         host,
         done,
+        confirm_us: watched.confirm_us,
         latencies_us: feed.latencies_us,
         judged: sources.all.iter().map(|s| (s.flow, s.judged.clone())).collect(),
         arrived: feed.arrived,
@@ -364,9 +369,17 @@ mod tests {
             Scenario::parse(std::path::Path::new("t.toml"), text, &[]).unwrap_or_else(|e| panic!("{e}"));
         let run = |node: &str| {
             let never = AtomicBool::new(false);
-            deploy(&scenario, node, 1, &Site::default(), |_| (), &|_| (), &never)
-                .unwrap_err()
-                .to_string()
+            deploy(
+                &scenario,
+                node,
+                1,
+                &Site::default(),
+                |_| Instant::ZERO,
+                &|_| (),
+                &never,
+            )
+            .unwrap_err()
+            .to_string()
         };
         assert!(run("b").contains("there is a.0, a.1"), "{}", run("b"));
         assert!(run("a.1").contains("name as many radios"), "{}", run("a.1"));

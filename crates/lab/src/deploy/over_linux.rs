@@ -4,6 +4,7 @@ use std::sync::atomic::AtomicBool;
 
 use frame::MacAddr;
 use linux::wifi::{Adapter, AdapterConfig, Error, Host, HostConfig, TsfSource, Wait};
+use radio::Instant;
 
 use super::feed::Feed;
 use super::watched::Watched;
@@ -16,7 +17,7 @@ pub(super) fn carry(
     station: Station,
     seed: u64,
     site: &Site,
-    ready: impl FnOnce(&[MacAddr]),
+    ready: impl FnOnce(&[MacAddr]) -> Instant,
     progress: &dyn Fn(u64),
     stop: &AtomicBool,
 ) -> Result<Carried, DeployError> {
@@ -29,6 +30,7 @@ pub(super) fn carry(
                 TsfSource::Adapter
             },
             certificate: site.certificate(i),
+            softmac: site.softmac.get(i).cloned().flatten(),
             width: scenario.width(a.mhz),
             ..AdapterConfig::new(radio, a.mhz)
         })
@@ -50,10 +52,11 @@ pub(super) fn carry(
     let mut watched = Watched::new(station.program, &feed.sources, site.tape_octets);
     site.seat.take()?;
     let addresses: Vec<MacAddr> = host.adapters().iter().map(Adapter::address).collect();
-    ready(&addresses);
-    let times = Times::from_now(scenario);
-    times.wait(station.config.start_ns, stop);
-    feed.start(Host::now(), times.since, times.settle);
+    host.prepare(None);
+    let times = Times::of(scenario, ready(&addresses));
+    let start = times.wait(station.config.start_ns, stop);
+    host.prepare(Some(start));
+    feed.start(start, times.since, times.settle);
     watched.since = times.since;
     while !times.is_over(stop) {
         let look = (Host::now() + LOOK).min(times.until);

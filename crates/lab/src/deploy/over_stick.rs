@@ -9,7 +9,7 @@ use frame::MacAddr;
 use linux::wifi::confirm::Path;
 use linux::wifi::{Host, HostCounters};
 use protocols::mac::tally::Tally;
-use radio::Duration;
+use radio::{Duration, Instant};
 
 use super::feed::Feed;
 use super::watched::Watched;
@@ -55,7 +55,7 @@ pub(super) fn carry(
     seed: u64,
     stick: &str,
     site: &Site,
-    ready: impl FnOnce(&[MacAddr]),
+    ready: impl FnOnce(&[MacAddr]) -> Instant,
     progress: &dyn Fn(u64),
     stop: &AtomicBool,
 ) -> Result<Carried, DeployError> {
@@ -74,11 +74,9 @@ pub(super) fn carry(
     let mut host = UsbHost::new(UsbBus::open(stick)?, firmware, config, watched, feed);
     host.bring_up(PATIENCE, stop)?;
     let addresses = vec![host.address()];
-    ready(&addresses);
-    let times = Times::from_now(scenario);
-    times.wait(station.config.start_ns, stop);
-    host.application_mut()
-        .start(Host::now(), times.since, times.settle);
+    let times = Times::of(scenario, ready(&addresses));
+    let start = times.wait(station.config.start_ns, stop);
+    host.application_mut().start(start, times.since, times.settle);
     host.protocol_mut().since = times.since;
     while !times.is_over(stop) {
         host.run(Some((Host::now() + LOOK).min(times.until)), stop);

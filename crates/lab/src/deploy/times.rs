@@ -8,6 +8,9 @@ use radio::{Duration, Instant};
 use crate::run;
 use crate::scenario::Scenario;
 
+/// Between two looks at the stop flag before the start.
+const GLANCE: Duration = Duration::from_ms(10);
+
 /// When what is, on the host's clock.
 pub(super) struct Times {
     begun: Instant,
@@ -19,8 +22,8 @@ pub(super) struct Times {
 }
 
 impl Times {
-    pub(super) fn from_now(scenario: &Scenario) -> Times {
-        let begun = Host::now();
+    /// Of a scenario that begins at `begun`.
+    pub(super) fn of(scenario: &Scenario, begun: Instant) -> Times {
         let after = |ns| begun + Duration::from_ns(ns);
         Times {
             begun,
@@ -30,11 +33,16 @@ impl Times {
         }
     }
 
-    /// Waits for the node's own start.
-    pub(super) fn wait(&self, start_ns: u64, stop: &AtomicBool) {
+    /// Waits for the node's own start, so many ns after the beginning, and tells when that is: its traffic counts from there,
+    /// however late this thread is.
+    pub(super) fn wait(&self, start_ns: u64, stop: &AtomicBool) -> Instant {
         let start = self.begun + Duration::from_ns(start_ns);
-        while Host::now() < start && !stop.load(Ordering::Relaxed) {
-            std::thread::sleep(std::time::Duration::from_millis(10));
+        loop {
+            let left = start.since(Host::now()).min(GLANCE);
+            if left == Duration::ZERO || stop.load(Ordering::Relaxed) {
+                return start;
+            }
+            std::thread::sleep(std::time::Duration::from_nanos(left.as_ns()));
         }
     }
 

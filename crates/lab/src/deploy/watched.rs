@@ -12,6 +12,7 @@ use super::feed::{MOST_LATENCIES, Sources};
 use super::refused::Refusals;
 use super::tape::Strip;
 use crate::scenario::Program;
+use crate::stats::Running;
 
 /// A protocol with its tape, and what its events tell of the host.
 pub(super) struct Watched {
@@ -20,6 +21,7 @@ pub(super) struct Watched {
     pub since: Instant,
     pub tries: u64,
     pub latencies_us: Vec<f64>,
+    pub confirm_us: Running,
     pub all_planes: u64,
     pub attributes_refused: u64,
     pub refusals: Refusals,
@@ -34,6 +36,7 @@ impl Watched {
             since: Instant::ZERO,
             tries: 0,
             latencies_us: Vec::with_capacity(MOST_LATENCIES),
+            confirm_us: Running::default(),
             all_planes: 0,
             attributes_refused: 0,
             refusals: Refusals::default(),
@@ -57,10 +60,14 @@ impl Protocol for Watched {
                     self.tries += u64::from(c.attempts);
                 }
                 let [t1, t9] = [Plane::T1, Plane::T9].map(|p| c.stamps.get_host(p));
-                if let (Some(t1), Some(t9)) = (t1, t9)
-                    && self.latencies_us.len() < MOST_LATENCIES
-                {
-                    self.latencies_us.push(t9.since(t1).as_ns() as f64 / 1e3);
+                if let (Some(t1), Some(t9)) = (t1, t9) {
+                    let us = t9.since(t1).as_ns() as f64 / 1e3;
+                    if self.latencies_us.len() < MOST_LATENCIES {
+                        self.latencies_us.push(us);
+                    }
+                    if now >= self.since && matches!(c.outcome, Outcome::Acked | Outcome::NotAcked) {
+                        self.confirm_us.push(us);
+                    }
                 }
             }
             Event::Set(answer) => self.attributes_refused += u64::from(answer.result.is_err()),

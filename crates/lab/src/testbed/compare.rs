@@ -3,7 +3,10 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc;
 
+use linux::hwsim::Switches;
+use linux::wifi::Host;
 use linux::wifi::certify::Certificate;
+use radio::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use crate::deploy::{DeployError, Deployed, Run, Site, deploy};
@@ -16,6 +19,8 @@ use super::air::{self, AirError};
 
 /// How sure an interval is that holds the next run.
 const CONFIDENCE: f64 = 0.999;
+/// From the moment in which all are ready to the one in which they begin.
+const BEGIN: Duration = Duration::from_ms(5);
 /// How often progress is told.
 const LOOK: std::time::Duration = std::time::Duration::from_millis(100);
 /// Half an interval is at least this share of its mean: runs that have no chance in them are all alike, and the real one
@@ -42,17 +47,31 @@ pub struct Numbers {
     pub latency_p50_us: Option<f64>,
     /// The same at the quantile 0.99.
     pub latency_p99_us: Option<f64>,
+    /// From the request to the confirm of frames that were on the air, us: the mean, ...
+    pub confirm_mean_us: Option<f64>,
+    /// ... and the standard deviation, which tells how punctual they were. Of nodes whose confirms `sdmac run` counts.
+    pub confirm_sd_us: Option<f64>,
 }
 
 impl Numbers {
     /// Each with the least half of an interval that means something.
-    fn all(&self) -> [(&'static str, Option<f64>, f64); 5] {
+    fn all(&self) -> [(&'static str, Option<f64>, f64); 7] {
         [
             ("throughput, Mb/s", self.throughput_mbps, 0.0),
             ("MSDUs lost", self.lost_ratio, 0.0),
             ("tries for each MSDU", self.tries, 0.0),
             ("latency, median, us", self.latency_p50_us, FINEST_LATENCY_US),
             ("latency, p99, us", self.latency_p99_us, FINEST_LATENCY_US),
+            (
+                "request to confirm, mean, us",
+                self.confirm_mean_us,
+                FINEST_LATENCY_US,
+            ),
+            (
+                "request to confirm, deviation, us",
+                self.confirm_sd_us,
+                FINEST_LATENCY_US,
+            ),
         ]
     }
 }
@@ -140,7 +159,7 @@ pub fn real(
     progress: &(dyn Fn(u64) + Sync),
     stop: &AtomicBool,
 ) -> Result<Real, CompareError> {
-    let ((radios, nodes), summary) = air::beside(scenario, seed, |seating| {
+    let ((radios, nodes), summary) = air::beside(scenario, seed, |seating, switches| {
         let radios: Vec<_> = seating.nodes.iter().filter_map(|s| s.radio.clone()).collect();
         if radios.len() < seating.nodes.len() {
             return Err(CompareError::Radios {
@@ -159,7 +178,7 @@ pub fn real(
                 }
             };
             let teller = scope.spawn(tell);
-            let nodes = stations(scenario, seed, &radios, certificates, &ran_ns, stop);
+            let nodes = stations(scenario, seed, (&radios, switches), certificates, &ran_ns, stop);
             over.store(true, Ordering::Relaxed);
             teller.thread().unpark();
             nodes
@@ -176,6 +195,12 @@ pub fn real(
         .flat_map(|n| n.latencies_us.iter().copied())
         .collect();
     let latency = Sorted::new(latencies).summary();
+    let mut confirms = Running::default();
+    for (node, run) in (0..).zip(&nodes) {
+        if scenario.confirming_group(node).is_some() {
+            confirms.merge(&run.confirm_us);
+        }
+    }
     let ratio = |a: f64| (submitted > 0.0).then(|| a / submitted);
     Ok(Real {
         numbers: Numbers {
@@ -184,6 +209,8 @@ pub fn real(
             tries: ratio(sum(|d| d.measured.tries) as f64),
             latency_p50_us: latency.as_ref().map(|s| s.p50),
             latency_p99_us: latency.as_ref().map(|s| s.p99),
+            confirm_mean_us: confirms.mean(),
+            confirm_sd_us: confirms.sd(),
         },
         unknown: sum(|d| d.requests.unknown),
         refused: sum(|d| d.requests.refused),
@@ -229,7 +256,7 @@ fn lost_ratio(scenario: &Scenario, flows: impl Iterator<Item = (u32, Judged)>) -
     (submitted > 0).then(|| 1.0 - delivered / submitted as f64)
 }
 
-/// All nodes, begun together when the last one is ready. Their radios stay until all have ended. `ran_ns` is how long the first has
+/// All nodes, which begin at one time when the last one is ready. Their radios stay until all have ended. `ran_ns` is how long the first has
 /// run.
 ///
 /// # Errors
@@ -240,7 +267,7 @@ fn lost_ratio(scenario: &Scenario, flows: impl Iterator<Item = (u32, Judged)>) -
 pub fn stations(
     scenario: &Scenario,
     seed: u64,
-    radios: &[String],
+    (radios, switches): (&[String], &Switches),
     certificates: Certificates<'_>,
     ran_ns: &AtomicU64,
     stop: &AtomicBool,
@@ -249,22 +276,27 @@ pub fn stations(
     std::thread::scope(|scope| {
         let (tell, told) = mpsc::channel();
         let mut rest = radios;
+        let mut port = 0;
         let (gates, threads): (Vec<_>, Vec<_>) = (0..scenario.nodes())
             .map(|node| {
                 let (own, others) = rest.split_at(scenario.adapters(node).into());
                 rest = others;
-                let (gate, wait) = mpsc::channel::<()>();
+                let softmac = (port..).take(own.len()).map(|n| Some(switches.of(n))).collect();
+                port += own.len() as u32;
+                let (gate, wait) = mpsc::channel::<Instant>();
                 let (tell, given_up) = (tell.clone(), &given_up);
                 let thread = scope.spawn(move || {
                     let site = Site {
                         radios: own.to_vec(),
                         certificates: own.iter().map(|radio| certificates(radio)).collect(),
+                        softmac,
                         ..Site::default()
                     };
                     let name = scenario.node_name(node);
                     let ready = |_: &[frame::MacAddr]| {
                         let _ = tell.send(true);
-                        let _ = wait.recv();
+                        // without an answer the run is given up
+                        wait.recv().unwrap_or(Instant::ZERO)
                     };
                     let look = |ns| {
                         if node == 0 {
@@ -285,7 +317,11 @@ pub fn stations(
             .unzip();
         let all_ready = told.iter().take(gates.len()).all(|ready| ready);
         given_up.fetch_or(!all_ready, Ordering::Relaxed);
-        drop(gates); // All go on now.
+        // By then each has been told, and waits for it.
+        let begin = Host::now() + BEGIN;
+        gates.iter().for_each(|gate| {
+            let _ = gate.send(begin);
+        });
         threads
             .into_iter()
             .map(|thread| thread.join().expect("no panic"))
@@ -293,12 +329,12 @@ pub fn stations(
     })
 }
 
-/// One run of the simulator.
+/// One run of the simulator, without what is a model of Linux and of this computer.
 ///
 /// # Errors
 /// As [`run::run`].
 pub fn simulated(scenario: &Scenario, seed: u64, stop: &AtomicBool) -> Result<Numbers, RecordError> {
-    let run = run::run(scenario, seed, None, stop, |_| ())?;
+    let run = run::run(&scenario.clone().without_hosts(), seed, None, stop, |_| ())?;
     let metric = |name: &str| run.result.metrics.get(name).copied();
     // A world goes on up to and with its last instant; on radios nothing is submitted at the end.
     let told = run.measured.as_ref().filter(|_| scenario.flows_are_told());
@@ -312,6 +348,8 @@ pub fn simulated(scenario: &Scenario, seed: u64, stop: &AtomicBool) -> Result<Nu
         tries: counted.map(|m| m.tries as f64 / m.from_since_to_end as f64),
         latency_p50_us: metric("latency_p50_us"),
         latency_p99_us: metric("latency_p99_us"),
+        confirm_mean_us: metric("confirm_mean_us"),
+        confirm_sd_us: metric("confirm_sd_us"),
     })
 }
 

@@ -45,7 +45,7 @@ fn simulated(scenario: &Scenario, seed: u64) -> [f64; 2] {
 fn as_many_collisions_as_in_the_simulator() {
     let Some(_lab) = lab(STATIONS) else { return };
     let scenario = scenario(CELL);
-    let (done, summary) = under(&scenario, 1, || {
+    let (done, summary) = under(&scenario, 1, |_| {
         let adapters = radios(STATIONS);
         let all_addresses = addresses(&adapters);
         let until = Host::now() + Duration::from_ms(1_000 * SECONDS);

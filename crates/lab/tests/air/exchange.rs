@@ -29,7 +29,7 @@ protocol.sender = { rate = "54M" }
 
 /// Station 1 sends to station 0, which does nothing but acknowledge.
 fn pair(scenario: &Scenario, how: TxHow, count: u32) -> (Shots, HostCounters, Summary) {
-    let (mut done, summary) = under(scenario, 1, || {
+    let (mut done, summary) = under(scenario, 1, |_| {
         let adapters = radios(2);
         let [ap, sta] = addresses(&adapters)[..] else {
             panic!("two radios")
@@ -86,7 +86,7 @@ fn a_one_shot_takes_what_the_scenario_says() {
     let scenario = scenario(PAIR);
     for (rate, air_ns) in [(Rate::OFDM_54, 80_000), (Rate::OFDM_6, 200_000)] {
         let nothing = paced(rate);
-        let (real, summary) = under(&scenario, 1, || paced(rate));
+        let (real, summary) = under(&scenario, 1, |_| paced(rate));
         let mut world = scenario.build_with(1, |node, mut config, _| {
             let [me, peer] = [node, 1 - node].map(MacAddr::local);
             config.start_ns = 1_000_000;
@@ -164,7 +164,7 @@ fn nobody_acknowledges_who_does_not_listen() {
     let Some(_lab) = lab(4) else { return };
     let how = TxHow::multi_shot(Rate::OFDM_54, 3);
     let scenario = scenario(PAIR);
-    let (ends, summary) = under(&scenario, 1, || {
+    let (ends, summary) = under(&scenario, 1, |_| {
         let adapter = radios(1).pop().unwrap();
         let elsewhere = Adapter::open(AdapterConfig::new("phy1", 5200)).unwrap();
         let spare = Adapter::open(AdapterConfig::new("phy2", CHANNEL)).unwrap();
@@ -188,7 +188,7 @@ fn nobody_acknowledges_who_does_not_listen() {
 fn one_air_at_a_time() {
     let Some(_lab) = lab(4) else { return };
     let scenario = scenario(PAIR);
-    let (second, _) = under(&scenario, 1, || {
+    let (second, _) = under(&scenario, 1, |_| {
         air::run(&scenario, 1, &AtomicBool::new(true), |_| {
             panic!("it is not the air")
         })

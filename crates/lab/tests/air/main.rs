@@ -13,12 +13,13 @@ mod stations;
 mod tdma;
 
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, mpsc};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Mutex, MutexGuard};
 
 use frame::MacAddr;
 use lab::scenario::Scenario;
-use lab::testbed::air::{self, Summary};
+use lab::testbed::air::{self, AirError, Summary};
+use linux::hwsim::Switches;
 use linux::wifi::{Adapter, AdapterConfig, Host, HostConfig, HostCounters};
 use radio::{Application, Instant, Protocol};
 
@@ -46,22 +47,13 @@ fn scenario(text: &str) -> Scenario {
 }
 
 /// Runs something while `scenario` is the air, and gives what the air has counted, too.
-fn under<T>(scenario: &Scenario, seed: u64, stations: impl FnOnce() -> T) -> (T, Summary) {
-    let stop = AtomicBool::new(false);
-    let (ready, is_ready) = mpsc::channel();
-    std::thread::scope(|scope| {
-        let stop = &stop;
-        let air = scope.spawn(move || {
-            let summary = air::run(scenario, seed, stop, |_| ready.send(()).unwrap());
-            summary.unwrap_or_else(|e| panic!("{e}"))
-        });
-        is_ready.recv().expect("the air is ready");
+fn under<T>(scenario: &Scenario, seed: u64, stations: impl FnOnce(&Switches) -> T) -> (T, Summary) {
+    let done = air::beside(scenario, seed, |_, switches| {
         // a world begins with an interframe space, like a medium that has just become idle
         std::thread::sleep(std::time::Duration::from_millis(1));
-        let value = stations();
-        stop.store(true, Ordering::Relaxed);
-        (value, air.join().unwrap())
-    })
+        Ok::<_, AirError>(stations(switches))
+    });
+    done.unwrap_or_else(|e| panic!("{e}"))
 }
 
 /// The first radios, with their interfaces.

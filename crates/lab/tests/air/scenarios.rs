@@ -19,8 +19,15 @@ fn of_tree(name: &str, changes: &[&str]) -> Scenario {
 fn deployed(scenario: &Scenario) -> (Vec<Run>, Summary) {
     let radios: Vec<String> = (0..scenario.radios()).map(|i| format!("phy{i}")).collect();
     let never = AtomicBool::new(false);
-    let (runs, summary) = under(scenario, 1, || {
-        stations(scenario, 1, &radios, &|_| None, &AtomicU64::new(0), &never)
+    let (runs, summary) = under(scenario, 1, |switches| {
+        stations(
+            scenario,
+            1,
+            (&radios, switches),
+            &|_| None,
+            &AtomicU64::new(0),
+            &never,
+        )
     });
     let runs = runs.unwrap_or_else(|e| panic!("{e}"));
     for run in &runs {

@@ -81,7 +81,7 @@ fn nobody_collides_in_ten_thousand_cycles() {
     let Some(_lab) = lab(STATIONS) else { return };
     let cycle = Duration::from_us(2_000);
     let scenario = scenario(CELL);
-    let (done, summary) = under(&scenario, 1, || {
+    let (done, summary) = under(&scenario, 1, |_| {
         let adapters = radios(STATIONS);
         let addresses = addresses(&adapters);
         let now = Host::now().as_ns() + 20_000_000;

@@ -15,8 +15,10 @@
 mod early;
 mod error;
 mod message;
+mod switches;
 
 pub use error::Error;
+pub use switches::{Change, Switchboard, Switches, switchboard};
 
 use std::collections::VecDeque;
 use std::os::fd::AsFd;
@@ -173,6 +175,8 @@ pub struct Medium {
     asked: (u32, Option<i32>),
     newest: Newest,
     overflows: u64,
+    /// Something besides the socket ends its rests.
+    has_board: bool,
 }
 
 impl Medium {
@@ -203,6 +207,7 @@ impl Medium {
             asked: (0, None),
             newest: Newest::default(),
             overflows: 0,
+            has_board: false,
         })
     }
 
@@ -337,6 +342,17 @@ impl Medium {
         monotonic_ns()
     }
 
+    /// Changes on this board end [`Medium::wait`] as well, for as long as it is there.
+    ///
+    /// # Errors
+    /// [`Error::Kernel`] if it cannot be watched.
+    pub fn watch(&mut self, board: &Switchboard) -> Result<(), Error> {
+        self.has_board = true;
+        self.waiter
+            .add_edges(board.as_fd())
+            .map_err(Error::of("watch for switches"))
+    }
+
     /// Waits until the kernel tells something, or until this time, or for a signal.
     ///
     /// # Errors
@@ -345,9 +361,13 @@ impl Medium {
         if !self.events.is_empty() {
             return Ok(());
         }
-        self.waiter
-            .wait(until_ns)
-            .map_err(Error::of("wait for the radios"))
+        let wait = Error::of("wait for the radios");
+        self.waiter.wait(until_ns).map_err(&wait)?;
+        if self.has_board {
+            // An edge is over when it was looked at.
+            self.waiter.look(|_| ()).map_err(&wait)?;
+        }
+        Ok(())
     }
 
     /// The kernel does what it is told within the call, so its refusal can be read at once.

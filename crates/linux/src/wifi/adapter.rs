@@ -4,8 +4,10 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use frame::mac::header::{Header, set_timestamp_us};
 use frame::mac::{FrameType, Kind};
-use frame::{AccessCategory, MacAddr};
-use radio::{AckPolicy, Attribute, Capabilities, Queue, Refusal, RtsPolicy, SetError, Settable, Tsf, TxHow};
+use frame::{AccessCategory, MacAddr, Rate, airtime};
+use radio::{
+    AckPolicy, Attribute, Capabilities, Instant, Queue, Refusal, RtsPolicy, SetError, Settable, Tsf, TxHow,
+};
 use rustix::io::Errno;
 use rustix::net::SendFlags;
 
@@ -17,6 +19,7 @@ use super::keeper::{Keeper, View};
 use super::monitor::Monitors;
 use super::nl80211::{Control, Monitor};
 use super::socket::{receiver, sender};
+use super::softmac::SoftMac;
 use super::wiphy::{RadioBand, Wiphy};
 use crate::clock::monotonic_ns;
 use crate::sys::packet::{Instruction, attach_filter};
@@ -220,9 +223,12 @@ impl Adapter {
     }
 
     /// Writes what the adapter fills in: the timestamp of beacons and probe responses, if it is ours to fill in.
-    pub(super) fn fill_in(&self, frame: &mut [u8]) {
+    ///
+    /// It tells the time at which it is on the air itself, if the frame goes out at once.
+    pub(super) fn fill_in(&self, frame: &mut [u8], rate: Rate) {
         if self.config.tsf == TsfSource::Computer {
-            let _ = set_timestamp_us(frame, self.tsf().0); // Other frames have none.
+            let ahead_us = airtime::timestamp_ns(rate) / 1_000;
+            let _ = set_timestamp_us(frame, self.tsf().0.wrapping_add(ahead_us)); // Other frames have none.
         }
     }
 
@@ -238,10 +244,18 @@ impl Adapter {
         }
     }
 
+    /// Lets the time of an adapter that has the computer's begin at `start`.
+    pub(super) fn begin(&mut self, start: Instant) {
+        self.tsf_offset_us = 0_u64.wrapping_sub(start.as_ns() / 1_000);
+    }
+
     /// Sets an attribute that takes no kernel; `None` if it takes the keeper.
     pub(super) fn set_here(&mut self, attribute: Attribute) -> Option<Result<(), SetError>> {
         if !self.settable().contains(&attribute) {
             return Some(Err(SetError::NotSupported));
+        }
+        if let Some(softmac) = self.softmac_of(&attribute) {
+            return Some(softmac.set(attribute));
         }
         match attribute {
             Attribute::Tsf(tsf) => {
@@ -254,7 +268,15 @@ impl Adapter {
 
     /// Whether [`set_here`](Self::set_here) does it.
     pub(super) fn sets_here(&self, attribute: &Attribute) -> bool {
-        matches!(attribute, Attribute::Tsf(_)) || !self.settable().contains(attribute)
+        matches!(attribute, Attribute::Tsf(_))
+            || !self.settable().contains(attribute)
+            || self.softmac_of(attribute).is_some()
+    }
+
+    /// The switches that an attribute belongs to; what Linux has is none of them.
+    fn softmac_of(&self, attribute: &Attribute) -> Option<&SoftMac> {
+        let softmac = self.config.softmac.as_ref()?;
+        (!self.by_linux().contains(attribute) && softmac.settable().contains(attribute)).then_some(softmac)
     }
 
     /// Sets an attribute of an adapter without a host; it is done when this returns.
@@ -269,6 +291,12 @@ impl Adapter {
     }
 
     fn settable(&self) -> Settable {
+        let softmac = self.config.softmac.as_ref();
+        self.by_linux()
+            .and(softmac.map_or(Settable::NONE, SoftMac::settable))
+    }
+
+    fn by_linux(&self) -> Settable {
         let all = Settable::NONE
             .with(&Attribute::Channel(0))
             .with(&Attribute::TxPower(0))

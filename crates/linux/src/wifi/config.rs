@@ -5,6 +5,7 @@ use frame::rate::Width;
 
 use super::certify::Certificate;
 use super::nl80211::Monitor;
+use super::softmac::SoftMac;
 
 /// Where adapter time comes from. Linux tells the time of reception and no more: it cannot be asked what time the
 /// adapter has.
@@ -42,6 +43,8 @@ pub struct AdapterConfig {
     /// What the radio was seen to do. Without it the host promises no one-shot; with it, it refuses what was seen not
     /// to hold.
     pub certificate: Option<Certificate>,
+    /// Switches that nl80211 does not have, where another way leads to them.
+    pub softmac: Option<SoftMac>,
     /// Room for packets that wait for us, octets in each of two sockets. Beyond the system's limit
     /// (net.core.rmem_max) it needs CAP_NET_ADMIN.
     pub receive_octets: usize,
@@ -60,6 +63,7 @@ impl AdapterConfig {
             tsf: TsfSource::Adapter,
             max_tries: 10,
             certificate: None,
+            softmac: None,
             receive_octets: 1 << 20,
         }
     }

@@ -128,7 +128,8 @@ impl Desk {
         let Some(adapter) = self.adapters.get(usize::from(flight.how.adapter.0)) else {
             return self.end(index, Outcome::Refused(Refusal::NoAdapter));
         };
-        adapter.fill_in(flight.frame_mut());
+        let rate = flight.how.series.as_slice()[0].rate;
+        adapter.fill_in(flight.frame_mut(), rate);
         flight.state = State::Sent;
         flight.due = now + self.timeout;
         if let Some(probes) = &mut self.probes {

@@ -8,7 +8,7 @@
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use radio::{Application, Attribute, Duration, Event, Instant, MAX_FRAME_OCTETS, Outcome, Protocol, Tsf};
+use radio::{Application, Duration, Event, Instant, MAX_FRAME_OCTETS, Outcome, Protocol};
 
 use super::adapter::Adapter;
 use super::clerk::Clerk;
@@ -128,6 +128,9 @@ pub struct Host {
     pub(super) last: Instant,
     pub(super) turns: u32,
     pub(super) payload: Box<[u8; MAX_FRAME_OCTETS]>,
+    prepared: bool,
+    /// When it starts, if that was said.
+    start: Option<Instant>,
     started: bool,
 }
 
@@ -186,6 +189,8 @@ impl Host {
             last: Instant::ZERO,
             turns: 0,
             payload: Box::new([0; MAX_FRAME_OCTETS]),
+            prepared: false,
+            start: None,
             started: false,
             desk,
         })
@@ -211,6 +216,22 @@ impl Host {
         &self.desk.adapters
     }
 
+    /// Reads the state of its radios, and waits for that: the one time that it waits for the clerk. The first
+    /// [`run`](Self::run) does it otherwise, before the protocol starts; who has several hosts that are to start at one time
+    /// prepares them before.
+    ///
+    /// Adapter time that is the computer's begins when the protocol starts, as that of an adapter that was just switched on, or at
+    /// `start`, if it is said here or later.
+    pub fn prepare(&mut self, start: Option<Instant>) {
+        self.start = start.or(self.start);
+        if !std::mem::replace(&mut self.prepared, true) {
+            // What it does not know yet would surprise the protocol.
+            self.desk.changes.clerk.look();
+            self.has_news = true;
+            self.news();
+        }
+    }
+
     /// Runs `protocol` until `until`, or until `stop` is set (by a signal handler, say), which is seen within 100 ms.
     /// Can be called again to go on.
     ///
@@ -229,16 +250,11 @@ impl Host {
             probes.use_this_thread();
         }
         if !self.started {
+            self.prepare(None);
             self.started = true;
-            // The one time that it waits for the clerk: what it does not know yet would surprise the protocol.
-            self.desk.changes.clerk.look();
-            self.has_news = true;
-            self.news();
-            for adapter in &mut self.desk.adapters {
-                // As that of an adapter that was just switched on. One that counts by itself cannot be set.
-                let _ = adapter.set_here(Attribute::Tsf(Tsf(0)));
-            }
             let at = self.tick();
+            let start = self.start.unwrap_or(at);
+            self.desk.adapters.iter_mut().for_each(|a| a.begin(start));
             self.tell(at, protocol, application, Event::Start);
         }
         // Read no more often than needed: in the lab's virtual time, which all hosts share, each reading takes some. What

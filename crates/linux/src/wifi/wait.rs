@@ -69,6 +69,14 @@ impl Waiter {
         Ok(epoll::add(&self.any, descriptor, data, epoll::EventFlags::IN)?)
     }
 
+    /// The same without a name, for a descriptor that stays readable: what counts is each time that something comes. A
+    /// [`look`](Self::look) after a rest takes note of it.
+    pub fn add_edges(&self, descriptor: BorrowedFd<'_>) -> io::Result<()> {
+        let data = epoll::EventData::new_u64(UNNAMED);
+        let edges = epoll::EventFlags::IN | epoll::EventFlags::ET;
+        Ok(epoll::add(&self.any, descriptor, data, edges)?)
+    }
+
     /// Tells the names of the descriptors that have something to read, an error or a hangup, without waiting; of
     /// more than [`AT_ONCE`] only some. One call for all of them, where reading each to find out would be one call
     /// for each; and a read that finds nothing costs a microsecond of time in User-Mode Linux, where all stations

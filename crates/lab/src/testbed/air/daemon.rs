@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use frame::mac::Header;
 use frame::{AccessCategory, MacAddr};
-use linux::hwsim::{Delivery, Event, MAX_SERIES, Medium, Radio, Sent, Series, Status, flag};
+use linux::hwsim::{Delivery, Event, MAX_SERIES, Medium, Radio, Sent, Series, Status, Switchboard, flag};
 use linux::wifi::Control;
 use radio::{Confirm, Outcome, Queue, RtsPolicy, Token, TxHow};
 
@@ -62,11 +62,13 @@ pub(super) struct Daemon {
     watched_ns: u64,
     strange: u64,
     origin_ns: u64,
+    /// What hosts of this process switch.
+    board: Option<Switchboard>,
 }
 
 impl Daemon {
     /// Becomes the air of the radios.
-    pub fn open(scenario: &Scenario, seed: u64) -> Result<Daemon, AirError> {
+    pub fn open(scenario: &Scenario, seed: u64, board: Option<Switchboard>) -> Result<Daemon, AirError> {
         let mut medium = Medium::open()?;
         let radios = medium.radios()?;
         let count = scenario.radios();
@@ -103,6 +105,9 @@ impl Daemon {
             air.set_address(port, radio.address);
         }
         medium.register()?;
+        if let Some(board) = &board {
+            medium.watch(board)?;
+        }
         let mut daemon = Daemon {
             seating,
             air,
@@ -115,6 +120,7 @@ impl Daemon {
             watched_ns: 0,
             strange: 0,
             origin_ns: 0,
+            board,
             desk: Desk {
                 medium,
                 keys,
@@ -135,11 +141,11 @@ impl Daemon {
         self.origin_ns = Medium::now_ns();
         let mut now = 0;
         while !stop.load(Ordering::Relaxed) {
-            let desk = &mut self.desk;
-            let mhz: Vec<u16> = (0..).zip(&desk.keys).map(|(n, _)| self.air.mhz(n)).collect();
-            self.air.advance(now, |at, port, happening| {
-                desk.tell(now - at, port, mhz[port as usize], happening)
-            })?;
+            while let Some(change) = self.board.as_ref().and_then(Switchboard::next) {
+                self.advance(change.at_ns.saturating_sub(self.origin_ns).min(now), now)?;
+                self.air.switch(change.radio, change.attribute);
+            }
+            self.advance(now, now)?;
             while let Some(event) = self.desk.medium.receive()? {
                 match event {
                     Event::Sent(sent) => self.take(&sent)?,
@@ -173,6 +179,15 @@ impl Daemon {
             now = self.now_or(next);
         }
         Ok(())
+    }
+
+    /// Plays until `until_ns`; told at `now`.
+    fn advance(&mut self, until_ns: u64, now: u64) -> Result<(), AirError> {
+        let desk = &mut self.desk;
+        let mhz: Vec<u16> = (0..).zip(&desk.keys).map(|(n, _)| self.air.mhz(n)).collect();
+        self.air.advance(until_ns, |at, port, happening| {
+            desk.tell(now - at, port, mhz[port as usize], happening)
+        })
     }
 
     /// The time since it began, ns; if `next` is close by, that is waited for, by reading the clock.

@@ -16,7 +16,7 @@ pub mod world;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 
-use linux::hwsim;
+use linux::hwsim::{self, Switchboard, Switches};
 use serde::Serialize;
 
 use crate::scenario::Scenario;
@@ -29,6 +29,9 @@ pub enum AirError {
     /// The kernel's side.
     #[error(transparent)]
     Kernel(#[from] hwsim::Error),
+    /// No way for switches.
+    #[error("cannot make an eventfd: {0}")]
+    Switches(std::io::Error),
     /// There is no radio at all.
     #[error(
         "mac80211_hwsim has no radio in this network namespace: load it with `modprobe mac80211_hwsim radios={radios}`, \
@@ -118,13 +121,24 @@ pub fn run(
     stop: &AtomicBool,
     ready: impl FnOnce(&Seating),
 ) -> Result<Summary, AirError> {
-    let mut daemon = Daemon::open(scenario, seed)?;
+    serve(scenario, seed, None, stop, ready)
+}
+
+fn serve(
+    scenario: &Scenario,
+    seed: u64,
+    board: Option<Switchboard>,
+    stop: &AtomicBool,
+    ready: impl FnOnce(&Seating),
+) -> Result<Summary, AirError> {
+    let mut daemon = Daemon::open(scenario, seed, board)?;
     ready(&daemon.seating);
     daemon.serve(stop)?;
     Ok(daemon.summary(seed))
 }
 
-/// Does something while a scenario is the air, and tells what the air has carried, too.
+/// Does something while a scenario is the air, and tells what the air has carried, too. `body` is told who is where, and is given
+/// switches of the radios, by the number of the adapter among all of the scenario.
 ///
 /// # Errors
 /// That of the air if there is one, else that of `body`.
@@ -134,14 +148,19 @@ pub fn run(
 pub fn beside<T, E: From<AirError>>(
     scenario: &Scenario,
     seed: u64,
-    body: impl FnOnce(&Seating) -> Result<T, E>,
+    body: impl FnOnce(&Seating, &Switches) -> Result<T, E>,
 ) -> Result<(T, Summary), E> {
+    let (switches, board) = hwsim::switchboard().map_err(AirError::Switches)?;
     let over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let (tell, seated) = mpsc::channel();
         let over = &over;
-        let air = scope.spawn(move || run(scenario, seed, over, |seating| drop(tell.send(seating.clone()))));
-        let done = seated.recv().map(|seating| body(&seating));
+        let air = scope.spawn(move || {
+            serve(scenario, seed, Some(board), over, |seating| {
+                drop(tell.send(seating.clone()))
+            })
+        });
+        let done = seated.recv().map(|seating| body(&seating, &switches));
         over.store(true, Ordering::Relaxed);
         let summary = air.join().expect("no panic")?;
         let done = done.expect("an air that has not begun is an error");

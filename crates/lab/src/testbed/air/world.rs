@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
 
-use frame::{MacAddr, Rate};
+use frame::{MacAddr, Rate, airtime};
 use radio::{
     AdapterId, Attribute, AttributeName, Confirm, Event, Instant, Msdu, Protocol, Radio, Token, Tsf, TxHow,
 };
@@ -227,6 +227,11 @@ impl Air {
         self.world.remove_address(node, adapter, address);
     }
 
+    /// Switches what decides when a port gets on the air, and whether it listens.
+    pub fn switch(&mut self, port: Port, attribute: Attribute) {
+        self.set(port, attribute);
+    }
+
     fn set(&mut self, port: Port, attribute: Attribute) {
         let (node, adapter) = self.ports[port as usize];
         self.world
@@ -235,15 +240,15 @@ impl Air {
 
     /// A port sends a frame from now on; the token names it in [`Happening::Done`].
     pub fn send(&mut self, port: Port, frame: &[u8], how: &TxHow) -> Token {
-        // a timestamp says when its first bit is on the air; until then the TSF of its sender goes on
+        // a timestamp is right for a frame that sets out now; until it does, the TSF of its sender goes on
         let stamped = matches!(frame.first(), Some(0x80 | 0x50));
         let stamp = frame
             .get(24..32)
             .and_then(|s| s.first_chunk())
             .filter(|_| stamped);
         if let Some(stamp) = stamp {
-            let header_us = 24 * 8 * 10 / u64::from(how.series.as_slice()[0].rate.kbps100());
-            let tsf = u64::from_le_bytes(*stamp).saturating_sub(header_us);
+            let ahead_us = airtime::timestamp_ns(how.series.as_slice()[0].rate) / 1_000;
+            let tsf = u64::from_le_bytes(*stamp).saturating_sub(ahead_us);
             self.set(port, Attribute::Tsf(Tsf(tsf)));
         }
         let (node, adapter) = self.ports[port as usize];
@@ -451,16 +456,15 @@ pattern.periodic = { period = "1ms" }
         assert_eq!((air.mhz(0), air.mhz(2)), (5200, 5180));
     }
 
-    /// 1000 us after the kernel stamped it the beacon still says what the kernel said, plus what it waited: preamble
-    /// of 20 us, and the frame before it.
+    /// A beacon that sets out at once says what its sender said, which has reckoned with its preamble and header; after a frame
+    /// before it what it waited comes on top.
     #[test]
     fn timestamps_go_on_until_the_air() {
         let mut air = air();
         let mut beacon = vec![0; 36];
         beacon[0] = 0x80;
         beacon[4..10].fill(0xff);
-        let header_us = 24 * 8 / 6;
-        beacon[24..32].copy_from_slice(&(7_000_000_u64 + header_us).to_le_bytes());
+        beacon[24..32].copy_from_slice(&7_000_000_u64.to_le_bytes());
         let stamp = |all: &[(u64, u32, Happening)]| {
             let frames = all.iter().filter_map(|a| match &a.2 {
                 Happening::Heard { frame, .. } if frame[0] == 0x80 => frame[24..32].first_chunk(),
@@ -471,13 +475,13 @@ pattern.periodic = { period = "1ms" }
         play(&mut air, 1_000_000, |_| true);
         air.send(0, &beacon, &TxHow::one_shot(Rate::OFDM_6));
         let all = play(&mut air, 2_000_000, |_| true);
-        assert_eq!(stamp(&all), 7_000_000 + header_us + 20);
+        assert_eq!(stamp(&all), 7_000_000);
         // the medium is busy for 36 us, SIFS, an ACK of 28 us and an interframe space
         air.send(1, &data(2, 1), &TxHow::one_shot(Rate::OFDM_54));
         play(&mut air, 2_010_000, |_| true);
         air.send(0, &beacon, &TxHow::one_shot(Rate::OFDM_6));
         let all = play(&mut air, 4_000_000, |_| true);
-        let waited = stamp(&all) - (7_000_000 + header_us + 20);
+        let waited = stamp(&all) - 7_000_000;
         assert!(waited >= 80 - 10 + 34, "{waited}");
     }
 }

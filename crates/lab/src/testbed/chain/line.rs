@@ -53,7 +53,7 @@ pub fn real(
     stop: &AtomicBool,
 ) -> Result<Real, ChainError> {
     sending(scenario)?;
-    let (carried, summary) = air::beside(scenario, seed, |seating| {
+    let (carried, summary) = air::beside(scenario, seed, |seating, _| {
         ends::carry(&lay(scenario, seating)?, case, seed, sdmac, stop)
     })?;
     Ok(Real {
