@@ -248,7 +248,7 @@ const AMONG_STRANGERS: [&str; 4] = [
 ];
 
 /// One scenario, and one command for both: contention and hidden stations, hosts that agree on slots, losses in bursts, slots of
-/// a schedule, polls; and slots among strangers, with carrier sense and reception off and on. In the lab all stations share one
+/// a schedule, polls, stations that join; and slots among strangers, with carrier sense and reception off and on. In the lab all stations share one
 /// processor: what is due at several at one instant takes 2 us of each, and the last number says how many us that may be.
 #[test]
 #[ignore = "needs the lab's kernel: cargo xtask lab"]
@@ -303,6 +303,14 @@ fn real_stacks_and_the_simulator_give_the_same_numbers() {
             0..1,
             32.0,
         ),
+        // Stations that come, ask for slots, leave, and are out of reach for a while.
+        (
+            "scenarios/joining.toml",
+            &["duration=2s", "output.latency=true"],
+            "1",
+            0..u64::MAX,
+            10.0,
+        ),
         ("scenarios/tdma-strangers.toml", &off, "3", 100..u64::MAX, 0.0),
         ("scenarios/tdma-strangers.toml", &on, "3", 100..u64::MAX, 0.0),
     ] {
@@ -312,7 +320,8 @@ fn real_stacks_and_the_simulator_give_the_same_numbers() {
         let holds = |row: &serde_json::Value| {
             let apart = row["real"].as_f64().unwrap_or(0.0) - row["simulator"].as_f64().unwrap_or(0.0);
             let is_time = row["name"].as_str().unwrap().ends_with("us");
-            row["within"] == true || (is_time && apart.abs() < slack)
+            // Without chance in a scenario no interval is left: 2 in 1000 are a message or two.
+            row["within"] == true || apart.abs() < if is_time { slack } else { 0.002 }
         };
         assert!(rows.iter().all(holds), "{scenario} {changes:?}: {told:#}");
         let sum = |what: &str| -> u64 {

@@ -9,12 +9,12 @@ use crate::mac::tdma::watch::{Verdict, judge};
 use crate::mac::tdma::window::{Content, SEEN, Window, own_slots};
 use crate::mac::tdma::{Tdma, TdmaConfig};
 use frame::element::Vendor;
-use frame::mac::{Flags, FrameControl, FrameType, Header, Kind, SequenceControl};
-use frame::{MacAddr, Wire, mgmt};
+use frame::mac::{AckPolicy, Flags, FrameControl, FrameType, Header, Kind, QosControl, SequenceControl};
+use frame::{AccessCategory, MacAddr, Wire, mgmt};
 use radio::{Beacon, Confirm, Duration, Indication, Instant, Outcome, Protocol, Queue, Radio, TxHow};
 
 /// Octets of a Null frame.
-const NULL_OCTETS: usize = 24;
+const NULL_OCTETS: usize = 26;
 
 /// What a node does beside the data of the protocol above.
 #[derive(Clone, Debug)]
@@ -183,19 +183,19 @@ impl<P: Protocol, const N: usize, const L: usize, const S: usize> Tdma<P, N, L, 
         let (me, to) = (self.config.me, self.config.follows);
         let mut out = [0; ASK_OCTETS];
         self.sequence = (self.sequence + 1) & 0xfff;
+        let queue = self.config.access.map_or(Queue::Voice, |a| a.queue);
         let (frame, rate): (&[u8], _) = match window.content {
             Content::Ask(ask) => {
                 let rate = self.config.plan.beacon().map(|b| b.rate);
                 (ask.emit(me, to, self.sequence, &mut out), rate)
             }
-            _ => (null(me, to, self.sequence, &mut out), None),
+            _ => (null(me, to, self.sequence, queue, &mut out), None),
         };
         let rate = rate.unwrap_or(self.config.plan.costs().rate);
         let how = TxHow {
             not_before,
             ..TxHow::one_shot(rate)
         };
-        let queue = self.config.access.map_or(Queue::Voice, |a| a.queue);
         let how = how.queue(queue).expires(expires).adapter(self.config.adapter);
         let token = radio.token();
         self.errand_out = Some((token, window));
@@ -246,7 +246,7 @@ impl<P: Protocol, const N: usize, const L: usize, const S: usize> Tdma<P, N, L, 
             registrar.ask(from, ask, cycle, &self.config.plan);
             return true;
         }
-        header.kind() == Kind::NULL
+        header.kind() == Kind::QOS_NULL
     }
 
     /// The word in a beacon of the coordinator.
@@ -351,12 +351,21 @@ fn has(list: &List, address: MacAddr) -> bool {
     list.roster.iter().flatten().any(|m| m.address == address)
 }
 
-/// A data frame with nothing in it, to the access point `to` (IEEE 802.11-2016, 9.3.2.1).
-fn null(me: MacAddr, to: MacAddr, sequence: u16, out: &mut [u8; ASK_OCTETS]) -> &[u8] {
-    out[..2].copy_from_slice(&FrameControl::new(Kind::NULL, Flags::TO_DS).0);
+/// A QoS data frame with nothing in it, to the access point `to` (IEEE 802.11-2016, 9.3.2.1). Its traffic identifier says which
+/// queue it goes into: some hosts know no other way.
+fn null(me: MacAddr, to: MacAddr, sequence: u16, queue: Queue, out: &mut [u8; ASK_OCTETS]) -> &[u8] {
+    let category = match queue {
+        Queue::Background => AccessCategory::Background,
+        Queue::BestEffort => AccessCategory::BestEffort,
+        Queue::Video => AccessCategory::Video,
+        Queue::Voice | Queue::Beacon => AccessCategory::Voice,
+    };
+    let qos = QosControl::new(category.tid(), AckPolicy::Normal);
+    out[..2].copy_from_slice(&FrameControl::new(Kind::QOS_NULL, Flags::TO_DS).0);
     out[4..10].copy_from_slice(&to.0);
     out[10..16].copy_from_slice(&me.0);
     out[16..22].copy_from_slice(&to.0);
     out[22..24].copy_from_slice(&SequenceControl::new(sequence, 0).0.to_le_bytes());
+    out[24..26].copy_from_slice(&qos.0.to_le_bytes());
     &out[..NULL_OCTETS]
 }
