@@ -128,6 +128,29 @@ impl Monitors {
     }
 
     fn tune(&mut self, mhz: u16, kind: ChannelKind) -> Result<(), &'static str> {
+        self.ask_for(mhz, kind)?;
+        if !self.is_at(mhz)? {
+            // mac80211 (seen in 6.1) does nothing if it is told what it was told last, though an ordinary interface has taken the
+            // radio elsewhere since.
+            let other = match kind {
+                ChannelKind::Legacy => ChannelKind::Mhz20,
+                ChannelKind::Mhz20 | ChannelKind::Mhz40 { .. } => ChannelKind::Legacy,
+            };
+            let _ = self.control.set_channel(self.main.index, mhz, other); // Or the next one fails, too.
+            self.ask_for(mhz, kind)?;
+        }
+        let held = "another of its interfaces holds the channel; take that one down";
+        if self.is_at(mhz)? { Ok(()) } else { Err(held) }
+    }
+
+    fn is_at(&mut self, mhz: u16) -> Result<bool, &'static str> {
+        let all = self.control.interfaces();
+        let all = all.map_err(|_| "its interfaces cannot be listed")?;
+        let is_it = |i: &Interface| i.wiphy == self.main.wiphy && i.mhz == Some(mhz);
+        Ok(all.iter().any(is_it))
+    }
+
+    fn ask_for(&mut self, mhz: u16, kind: ChannelKind) -> Result<(), &'static str> {
         let set = self.control.set_channel(self.main.index, mhz, kind);
         let code = set.as_ref().map_err(io::Error::raw_os_error);
         match code {
@@ -140,16 +163,7 @@ impl Monitors {
             Err(Some(libc::ENODEV | libc::ENETDOWN)) => return Err("its interface is down or gone"),
             Err(_) => return Err("the driver refuses it"),
         }
-        let all = self
-            .control
-            .interfaces()
-            .map_err(|_| "its interfaces cannot be listed")?;
-        let found = all
-            .iter()
-            .find(|i| i.wiphy == self.main.wiphy && i.mhz == Some(mhz));
-        found
-            .map(|_| ())
-            .ok_or("another of its interfaces holds the channel; take that one down")
+        Ok(())
     }
 
     /// Sets the transmit power of the radio in dBm, until these interfaces go.
