@@ -10,16 +10,19 @@ use rustix::io::Errno;
 use rustix::net::SendFlags;
 
 use super::certify::Proven;
-use super::config::{AdapterConfig, TsfSource};
+use super::config::{AdapterConfig, Carrier, TsfSource};
 use super::error::Error;
+use super::ethernet::{self, Ordinary};
 use super::filter::{self, Wanted};
 use super::keeper::{Keeper, View};
 use super::monitor::Monitors;
 use super::nl80211::{Control, Monitor};
-use super::socket::{receiver, sender};
+use super::ordinary::{self, OrdinarySocket};
+use super::packet::{radiotap, write};
+use super::socket::{make_room, receiver, sender};
 use super::wiphy::{RadioBand, Wiphy};
 use crate::clock::monotonic_ns;
-use crate::sys::packet::{Instruction, attach_filter};
+use crate::sys::packet::{Instruction, attach_filter, set_priority};
 
 /// A radio that is open. Its interfaces are removed when it is dropped; of a host's adapter, when the host is.
 #[derive(Debug)]
@@ -38,6 +41,10 @@ pub struct Adapter {
     main: u32,
     interfaces: Vec<String>,
     kind: Monitor,
+    /// It sends through an interface of the user's.
+    ordinary: Option<Ordinary>,
+    /// What the sending socket was told last: the priority of a traffic identifier.
+    priority: Option<u16>,
     swept: u32,
     proven: Proven,
     /// Computer's TSF less `CLOCK_MONOTONIC`, us, wrapping.
@@ -47,44 +54,69 @@ pub struct Adapter {
 }
 
 impl Adapter {
-    /// Opens a radio: makes its interfaces, sets channel and power, opens its sockets.
+    /// Opens a radio: makes its interfaces, sets channel and power, opens its sockets. With [`Carrier::Ordinary`] the interface
+    /// that sends is there already, and the one that is made only listens, on the channel of that one.
     ///
     /// # Errors
     /// [`Error`]; nothing is left behind.
     pub fn open(config: AdapterConfig) -> Result<Adapter, Error> {
         let mut control = Control::open()?;
+        let ordinary = match config.carrier {
+            Carrier::Monitor(_) => None,
+            Carrier::Ordinary(rate) => Some(ordinary::find(&mut control, &config, rate)?),
+        };
         let wiphy = control.wiphy(&config.radio)?;
         if config.max_tries == 0 {
             return Err(Error::Config("max_tries is 0: a request has at least one try"));
         }
-        let monitors = Monitors::open(control, &wiphy, config.monitor, config.address)?;
-        let certificate = config.certificate.as_ref();
+        let mhz = config.channel_mhz;
+        let (kind, address) = match config.carrier {
+            Carrier::Monitor(kind) => (kind, config.address),
+            Carrier::Ordinary(_) => (Some(Monitor::Plain), None),
+        };
+        let mut monitors = Monitors::open(control, &wiphy, kind, address)?;
+        if let Some((interface, ordinary)) = &ordinary {
+            monitors.pin(interface, mhz, ordinary.rate)?;
+        }
+        let certificate = config.certificate.as_ref().filter(|_| ordinary.is_none());
         let proven = certificate.map(|c| c.proven_for(&wiphy.name, monitors.kind));
         let proven = proven.transpose()?.unwrap_or_default();
+        let user = ordinary.as_ref().map(|(interface, _)| interface);
+        let sends = user.unwrap_or(&monitors.main);
         let wanted = Wanted {
-            me: monitors.main.address,
+            me: sends.address,
             bssid: MacAddr::ZERO,
             promiscuous: false,
         };
         let (main, kind, swept) = (monitors.main.index, monitors.kind, monitors.swept);
         let shows_sent = monitors.cook.as_ref().unwrap_or(&monitors.main).index;
-        let interfaces = [Some(&monitors.main), monitors.cook.as_ref()];
+        let interfaces = [user, Some(&monitors.main), monitors.cook.as_ref()];
         let interfaces = interfaces.into_iter().flatten().map(|i| i.name.clone());
         let interfaces = interfaces.collect();
         let packet = Error::packet("open a packet socket");
         let receiver = |index, program: &[Instruction]| receiver(index, program, config.receive_octets);
-        let send = sender(main).map_err(&packet)?;
         let received = receiver(main, &filter::received(&wanted)).map_err(&packet)?;
-        let sent = receiver(shows_sent, &filter::sent()).map_err(&packet)?;
-        let view = View::new(config.channel_mhz, monitors.main.tx_power_dbm, wanted);
+        let (send, sent) = match user {
+            None => (sender(main), receiver(shows_sent, &filter::sent())),
+            Some(interface) => {
+                let socket = OrdinarySocket::on(interface.index, 0).map_err(&packet)?;
+                let send = OwnedFd::from(socket);
+                let sent = make_room(&send, config.receive_octets).and_then(|()| send.try_clone());
+                (Ok(send), sent)
+            }
+        };
+        let (send, sent) = (send.map_err(&packet)?, sent.map_err(&packet)?);
+        let view = View::new(mhz, sends.tx_power_dbm, wanted);
         let filtered = received.try_clone().map_err(&packet)?;
-        let mut keeper = Keeper::new(monitors, wiphy.clone(), filtered, config.width, view)?;
-        let mhz = config.channel_mhz;
-        keeper.tune(mhz).map_err(|why| Error::Channel {
-            wiphy: wiphy.name.clone(),
-            mhz,
-            why,
-        })?;
+        let (user, ordinary) = ordinary.unzip();
+        let mut keeper = Keeper::new(monitors, wiphy.clone(), filtered, config.width, user, view)?;
+        if ordinary.is_none() {
+            keeper.tune(mhz).map_err(|why| Error::Channel {
+                wiphy: wiphy.name.clone(),
+                mhz,
+                why,
+            })?;
+        }
         if let Some(dbm) = config.tx_power_dbm {
             let set = keeper.set_tx_power(dbm);
             set.map_err(Error::control("set the transmit power"))?;
@@ -102,6 +134,8 @@ impl Adapter {
             main,
             interfaces,
             kind,
+            ordinary,
+            priority: None,
             swept,
             proven,
             tsf_offset_us: 0,
@@ -119,12 +153,17 @@ impl Adapter {
         self.view.wanted.me
     }
 
-    /// What its interface is: [`Monitor::Active`] or [`Monitor::Plain`].
+    /// What its monitor interface is: [`Monitor::Active`] or [`Monitor::Plain`].
     pub fn monitor(&self) -> Monitor {
         self.kind
     }
 
-    /// Names of its interfaces.
+    /// Whether an interface of the user's carries its frames, as [`Carrier::Ordinary`] has it.
+    pub fn is_ordinary(&self) -> bool {
+        self.ordinary.is_some()
+    }
+
+    /// Names of its interfaces, the one that sends first.
     pub fn interfaces(&self) -> impl Iterator<Item = &str> {
         self.interfaces.iter().map(String::as_str)
     }
@@ -174,6 +213,10 @@ impl Adapter {
         if let Err(why) = self.view.state {
             return Some(why);
         }
+        if let Some(ordinary) = &self.ordinary {
+            let is_its_queue = is_queue_of(header, how.queue);
+            return ordinary.refusal(self.view.wanted.me, header, how, is_its_queue);
+        }
         let Some(rates) = self.view.rates else {
             return Some(Refusal::ChannelForbidden);
         };
@@ -219,15 +262,39 @@ impl Adapter {
         proof.map(|holds| !holds)
     }
 
+    /// Writes what goes to the socket for a frame; gives the octets before the frame, and all. `None` if there is no room.
+    pub(super) fn write(
+        &self,
+        header: &Header<'_>,
+        frame: &[u8],
+        how: &TxHow,
+        expects_ack: bool,
+        out: &mut [u8],
+    ) -> Option<(usize, usize)> {
+        if self.ordinary.is_some() {
+            return ethernet::write(header, out).map(|all| (0, all));
+        }
+        // Without an ACK to wait for there is one try.
+        let tries = if expects_ack { how.series.attempts() } else { 1 };
+        let radiotap = radiotap(how.series.as_slice()[0].rate, tries as u8, expects_ack);
+        write(radiotap, frame, out)
+    }
+
     /// Writes what the adapter fills in: the timestamp of beacons and probe responses, if it is ours to fill in.
     pub(super) fn fill_in(&self, frame: &mut [u8]) {
-        if self.config.tsf == TsfSource::Computer {
+        if self.config.tsf == TsfSource::Computer && self.ordinary.is_none() {
             let _ = set_timestamp_us(frame, self.tsf().0); // Other frames have none.
         }
     }
 
-    /// Hands a packet to the kernel.
-    pub(super) fn send(&self, packet: &[u8]) -> Result<(), Refusal> {
+    /// Hands a packet with this traffic identifier to the kernel. In an injected frame it is written; an ordinary interface knows
+    /// it by the priority of the socket, 256 and the identifier (cfg80211_classify8021d).
+    pub(super) fn send(&mut self, packet: &[u8], tid: u8) -> Result<(), Refusal> {
+        let priority = 256 + u16::from(tid);
+        if self.ordinary.is_some() && self.priority != Some(priority) {
+            set_priority(self.send.as_fd(), priority).map_err(|_| Refusal::NoPermission)?;
+            self.priority = Some(priority);
+        }
         let send = || rustix::net::send(&self.send, packet, SendFlags::DONTWAIT);
         match rustix::io::retry_on_intr(send) {
             Ok(_) => Ok(()),
@@ -269,11 +336,14 @@ impl Adapter {
     }
 
     fn settable(&self) -> Settable {
-        let all = Settable::NONE
-            .with(&Attribute::Channel(0))
-            .with(&Attribute::TxPower(0))
+        let filter = Settable::NONE
             .with(&Attribute::Bssid(MacAddr::ZERO))
             .with(&Attribute::Promiscuous(false));
+        let all = match self.ordinary {
+            // The network's.
+            Some(_) => filter,
+            None => filter.with(&Attribute::Channel(0)).with(&Attribute::TxPower(0)),
+        };
         match self.config.tsf {
             TsfSource::Adapter => all,
             TsfSource::Computer => all.with(&Attribute::Tsf(Tsf(0))),
@@ -283,6 +353,20 @@ impl Adapter {
     /// What it can do, given that `outstanding` requests may be open at once.
     pub(super) fn capabilities(&self, outstanding: u16) -> Capabilities {
         use radio::Plane::{T1, T8, T9};
+        let settable = self.settable();
+        if self.ordinary.is_some() {
+            return Capabilities {
+                not_before: true,
+                abort: true,
+                one_shot: false,
+                attempts: false,
+                tsf: false,
+                planes: [T1, T9].iter().fold(0, |planes, p| planes | 1 << p.index()),
+                max_outstanding: outstanding,
+                max_frame_octets: ethernet::MAX_FRAME_OCTETS,
+                settable,
+            };
+        }
         // As that interface Linux would send, with the rate table of the stations that it knows.
         let one_shot = match self.view.neighbours().contains(&self.view.wanted.me) {
             true => self.proven.one_shot_to_stations,
@@ -297,7 +381,7 @@ impl Adapter {
             planes: [T1, T8, T9].iter().fold(0, |planes, p| planes | 1 << p.index()),
             max_outstanding: outstanding,
             max_frame_octets: radio::MAX_FRAME_OCTETS as u16,
-            settable: self.settable(),
+            settable,
         }
     }
 

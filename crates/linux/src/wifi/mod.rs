@@ -25,6 +25,7 @@ pub mod confirm;
 mod desk;
 mod drive;
 mod error;
+mod ethernet;
 mod filter;
 mod flight;
 mod host;
@@ -44,7 +45,7 @@ mod wiphy;
 
 pub use ad_hoc::AdHoc;
 pub use adapter::Adapter;
-pub use config::{AdapterConfig, TsfSource};
+pub use config::{AdapterConfig, Carrier, TsfSource};
 pub use error::Error;
 pub use host::{Host, HostConfig, HostCounters};
 pub use nl80211::{Control, Interface, Monitor};

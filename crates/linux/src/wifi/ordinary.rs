@@ -1,18 +1,24 @@
 //! The other way to an outcome: SO_WIFI_STATUS, on ordinary interfaces, where the kernel makes the 802.11 frame.
 //!
-//! For adapters whose driver has no monitor interfaces worth the name. What goes in is an Ethernet frame; rate, tries
-//! and sequence number are Linux's choice, and of the outcome it tells only whether an ACK came. A frame to a group, or
-//! one that was dropped on its way, has no outcome at all. So this carries no [`Protocol`](radio::Protocol): too much
-//! of what one asks for would have to be refused.
+//! For adapters whose driver has no monitor interfaces that send, or where such a one is not wanted. What goes in is an Ethernet
+//! frame; tries and sequence number are Linux's choice, and of the outcome it tells only whether an ACK came. A frame to a
+//! group, or one to a station that Linux does not know, has no outcome at all. A program can use the socket by itself; an
+//! [`Adapter`](super::Adapter) with [`Carrier::Ordinary`](super::Carrier::Ordinary) carries a protocol over it.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use frame::Rate;
+use frame::rate::Width;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
 
+use super::config::AdapterConfig;
 use super::error::Error;
-use super::nl80211::Control;
-use crate::sys::packet::{bind_packet, bypass_queue, enable_wifi_status, receive_status};
+use super::ethernet::Ordinary;
+use super::nl80211::{ACCESS_POINT, AD_HOC, Control, Interface};
+use crate::sys::packet::{
+    Received, bind_packet, bypass_queue, enable_wifi_status, receive_now, receive_status,
+};
 
 /// A packet socket on an ordinary 802.11 interface that tells which frames were acknowledged.
 #[derive(Debug)]
@@ -100,6 +106,90 @@ impl OrdinarySocket {
                 Err(e) => return Err(e),
             }
         }
+    }
+}
+
+/// The next frame of the error queue, with its outcome. An error of the socket itself, as when the interface goes down, is taken
+/// off meanwhile: it would wake the reader again and again.
+pub(super) fn receive_outcome(socket: BorrowedFd<'_>, frame: &mut [u8]) -> io::Result<Received> {
+    match receive_status(socket, frame) {
+        Err(e) if e.kind() == io::ErrorKind::WouldBlock => receive_now(socket, &mut []),
+        received => received,
+    }
+}
+
+/// An interface that is to carry the frames of a protocol, at one rate.
+///
+/// # Errors
+/// [`Error::Ordinary`] if it is none that can, or not as it is wanted.
+pub(super) fn find(
+    control: &mut Control,
+    config: &AdapterConfig,
+    rate: Rate,
+) -> Result<(Interface, Ordinary), Error> {
+    let name = &config.radio;
+    let refuse = |why: String| Error::Ordinary {
+        interface: name.clone(),
+        why,
+    };
+    let all = control.interfaces()?;
+    let Some(found) = all.iter().find(|i| i.name == *name) else {
+        let have: Vec<&str> = all.iter().map(|i| i.name.as_str()).collect();
+        let have = if have.is_empty() {
+            "none".into()
+        } else {
+            have.join(", ")
+        };
+        return Err(refuse(format!("it is no 802.11 interface; there is {have}")));
+    };
+    if ![AD_HOC, ACCESS_POINT].contains(&found.kind) {
+        return Err(refuse(format!(
+            "it is neither in an ad hoc network nor an access point's: ip link set {name} down; iw dev {name} set type ibss; and \
+             let it join one"
+        )));
+    }
+    let mhz = config.channel_mhz;
+    let join = format!("iw dev {name} ibss join NAME {mhz}");
+    let link = control
+        .link(found.index)
+        .map_err(Error::control("look at an interface"))?;
+    if let Some(wanted) = config.address.filter(|wanted| *wanted != found.address) {
+        return Err(refuse(format!(
+            "its address is {}, and it has to be {wanted}: ip link set {name} down; ip link set {name} address {wanted}; \
+             ip link set {name} up; {join}",
+            found.address
+        )));
+    }
+    if !link.is_up {
+        return Err(refuse(format!("it is down: ip link set {name} up; {join}")));
+    }
+    if !link.has_carrier {
+        return Err(refuse(format!("it is in no network yet: {join}")));
+    }
+    match found.mhz {
+        Some(there) if there == mhz => {}
+        there => {
+            let there = there.map_or("no channel that is told".into(), |there| format!("{there} MHz"));
+            return Err(refuse(format!(
+                "its network is on {there}, and {mhz} MHz is asked for"
+            )));
+        }
+    }
+    if config.width != Width::Mhz20 || config.tx_power_dbm.is_some() {
+        return Err(refuse(
+            "width and power of its channel are its network's: leave both as they are".into(),
+        ));
+    }
+    let ordinary = Ordinary {
+        rate,
+        is_access_point: found.kind == ACCESS_POINT,
+    };
+    Ok((found.clone(), ordinary))
+}
+
+impl From<OrdinarySocket> for OwnedFd {
+    fn from(socket: OrdinarySocket) -> OwnedFd {
+        socket.0
     }
 }
 

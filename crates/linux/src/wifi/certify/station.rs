@@ -8,12 +8,10 @@ use std::path::PathBuf;
 use frame::mac::{Flags, FrameControl, Kind};
 use frame::{Band, MacAddr};
 
-use super::super::nl80211::{Control, attr, new_interface};
+use super::super::nl80211::{ACCESS_POINT, AD_HOC, Control, attr, new_interface};
 use super::super::wiphy::Wiphy;
 use crate::netlink::{attribute, flag, number};
 
-/// NL80211_IFTYPE_AP.
-const ACCESS_POINT: u32 = 3;
 const START_AP: u8 = 15;
 const NEW_STATION: u8 = 19;
 const BEACON_INTERVAL: u16 = 12;
@@ -27,8 +25,6 @@ const STATION_FLAGS: u16 = 67;
 /// Bit of NL80211_STA_FLAG_AUTHORIZED.
 const AUTHORIZED: u32 = 1 << 1;
 
-/// NL80211_IFTYPE_ADHOC.
-const AD_HOC: u32 = 1;
 const JOIN_IBSS: u8 = 43;
 const FREQUENCY_FIXED: u16 = 60;
 const BSSID: MacAddr = MacAddr::local(0x00ad_40c0);
