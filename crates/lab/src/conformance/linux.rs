@@ -4,16 +4,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 
 use ::linux::hwsim::Medium;
-use ::linux::wifi::{Adapter, AdapterConfig, Error, Host, HostConfig};
-use frame::MacAddr;
-use radio::Duration;
+use ::linux::wifi::{Adapter, AdapterConfig, Carrier, Error, Host, HostConfig};
+use frame::{MacAddr, Rate};
+use radio::{Duration, TxHow};
 
-use super::{Node, Point, Scene, Subject};
+use super::{ABSENT, Node, Point, Scene, Subject};
 use crate::scenario::Scenario;
 use crate::testbed::air;
 
 /// Patience of a host whose statuses are lost. All that comes within a run has come by then.
 const PATIENCE: Duration = Duration::from_ms(100);
+
+/// Through an ordinary interface there is no one shot.
+const TRIES: u8 = 4;
 
 /// What is between the radios.
 #[derive(Debug)]
@@ -33,6 +36,7 @@ pub struct LinuxWifi {
     addresses: [MacAddr; 2],
     air: Air,
     config: HostConfig,
+    gone: Option<MacAddr>,
 }
 
 impl LinuxWifi {
@@ -48,7 +52,26 @@ impl LinuxWifi {
             addresses,
             air,
             config,
+            gone: None,
         })
+    }
+
+    /// The same, with the address of a station that both know and that is gone. Through an ordinary interface nothing is sent to
+    /// one that Linux does not know.
+    #[must_use]
+    pub fn with_gone(self, station: MacAddr) -> LinuxWifi {
+        LinuxWifi {
+            gone: Some(station),
+            ..self
+        }
+    }
+
+    /// The one rate of ordinary interfaces, if that is what carries the frames.
+    fn ordinary(&self) -> Option<Rate> {
+        match self.radios[0].carrier {
+            Carrier::Monitor(_) => None,
+            Carrier::Ordinary(rate) => Some(rate),
+        }
     }
 
     fn meet(&self, scene: Scene, nodes: [Node; 2], time: Duration) -> Result<[Node; 2], String> {
@@ -103,12 +126,36 @@ impl Subject for LinuxWifi {
     }
 
     fn cannot(&self, point: Point) -> Option<&'static str> {
+        if self.ordinary().is_some() {
+            return match point {
+                Point::AllTries => {
+                    Some("the tries are chosen by Linux, which does not tell how many there were")
+                }
+                Point::Header => Some("the header is made by Linux, and the interface has one rate"),
+                Point::NoAck => {
+                    Some("Linux asks each station for an ACK, and tells nothing of a frame to a group")
+                }
+                Point::Beacon => Some("an ordinary interface sends data alone; beacons are its network's"),
+                _ => None,
+            };
+        }
         let once = point == Point::AllTries && matches!(self.air, Air::Kernel);
         once.then_some("this medium tries once, whatever is asked")
     }
 
     fn addresses(&self) -> [MacAddr; 2] {
         self.addresses
+    }
+
+    fn how(&self) -> TxHow {
+        match self.ordinary() {
+            None => TxHow::one_shot(Rate::OFDM_6),
+            Some(rate) => TxHow::multi_shot(rate, TRIES),
+        }
+    }
+
+    fn absent(&self) -> MacAddr {
+        self.gone.unwrap_or(ABSENT)
     }
 
     fn run(&mut self, scene: Scene, nodes: [Node; 2], time: Duration) -> Result<[Node; 2], String> {

@@ -63,7 +63,8 @@ pub struct Site {
     pub certificates: Vec<Option<Certificate>>,
     /// Stamp the planes t2 to t8, in this way.
     pub probes: Option<Way>,
-    /// By which way outcomes come up.
+    /// By which way outcomes come up. With [`Path::Status`] a radio is named by an interface of the user's, which then carries the
+    /// node, at the rate of its protocol.
     pub confirm: Path,
     /// How to wait; `None`: as the scenario's host does.
     pub wait: Option<Wait>,
@@ -313,9 +314,11 @@ pub fn deploy(
     let (tape, left_out) = strip.into_parts();
     let done = Deployed {
         node: node.to_owned(),
-        // a stick's firmware tells the tries of each frame
-        uncertified: (host.is_some() && (0..site.radios.len()).any(|i| site.certificate(i).is_none()))
-            .then_some(UNCERTIFIED),
+        // a stick's firmware tells the tries of each frame; an ordinary interface has no one-shot to be proven
+        uncertified: (host.is_some()
+            && site.confirm != Path::Status
+            && (0..site.radios.len()).any(|i| site.certificate(i).is_none()))
+        .then_some(UNCERTIFIED),
         emulated: linux::host::environment().is_emulated(),
         addresses: addresses.iter().map(MacAddr::to_string).collect(),
         ran_ns,

@@ -7,6 +7,8 @@
 //!                            <> clerk, an ordinary thread <> nl80211: interfaces, channel, power, rules
 //! ```
 //!
+//! Or through an interface of the user's ([`Carrier::Ordinary`]): Ethernet frames go down, and come back in the error queue.
+//!
 //! [`Control`] finds the radios of this computer, [`Adapter`] opens one, [`Host`] drives a protocol over any number of
 //! them in one thread. No association, no hostapd: frames leave through a monitor interface of ours, with the rate and
 //! the number of tries that each asks for. The book's page on Linux says what such a host can do and what it cannot.

@@ -201,10 +201,20 @@ impl AsFd for OrdinarySocket {
 
 #[cfg(test)]
 pub(in crate::wifi) mod tests {
+    use std::sync::atomic::AtomicBool;
     use std::time::Duration;
 
+    use frame::MacAddr;
+    use frame::mac::header::Header;
+    use frame::mac::{Flags, FrameControl, FrameType, Kind};
+    use radio::{Event, Instant, Outcome, Protocol, Radio, TxHow};
+
     use super::*;
-    use crate::wifi::{AdHoc, Interface, SimulatedRadios, simulated_radios};
+    use crate::wifi::certify::AccessPoint;
+    use crate::wifi::confirm::Path;
+    use crate::wifi::{
+        AdHoc, Adapter, Carrier, Host, HostConfig, Interface, SimulatedRadios, simulated_radios,
+    };
 
     /// The next outcome, as (octets are those of `frame`, acked); `None` if there is none within 100 ms.
     fn outcome(socket: &OrdinarySocket, frame: &[u8]) -> Option<(bool, bool)> {
@@ -282,5 +292,95 @@ pub(in crate::wifi) mod tests {
         control.set_up(a.index, false).unwrap();
         let error = OrdinarySocket::open("lo").unwrap_err();
         assert!(matches!(error, Error::NoSuchRadio { .. }), "{error}");
+    }
+
+    /// Sends its frame when it starts; keeps the outcome, and what is heard.
+    #[derive(Default)]
+    struct One {
+        frame: Vec<u8>,
+        outcome: Option<Outcome>,
+        heard: Vec<Vec<u8>>,
+    }
+
+    impl Protocol for One {
+        fn handle(&mut self, _: Instant, event: Event<'_>, radio: &mut dyn Radio) {
+            match event {
+                Event::Start if !self.frame.is_empty() => {
+                    let token = radio.token();
+                    radio.request(token, &self.frame, &TxHow::multi_shot(Rate::OFDM_6, 2));
+                }
+                Event::Confirm(c) => self.outcome = Some(c.outcome),
+                Event::Indication(i) => self.heard.push(i.frame.to_vec()),
+                _ => {}
+            }
+        }
+
+        fn deadline(&self) -> Option<Instant> {
+            None
+        }
+    }
+
+    /// An access point sends with its own header, whether a frame is addressed as in its network or as in an ad hoc network; and
+    /// who has sent a frame that it passes on is told. Runs in the lab, on the two last radios of mac80211_hwsim.
+    #[test]
+    fn an_access_point_carries_frames() {
+        let Some(radios) = simulated_radios(2) else { return };
+        let [station, point] = [2, 1].map(|last| &radios.names[radios.names.len() - last]);
+        let mhz = 5180;
+        let ear = Adapter::open(AdapterConfig::new(station, mhz)).unwrap();
+        let to = ear.address();
+        let wiphy = Control::open().unwrap().wiphy(point).unwrap();
+        let mut point = AccessPoint::start_as(&wiphy, mhz, "point").unwrap();
+        point.set_basic_rates(&[12, 24, 48]).unwrap();
+        point.know(to).unwrap();
+        let mut ear = Host::new(vec![ear], HostConfig::default()).unwrap();
+        let stop = AtomicBool::new(false);
+        let elsewhere = MacAddr::local(0x77);
+        for (flags, third) in [
+            (Flags::NONE, point.address),
+            (Flags::FROM_DS, point.address),
+            (Flags::FROM_DS, elsewhere),
+        ] {
+            let mut frame = vec![0; 24];
+            frame[..2].copy_from_slice(&FrameControl::new(Kind::DATA, flags).0);
+            frame[4..10].copy_from_slice(&to.0);
+            frame[10..16].copy_from_slice(&point.address.0);
+            frame[16..22].copy_from_slice(&third.0);
+            frame.extend(b"body");
+            let adapter = Adapter::open(AdapterConfig {
+                carrier: Carrier::Ordinary(Rate::OFDM_6),
+                ..AdapterConfig::new("point", mhz)
+            });
+            let config = HostConfig {
+                confirm: Path::Status,
+                ..HostConfig::default()
+            };
+            let mut host = Host::new(vec![adapter.unwrap()], config).unwrap();
+            let mut one = One {
+                frame,
+                ..One::default()
+            };
+            let mut other = One::default();
+            for (host, protocol) in [(&mut host, &mut one), (&mut ear, &mut other)] {
+                let until = Host::now() + radio::Duration::from_ms(50);
+                host.run(protocol, &mut (), Some(until), &stop).unwrap();
+            }
+            assert_eq!(one.outcome, Some(Outcome::Acked), "{flags:?}");
+            let heard: Vec<Header<'_>> = other
+                .heard
+                .iter()
+                .map(|f| Header::parse(f).unwrap())
+                .filter(|h| h.frame_type() == FrameType::Data && !h.is_group())
+                .collect();
+            assert_eq!(heard.len(), 1, "{flags:?}");
+            assert_eq!(
+                (heard[0].flags(), heard[0].body()),
+                (Flags::FROM_DS, &b"body"[..])
+            );
+            assert_eq!(
+                [heard[0].transmitter(), heard[0].address3()],
+                [Some(point.address), Some(third)]
+            );
+        }
     }
 }

@@ -466,7 +466,16 @@ fn an_ordinary_interface_that_goes_down_or_leaves_with_frames_pending() {
     wait_for("a network", || has_carrier(&a));
     std::thread::sleep(std::time::Duration::from_secs(1));
 
-    let mut host = pending(&mut stations, 0, |control, a| control.leave_ad_hoc(a).unwrap());
+    let mut host = pending(&mut stations, 0, |control, a| {
+        let socket = OrdinarySocket::open(&a.name).unwrap();
+        control.leave_ad_hoc(a).unwrap();
+        let error = socket.send(&[0; 60]).unwrap_err();
+        assert_eq!(
+            error.raw_os_error(),
+            Some(libc::ENOBUFS),
+            "before there is news of it: {error}"
+        );
+    });
     let error = OpenError::of(&a, |_| ());
     assert!(error.0.contains("in no network yet: iw dev"), "{}", error.0);
     // Back in its network it goes on.

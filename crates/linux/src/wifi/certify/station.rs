@@ -48,9 +48,14 @@ pub(in crate::wifi) struct AccessPoint {
 impl AccessPoint {
     /// Starts one on a channel where its monitor is already.
     pub fn start(wiphy: &Wiphy, mhz: u16) -> io::Result<AccessPoint> {
-        let mut control = Control::open().map_err(|e| io::Error::other(e.to_string()))?;
         let [name, _] = super::super::monitor::other_names(wiphy.index);
-        let interface = control.make(|m| new_interface(m, wiphy.index, &name, ACCESS_POINT, None))?;
+        AccessPoint::start_as(wiphy, mhz, &name)
+    }
+
+    /// The same with an interface of this name.
+    pub fn start_as(wiphy: &Wiphy, mhz: u16, name: &str) -> io::Result<AccessPoint> {
+        let mut control = Control::open().map_err(|e| io::Error::other(e.to_string()))?;
+        let interface = control.make(|m| new_interface(m, wiphy.index, name, ACCESS_POINT, None))?;
         let mut point = AccessPoint {
             control,
             index: interface.index,
@@ -77,6 +82,18 @@ impl AccessPoint {
     /// Number of its interface.
     pub fn index(&self) -> u32 {
         self.index
+    }
+
+    /// Says which rates all its stations have, in units of 500 kb/s, as hostapd does; without that there are none.
+    #[cfg(test)]
+    pub fn set_basic_rates(&mut self, rates: &[u8]) -> io::Result<()> {
+        const SET_BSS: u8 = 25;
+        const BASIC_RATES: u16 = 36;
+        let index = self.index;
+        self.control.tell(SET_BSS, |m| {
+            number(m, attr::IFINDEX, index);
+            attribute(m, BASIC_RATES, |m| m.extend(rates));
+        })
     }
 
     /// Makes Linux know a station, as if it had associated.
