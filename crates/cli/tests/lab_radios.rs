@@ -485,6 +485,11 @@ fn real_nodes_of_a_scenario_run_on_ordinary_interfaces() {
         (&device["addresses"][0], &device["uncertified"]),
         (&"02:00:00:00:01:00".into(), &serde_json::Value::Null)
     );
+    assert_eq!(
+        device["measured"]["tries"],
+        serde_json::Value::Null,
+        "nobody tells"
+    );
     let result = read("out/result.json");
     assert_eq!(result["replayed"]["actions"], 100, "a request each: {result}");
     let one_shots = read("oneshots.json");

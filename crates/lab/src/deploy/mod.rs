@@ -183,8 +183,8 @@ pub struct Window {
     pub delivered: u64,
     /// Octets of these, without LLC/SNAP.
     pub delivered_octets: u64,
-    /// Frames on the air, as the confirms tell.
-    pub tries: u64,
+    /// Frames on the air, as the confirms tell; `None` where they do not: with [`Path::Status`].
+    pub tries: Option<u64>,
     /// From the submission to the delivery here, us. Good if the sender is on this computer: the clocks of two are not
     /// compared.
     pub latency_us: Option<Summary>,
@@ -331,7 +331,7 @@ pub fn deploy(
             submitted: sources.all.iter().map(|s| s.measured).sum(),
             delivered: feed.measured,
             delivered_octets: feed.octets,
-            tries: watched.tries,
+            tries: (site.confirm != Path::Status).then_some(watched.tries),
             latency_us: Sorted::new(feed.latencies_us.clone()).summary(),
         },
         slots: match &program {

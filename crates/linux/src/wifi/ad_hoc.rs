@@ -87,15 +87,7 @@ impl Control {
         let mut mask = |has_vht| {
             self.tell(command::SET_TX_BITRATE_MASK, |m| {
                 number(m, attr::IFINDEX, interface.index);
-                attribute(m, attr::TX_RATES, |m| {
-                    attribute(m, band, |m| {
-                        attribute(m, LEGACY_RATES, |m| m.push(octets));
-                        attribute(m, HT_RATES, |_| ());
-                        if has_vht {
-                            attribute(m, VHT_RATES, |m| m.extend(NO_VHT));
-                        }
-                    });
-                });
+                only(m, band, octets, has_vht);
             })
         };
         // A radio without VHT in this band is not asked to do without.
@@ -118,5 +110,37 @@ impl Control {
     pub fn set_down(&mut self, interface: &Interface) -> Result<(), Error> {
         self.set_up(interface.index, false)
             .map_err(Error::control("set an interface down"))
+    }
+}
+
+/// One rate of 802.11a, b or g in a band, and none of 802.11n; none of 802.11ac where the radio has them.
+fn only(m: &mut Vec<u8>, band: u16, units: u8, has_vht: bool) {
+    attribute(m, attr::TX_RATES, |m| {
+        attribute(m, band, |m| {
+            attribute(m, LEGACY_RATES, |m| m.push(units));
+            attribute(m, HT_RATES, |_| ());
+            if has_vht {
+                attribute(m, VHT_RATES, |m| m.extend(NO_VHT));
+            }
+        });
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::netlink::find;
+
+    /// A kind that is left out has all its rates (seen: with 802.11n left out, frames went out at MCS 8).
+    #[test]
+    fn a_mask_names_every_kind_of_rates() {
+        for has_vht in [false, true] {
+            let mut m = Vec::new();
+            only(&mut m, 1, 48, has_vht);
+            let band = find(&m, attr::TX_RATES).and_then(|bands| find(bands, 1)).unwrap();
+            assert_eq!(find(band, LEGACY_RATES), Some(&[48][..]));
+            assert_eq!(find(band, HT_RATES), Some(&[][..]));
+            assert_eq!(find(band, VHT_RATES), has_vht.then_some(&NO_VHT[..]));
+        }
     }
 }

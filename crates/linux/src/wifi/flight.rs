@@ -427,4 +427,36 @@ mod tests {
             (flights.overdue.capacity(), true)
         );
     }
+
+    /// Of an Ethernet frame every octet counts, also where an 802.11 frame has its duration.
+    #[test]
+    fn an_ethernet_frame_is_known_by_all_its_octets() {
+        let mut flights = Flights::new(4);
+        let [one, other] = [1, 2].map(|duration| frame(1, duration));
+        let mut tokens = 0;
+        let mut send = |flights: &mut Flights, f: &[u8]| {
+            tokens += 1;
+            let write = |out: &mut [u8]| {
+                out[..f.len()].copy_from_slice(f);
+                Some((0, f.len()))
+            };
+            let index = flights.take(Token(tokens), &HOW, US(1), write).unwrap();
+            flights.get_mut(index).state = State::Sent;
+            index
+        };
+        let all = [one, other, other].map(|f| send(&mut flights, &f));
+        let find = |flights: &mut Flights, f: &[u8]| flights.match_seen(0, Seen::Ethernet(f), US(2));
+        assert_eq!(
+            find(&mut flights, &other),
+            Match::Flight(all[1]),
+            "the first of two"
+        );
+        assert_eq!(find(&mut flights, &one), Match::Flight(all[0]));
+        assert_eq!(find(&mut flights, &frame(1, 3)), Match::None);
+        // What comes too late is not taken for another one that is still out.
+        flights.overdue(all[1], US(10));
+        assert_eq!(find(&mut flights, &one), Match::Flight(all[0]));
+        assert_eq!(find(&mut flights, &other), Match::Late);
+        assert_eq!(find(&mut flights, &other), Match::Flight(all[2]));
+    }
 }

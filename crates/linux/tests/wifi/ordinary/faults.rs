@@ -175,3 +175,28 @@ fn a_monitor_comes_back_to_its_channel_after_a_network() {
     drop(stations);
     drop(open(&names[0]));
 }
+
+/// Outcomes that find no room in the socket are lost, and the kernel does not count them: unknown.
+#[test]
+fn outcomes_that_find_no_room_are_unknown() {
+    let Some(stations) = stations() else { return };
+    let [a, b] = [&stations.all[0], &stations.all[1]];
+    let adapter = Adapter::open(AdapterConfig {
+        receive_octets: 1, // The kernel's least, room for a few.
+        ..config(a)
+    });
+    let by_status = HostConfig {
+        confirm: Path::Status,
+        confirm_timeout: PATIENCE,
+        ..HostConfig::default()
+    };
+    let mut host = host(adapter.unwrap(), by_status);
+    let requests = (0..50).map(|n| (frame(Kind::DATA, a, b.address, n, 0), HOW));
+    let confirms = asked(&mut host, requests.collect());
+    let of = |outcome| confirms.iter().filter(|c| c.outcome == outcome).count();
+    let [acked, unknown] = [Outcome::Acked, Outcome::Unknown].map(of);
+    assert!(acked > 0 && unknown > 0 && acked + unknown == 50, "{acked} {unknown}");
+    assert_eq!(host.counters().lost_packets, 0);
+    let mut one = Once::new(frame(Kind::DATA, a, b.address, 99, 0), HOW);
+    assert_eq!(one.outcome(&mut host), Some(Outcome::Acked), "it goes on");
+}
