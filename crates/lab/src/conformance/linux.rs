@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 
 use ::linux::hwsim::Medium;
-use ::linux::wifi::{Adapter, AdapterConfig, Carrier, Error, Host, HostConfig};
+use ::linux::wifi::{AdHoc, Adapter, AdapterConfig, Carrier, Control, Error, Host, HostConfig, Interface};
 use frame::{MacAddr, Rate};
 use radio::{Duration, TxHow};
 
@@ -27,6 +27,32 @@ pub enum Air {
     Scenario(Box<Scenario>),
 }
 
+/// A station that is known, and not there.
+#[derive(Debug)]
+struct Gone {
+    control: Control,
+    interface: Interface,
+    network: AdHoc<'static>,
+    /// When it went last.
+    since: Option<std::time::Instant>,
+}
+
+impl Gone {
+    /// Linux forgets a station of an ad hoc network after a minute (IEEE80211_IBSS_PEER_INACTIVITY_LIMIT): in time before that it
+    /// comes, is heard, and goes.
+    fn show_up(&mut self) -> Result<(), Error> {
+        const KNOWN: std::time::Duration = std::time::Duration::from_secs(30);
+        const BEACONS: std::time::Duration = std::time::Duration::from_secs(3);
+        if self.since.is_none_or(|since| since.elapsed() > KNOWN) {
+            self.control.join_ad_hoc(&self.interface, &self.network)?;
+            std::thread::sleep(BEACONS);
+            self.control.set_down(&self.interface)?;
+            self.since = Some(std::time::Instant::now());
+        }
+        Ok(())
+    }
+}
+
 /// Two radios in reach of each other. They are opened for each case, and closed after it.
 ///
 /// A status is lost where a medium takes the frame and never tells what became of it: then the kernel has none to pass on.
@@ -36,7 +62,7 @@ pub struct LinuxWifi {
     addresses: [MacAddr; 2],
     air: Air,
     config: HostConfig,
-    gone: Option<MacAddr>,
+    gone: Option<Gone>,
 }
 
 impl LinuxWifi {
@@ -56,14 +82,22 @@ impl LinuxWifi {
         })
     }
 
-    /// The same, with the address of a station that both know and that is gone. Through an ordinary interface nothing is sent to
-    /// one that Linux does not know.
-    #[must_use]
-    pub fn with_gone(self, station: MacAddr) -> LinuxWifi {
-        LinuxWifi {
-            gone: Some(station),
+    /// The same, with an interface that comes into the ad hoc network and goes again, so that both know its station and it does
+    /// not answer. Through an ordinary interface nothing is sent to one that Linux does not know.
+    ///
+    /// # Errors
+    /// [`Error`] if there is no nl80211.
+    pub fn with_gone(self, interface: Interface, network: AdHoc<'static>) -> Result<LinuxWifi, Error> {
+        let gone = Gone {
+            control: Control::open()?,
+            interface,
+            network,
+            since: None,
+        };
+        Ok(LinuxWifi {
+            gone: Some(gone),
             ..self
-        }
+        })
     }
 
     /// The one rate of ordinary interfaces, if that is what carries the frames.
@@ -155,10 +189,13 @@ impl Subject for LinuxWifi {
     }
 
     fn absent(&self) -> MacAddr {
-        self.gone.unwrap_or(ABSENT)
+        self.gone.as_ref().map_or(ABSENT, |gone| gone.interface.address)
     }
 
     fn run(&mut self, scene: Scene, nodes: [Node; 2], time: Duration) -> Result<[Node; 2], String> {
+        if let Some(gone) = &mut self.gone {
+            gone.show_up().map_err(|e| e.to_string())?;
+        }
         match &self.air {
             _ if scene.loses_statuses => {
                 let mut silent = Medium::open().map_err(|e| e.to_string())?;

@@ -110,20 +110,19 @@ fn the_contract_is_kept_with_outcomes_by_the_device() {
 fn the_contract_is_kept_through_ordinary_interfaces() {
     let Some((_lab, radios)) = lab() else { return };
     let mut control = Control::open().unwrap();
-    let network = AdHoc {
+    let network: AdHoc<'static> = AdHoc {
         ssid: "sdmac",
         mhz: CHANNEL,
         bssid: Some(MacAddr::local(0x1b55)),
     };
-    // The third one is known to the others, and then gone.
-    let all: Vec<Interface> = radios[..3].iter().map(|r| ordinary(&mut control, r)).collect();
+    let mut all: Vec<Interface> = radios[..3].iter().map(|r| ordinary(&mut control, r)).collect();
+    let third = all.pop().unwrap();
     for one in &all {
         // Nothing but the nodes is to be heard.
         let _ = std::fs::write(format!("/proc/sys/net/ipv6/conf/{}/disable_ipv6", one.name), "1");
         control.join_ad_hoc(one, &network).unwrap();
     }
     std::thread::sleep(std::time::Duration::from_secs(20));
-    control.set_down(&all[2]).unwrap();
     let rate = Rate::OFDM_24;
     let config = |i: usize| AdapterConfig {
         carrier: Carrier::Ordinary(rate),
@@ -140,7 +139,8 @@ fn the_contract_is_kept_through_ordinary_interfaces() {
         "outcome not acked after all tries",
         "a beacon is told as a beacon",
     ];
-    let report = held(&mut subject.with_gone(all[2].address), &declared);
+    let mut subject = subject.with_gone(third, network).unwrap();
+    let report = held(&mut subject, &declared);
     assert_eq!(
         report.differences(BOOK, "Linux, ordinary"),
         [],

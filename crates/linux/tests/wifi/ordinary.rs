@@ -83,8 +83,9 @@ fn stations_of(turn: SimulatedRadios, radios: &[String]) -> Stations {
     }
 }
 
+/// The first two radios; the third one may listen.
 fn stations() -> Option<Stations> {
-    let radios = simulated_radios(2)?;
+    let radios = simulated_radios(3)?;
     let names = radios.names[..2].to_vec();
     Some(stations_of(radios, &names))
 }

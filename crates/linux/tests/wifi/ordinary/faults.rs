@@ -195,7 +195,10 @@ fn outcomes_that_find_no_room_are_unknown() {
     let confirms = asked(&mut host, requests.collect());
     let of = |outcome| confirms.iter().filter(|c| c.outcome == outcome).count();
     let [acked, unknown] = [Outcome::Acked, Outcome::Unknown].map(of);
-    assert!(acked > 0 && unknown > 0 && acked + unknown == 50, "{acked} {unknown}");
+    assert!(
+        acked > 0 && unknown > 0 && acked + unknown == 50,
+        "{acked} {unknown}"
+    );
     assert_eq!(host.counters().lost_packets, 0);
     let mut one = Once::new(frame(Kind::DATA, a, b.address, 99, 0), HOW);
     assert_eq!(one.outcome(&mut host), Some(Outcome::Acked), "it goes on");
