@@ -271,11 +271,11 @@ fn once(configs: [AdapterConfig; 2], config: HostConfig, how: TxHow, news: (Stri
     let (allocations, faults) = std::thread::scope(|scope| {
         let news = scope.spawn(|| {
             let (file, turns) = &news;
-            for value in turns.iter().cycle() {
-                std::fs::write(file, value).unwrap();
-                std::thread::sleep(std::time::Duration::from_millis(5));
-                if end.load(Ordering::Relaxed) {
-                    break;
+            // The last value is what stays.
+            while !end.load(Ordering::Relaxed) {
+                for value in turns {
+                    std::fs::write(file, value).unwrap();
+                    std::thread::sleep(std::time::Duration::from_millis(5));
                 }
             }
         });
