@@ -33,6 +33,7 @@ use crate::ui::{self, Failure, Ui};
   sdmac lab run --radios 2 -- sh -c 'sdmac deploy s.toml --node a.0 --iface phy0 & sdmac deploy s.toml --node a.1 --iface phy1; wait'    # without hardware
   sudo sdmac deploy scenarios/tdma.toml --node controller --iface wlan1
   sudo sdmac deploy scenarios/tdma.toml --node devices.0 --iface wlan1 --fifo 50 --cpu 3 --certificate certificate.json --out run1
+  sudo sdmac deploy s.toml --node a.0 --iface wlan0 --confirm status    # through an interface that is in an ad hoc network
   sudo sdmac deploy scenarios/oneshot.toml --node sender --iface usb:any    # an AR9170 stick
   sdmac deploy scenarios/tdma.toml --node devices.0 --replay run1/tape.sdmac    # anywhere, without a radio")]
 pub struct Args {
@@ -59,7 +60,9 @@ pub struct Args {
     /// Stamp the planes t2 to t8 in the kernel
     #[arg(long, value_name = "WAY", num_args = 0..=1, default_missing_value = "auto", require_equals = true)]
     probes: Option<ProbeWay>,
-    /// The way by which outcomes come up: monitor, or device, which takes the kernel module and stamps the planes t2 to t8
+    /// The way by which outcomes come up: monitor; device, which takes the kernel module and stamps the planes t2 to t8; or
+    /// status: then the node sends through the ordinary interface that --iface names, which is in an ad hoc network or an
+    /// access point's, has the node's address, and is given the protocol's rate meanwhile
     #[arg(long, value_name = "PATH", default_value = "monitor", value_parser = confirm)]
     confirm: Path,
     /// How the node waits: spin, sleep or timerfd [default: the host.wait of the scenario]
@@ -93,10 +96,8 @@ pub struct Args {
 }
 
 fn confirm(text: &str) -> Result<Path, String> {
-    let path = Path::parse(text).filter(|path| path.carries_requests());
-    path.ok_or_else(|| {
-        "monitor or device: no other way tells of what is sent through a monitor interface".to_owned()
-    })
+    let path = Path::parse(text).filter(|path| *path != Path::Nl80211);
+    path.ok_or_else(|| "monitor, device or status: nl80211 carries management frames alone".to_owned())
 }
 
 fn wait(text: &str) -> Result<Wait, String> {
@@ -121,7 +122,15 @@ pub fn main(args: &Args, ui: &Ui) -> Result<ExitCode, Failure> {
     if let Some(tape) = &args.replay {
         return replay(args, &scenario, seed, tape, ui);
     }
-    let certificates = certify::of_all(&args.iface, args.certificate.as_deref())?;
+    let certificates = match (args.confirm, &args.certificate) {
+        (Path::Status, Some(_)) => {
+            return Err(Failure::input(
+                "a certificate is about a monitor interface: leave --certificate out with --confirm status",
+            ));
+        }
+        (Path::Status, None) => Vec::new(),
+        (_, named) => certify::of_all(&args.iface, named.as_deref())?,
+    };
     let folder = args.out.as_ref().map(|path| Folder::create(path, args.force));
     let folder = folder.transpose().map_err(Failure::input)?;
     let site = Site {
@@ -420,5 +429,10 @@ mod tests {
         assert!(parsed("--replay tape --wait spin").is_none());
         assert!(parsed("--iface phy0 --out o --force").is_some_and(|args| args.force));
         assert!(parsed("--iface phy0 --force").is_none(), "which folder?");
+        let confirm = |how: &str| parsed(&format!("--iface phy0 --confirm {how}")).map(|args| args.confirm);
+        assert_eq!(
+            ["monitor", "device", "status", "nl80211"].map(confirm),
+            [Some(Path::Monitor), Some(Path::Device), Some(Path::Status), None]
+        );
     }
 }

@@ -473,3 +473,112 @@ fn refusals_and_progress_are_told() {
         "{said}"
     );
 }
+
+/// A device that sends to a controller, each with the address that the interface of a simulated radio has: the first two differ
+/// by 256. And one that asks for one shots.
+const ORDINARY: &str = r#"
+[run]
+duration = "1s"
+[medium]
+loss.fixed_power_dbm = -50
+error = "perfect"
+[[group]]
+name = "controller"
+protocol.sink = {}
+[[group]]
+name = "others"
+count = 255
+protocol.sink = {}
+[[group]]
+name = "device"
+protocol.sender = { rate = "24M", tries = 4 }
+[[traffic]]
+from = "device"
+to = "controller"
+octets = 58
+pattern.periodic = { period = "10ms" }
+"#;
+
+const DEPLOYING_ON_INTERFACES: &str = r#"
+"$JOIN" --exact two_stations_join_in_the_guest --ignored || exit 9
+"$SDMAC" deploy "$FOLDER/ordinary.toml" --node controller --iface wlan0 --confirm status --set run.duration=3s \
+    --json > "$FOLDER/controller.json" & first=$!
+sleep 1
+"$SDMAC" deploy "$FOLDER/ordinary.toml" --node device --iface wlan1 --confirm status --json --out "$FOLDER/out" > "$FOLDER/device.json"; code=$?
+wait $first
+"$SDMAC" deploy "$FOLDER/ordinary.toml" --node device --iface wlan1 --confirm status --set group.2.protocol.sender.tries=1 --json \
+    > "$FOLDER/oneshots.json" 2> "$FOLDER/oneshots.txt"
+"$SDMAC" deploy "$FOLDER/ordinary.toml" --node others.0 --iface wlan1 --confirm status 2> "$FOLDER/address.txt"
+"$SDMAC" deploy "$FOLDER/ordinary.toml" --node device --iface wlan1 --confirm status --certificate x 2> "$FOLDER/certificate.txt"
+exit $code
+"#;
+
+#[test]
+#[ignore = "needs the lab's kernel: cargo xtask lab"]
+fn real_nodes_of_a_scenario_run_on_ordinary_interfaces() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    std::fs::write(folder.join("ordinary.toml"), ORDINARY).unwrap();
+    let join = std::env::current_exe().unwrap();
+    let more = [("JOIN", join.to_str().unwrap())];
+    let done = guest::run(folder, &["--radios", "2"], DEPLOYING_ON_INTERFACES, &more);
+    assert_eq!(done.code, Some(0), "{}", done.said);
+    let read = |name: &str| done.document(folder, name);
+    let (device, controller) = (read("device.json"), read("controller.json"));
+    assert_eq!(device["submitted"]["0"], 100, "{device}");
+    assert_eq!(
+        (&device["requests"]["acked"], &controller["delivered"]["0"]),
+        (&100.into(), &100.into())
+    );
+    assert_eq!(
+        (&device["addresses"][0], &device["uncertified"]),
+        (&"02:00:00:00:01:00".into(), &serde_json::Value::Null)
+    );
+    assert_eq!(
+        device["measured"]["tries"],
+        serde_json::Value::Null,
+        "nobody tells"
+    );
+    let result = read("out/result.json");
+    assert_eq!(result["replayed"]["actions"], 100, "a request each: {result}");
+    let one_shots = read("oneshots.json");
+    assert_eq!(
+        one_shots["requests"]["refusals"],
+        serde_json::json!({ "NotSupported": 100 })
+    );
+    let said = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap();
+    assert!(
+        said("oneshots.txt").contains("one-shots"),
+        "{}",
+        said("oneshots.txt")
+    );
+    let address = said("address.txt");
+    assert!(
+        address.contains("ip link set wlan1 address 02:00:00:00:00:01"),
+        "{address}"
+    );
+    assert!(said("certificate.txt").contains("leave --certificate out"));
+}
+
+/// In the guest of the test above: the radios' ordinary interfaces become stations of an ad hoc network.
+#[test]
+#[ignore = "is run by another test, in its guest"]
+fn two_stations_join_in_the_guest() {
+    let Some(radios) = linux::wifi::simulated_radios(2) else {
+        return;
+    };
+    let mut control = linux::wifi::Control::open().unwrap();
+    let network = linux::wifi::AdHoc {
+        ssid: "sdmac",
+        mhz: 5180,
+        bssid: Some(frame::MacAddr::local(0x1b55)),
+    };
+    for name in ["wlan0", "wlan1"] {
+        let all = control.interfaces().unwrap();
+        let found = all.iter().find(|i| i.name == name).unwrap();
+        control.join_ad_hoc(found, &network).unwrap();
+    }
+    drop(radios);
+    // They know each other when they have heard a beacon.
+    std::thread::sleep(std::time::Duration::from_secs(20));
+}

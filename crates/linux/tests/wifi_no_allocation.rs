@@ -11,7 +11,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use frame::{MacAddr, Rate};
 use linux::probe::Way;
 use linux::wifi::confirm::Path;
-use linux::wifi::{Adapter, AdapterConfig, Control, Host, HostConfig, SimulatedRadios, simulated_radios};
+use linux::wifi::{
+    AdHoc, Adapter, AdapterConfig, Carrier, Control, Host, HostConfig, Interface, simulated_radios,
+};
 use radio::tape::Tape;
 use radio::{
     AdapterId, Attribute, AttributeName, Confirm, Duration, Event, Instant, Outcome, Protocol, Queue, Radio,
@@ -76,6 +78,7 @@ const GETS: [AttributeName; 6] = [
 /// Sends the next frame when the last one is confirmed; every other one is held back for 100 us.
 struct Chain {
     frame: [u8; 100],
+    how: TxHow,
     left: u32,
     acked: u32,
     heard: u32,
@@ -99,7 +102,9 @@ impl Chain {
     fn send(&mut self, now: Instant, radio: &mut dyn Radio) {
         let sequence = ((self.left & 0xfff) << 4) as u16;
         self.frame[22..24].copy_from_slice(&sequence.to_le_bytes());
-        let mut how = TxHow::one_shot(Rate::OFDM_6);
+        // Both are best effort.
+        self.frame[24] = if self.left.is_multiple_of(3) { 3 } else { 0 };
+        let mut how = self.how;
         if self.left.is_multiple_of(2) {
             how = how.not_before(now + Duration::from_us(100));
         }
@@ -153,59 +158,90 @@ fn nothing_is_allocated_and_no_page_is_missing_after_the_start() {
     let has = |path| std::path::Path::new(path).exists();
     let kprobe = has("/sys/bus/event_source/devices/kprobe").then_some(Way::Kprobe);
     let fentry = has("/sys/kernel/btf/mac80211_hwsim").then_some(Way::Fentry);
+    // An ordinary interface of the radio goes up and down.
+    let first = ordinary(&mut Control::open().unwrap(), &radios.names[0]);
+    let once = |config| {
+        let news = (format!("/sys/class/net/{}/flags", first.name), ["0x1", "0x0"]);
+        let monitors = [0, 1].map(|i: usize| AdapterConfig::new(&radios.names[i], CHANNEL));
+        once(monitors, config, TxHow::one_shot(Rate::OFDM_6), news);
+    };
     for probes in [Some(None), kprobe.map(Some), fentry.map(Some)]
         .into_iter()
         .flatten()
     {
-        once(
-            &radios,
-            HostConfig {
-                probes,
-                ..HostConfig::default()
-            },
-        );
+        once(HostConfig {
+            probes,
+            ..HostConfig::default()
+        });
     }
     if std::env::var_os("SDMAC_LAB_MODULE").is_some() {
-        once(
-            &radios,
-            HostConfig {
-                confirm: Path::Device,
-                ..HostConfig::default()
-            },
-        );
+        once(HostConfig {
+            confirm: Path::Device,
+            ..HostConfig::default()
+        });
     }
 }
 
-/// An ordinary interface of the radio goes up and down: news, until the end.
-fn make_news(radio: &str, end: &AtomicBool) {
+/// Through ordinary interfaces, in an ad hoc network.
+#[test]
+fn nothing_is_allocated_on_an_ordinary_interface_after_the_start() {
+    let Some(radios) = simulated_radios(2) else {
+        return;
+    };
     let mut control = Control::open().unwrap();
+    let all = [0, 1].map(|i: usize| ordinary(&mut control, &radios.names[i]));
+    let network = AdHoc {
+        ssid: "sdmac",
+        mhz: CHANNEL,
+        bssid: Some(MacAddr::local(9)),
+    };
+    for one in &all {
+        // Nothing but ours is to be heard.
+        let _ = std::fs::write(format!("/proc/sys/net/ipv6/conf/{}/disable_ipv6", one.name), "1");
+        control.join_ad_hoc(one, &network).unwrap();
+    }
+    // They begin the network, and know each other when they have heard a beacon.
+    std::thread::sleep(std::time::Duration::from_secs(20));
+    let rate = Rate::DSSS_11;
+    let configs = all.each_ref().map(|one| AdapterConfig {
+        carrier: Carrier::Ordinary(rate),
+        ..AdapterConfig::new(&one.name, CHANNEL)
+    });
+    let config = HostConfig {
+        confirm: Path::Status,
+        ..HostConfig::default()
+    };
+    // It is to stay in its network.
+    let news = (format!("/sys/class/net/{}/mtu", all[0].name), ["1499", "1500"]);
+    once(configs, config, TxHow::multi_shot(rate, 4), news);
+    for one in &all {
+        control.set_down(one).unwrap();
+    }
+}
+
+/// The ordinary interface of a radio.
+fn ordinary(control: &mut Control, radio: &str) -> Interface {
     let wiphy = control.wiphy(radio).unwrap();
     let all = control.interfaces().unwrap();
-    let ordinary = |i: &&linux::wifi::Interface| i.wiphy == wiphy.index && i.name.starts_with("wlan");
-    let path = format!("/sys/class/net/{}/flags", all.iter().find(ordinary).unwrap().name);
-    while !end.load(Ordering::Relaxed) {
-        for flags in ["0x1", "0x0"] {
-            std::fs::write(&path, flags).unwrap();
-            std::thread::sleep(std::time::Duration::from_millis(5));
-        }
-    }
+    let is_it = |i: &Interface| i.wiphy == wiphy.index && i.name.starts_with("wlan");
+    all.into_iter().find(is_it).unwrap()
 }
 
-fn once(radios: &SimulatedRadios, config: HostConfig) {
+/// Both radios in one host: the first sends, and the second hears it. `news`: a file of an interface, and what is written to it in
+/// turn until the end.
+fn once(configs: [AdapterConfig; 2], config: HostConfig, how: TxHow, news: (String, [&str; 2])) {
     eprintln!("{config:?}");
-    let adapters = radios.names[..2]
-        .iter()
-        .map(|name| Adapter::open(AdapterConfig::new(name, CHANNEL)).unwrap());
-    // Both radios in one host: the first sends, and the second hears it.
-    let adapters: Vec<Adapter> = adapters.collect();
+    let adapters = configs.map(|config| Adapter::open(config).unwrap());
+    let adapters = Vec::from(adapters);
     let mut frame = [0; 100];
-    frame[0] = 0x08;
+    frame[0] = 0x88;
     frame[4..10].copy_from_slice(&adapters[1].address().0);
     frame[10..16].copy_from_slice(&adapters[0].address().0);
     frame[16..22].copy_from_slice(&MacAddr::local(9).0);
     let mut host = Host::new(adapters, config).unwrap();
     let chain = Chain {
         frame,
+        how,
         left: 1_100,
         acked: 0,
         heard: 0,
@@ -233,7 +269,16 @@ fn once(radios: &SimulatedRadios, config: HostConfig) {
     run(1);
     let end = AtomicBool::new(false);
     let (allocations, faults) = std::thread::scope(|scope| {
-        let news = scope.spawn(|| make_news(&radios.names[0], &end));
+        let news = scope.spawn(|| {
+            let (file, turns) = &news;
+            // The last value is what stays.
+            while !end.load(Ordering::Relaxed) {
+                for value in turns {
+                    std::fs::write(file, value).unwrap();
+                    std::thread::sleep(std::time::Duration::from_millis(5));
+                }
+            }
+        });
         let found = run(10_000);
         end.store(true, Ordering::Relaxed);
         news.join().unwrap();

@@ -98,7 +98,8 @@ const CERTIFY: Tests = Tests {
     names: &["lib"],
     args: &["certify"],
 };
-/// What is told of the packets of ordinary interfaces, by the radio and by the socket; and the news of a radio.
+/// What is told of the packets of ordinary interfaces, by the radio and by the socket, and what an access point carries; and the
+/// news of a radio.
 const ORDINARY: Tests = Tests {
     folder: LINUX,
     names: &["lib"],

@@ -1,11 +1,11 @@
 //! The seven laws. The law checker watches every case; these are about them.
 
 use frame::Rate;
-use frame::mac::Kind;
+use frame::mac::{Header, Kind};
 use radio::checked::MAX_ACTIONS;
 use radio::{Duration, Instant, Outcome, Refusal};
 
-use super::outcomes::{ABSENT, HOW, MS, NOW, all_are, data, outcomes, requests};
+use super::outcomes::{MS, NOW, all_are, data, outcomes, requests};
 use super::{Act, Case, Point, Scene, Script, alone, ensure, meet};
 
 pub(super) const ALL: &[Case] = &[
@@ -13,17 +13,18 @@ pub(super) const ALL: &[Case] = &[
         name: "law 1: each of many requests gets one confirm, however it ends",
         needs: &[Point::Refused, Point::Aborted, Point::Expired],
         run: |subject| {
+            let (how, absent) = (subject.how(), subject.absent());
             let [me, peer] = subject.addresses();
             let mut plan = Vec::new();
             for number in 0..40_u16 {
                 let frame = |to| data(Kind::DATA, to, me, number);
                 let act = match number % 5 {
-                    0 => Act::Send(frame(peer), HOW),
-                    1 => Act::Send(frame(ABSENT), HOW),
-                    2 => Act::Send(Vec::new(), HOW),
-                    3 => Act::Send(frame(peer), HOW.not_before(Instant::from_us(40_000))),
+                    0 => Act::Send(frame(peer), how),
+                    1 => Act::Send(frame(absent), how),
+                    2 => Act::Send(Vec::new(), how),
+                    3 => Act::Send(frame(peer), how.not_before(Instant::from_us(40_000))),
                     _ => {
-                        let late = HOW.not_before(Instant::from_us(9_000));
+                        let late = how.not_before(Instant::from_us(9_000));
                         Act::Send(frame(peer), late.expires(Instant::from_us(8_000)))
                     }
                 };
@@ -55,10 +56,11 @@ pub(super) const ALL: &[Case] = &[
         name: "laws 1 and 2: taking back what has ended, or twice, does nothing",
         needs: &[],
         run: |subject| {
+            let how = subject.how();
             let [me, peer] = subject.addresses();
             let plan = vec![
-                (NOW, Act::Send(data(Kind::DATA, peer, me, 1), HOW)),
-                (NOW, Act::Send(Vec::new(), HOW)),
+                (NOW, Act::Send(data(Kind::DATA, peer, me, 1), how)),
+                (NOW, Act::Send(Vec::new(), how)),
                 (NOW, Act::Abort(1)),
                 (MS(100), Act::Abort(0)),
                 (MS(100), Act::Abort(0)),
@@ -91,17 +93,21 @@ pub(super) const ALL: &[Case] = &[
         name: "law 5: confirms of one queue and frames of one sender come in their order",
         needs: &[],
         run: |subject| {
+            let how = subject.how();
             let [me, peer] = subject.addresses();
             let send = |n: u16| {
                 let every = Duration::from_us(2_000 * u64::from(n));
-                (every, Act::Send(data(Kind::DATA, peer, me, n), HOW))
+                (every, Act::Send(data(Kind::DATA, peer, me, n), how))
             };
             let scripts = [Script::new((0..50).map(send).collect()), Script::default()];
             let [log, heard] = meet(subject, Scene::default(), scripts)?;
             let order: Vec<_> = log.confirms.iter().map(|c| c.token).collect();
             ensure(order == log.tokens, "confirms out of order")?;
-            let number = |(frame, _): &(Vec<u8>, Rate)| u16::from_be_bytes([frame[24], frame[25]]);
-            let numbers: Vec<u16> = heard.heard.iter().map(number).collect();
+            let number = |(frame, _): &(Vec<u8>, Rate)| {
+                let body = Header::parse(frame).ok()?.body();
+                body.first_chunk().map(|octets| u16::from_be_bytes(*octets))
+            };
+            let numbers: Vec<u16> = heard.heard.iter().filter_map(number).collect();
             ensure(
                 numbers == (0..50).collect::<Vec<_>>(),
                 format!("heard {numbers:?}"),
@@ -113,8 +119,9 @@ pub(super) const ALL: &[Case] = &[
         name: "laws 6 and 7: as many actions as are allowed are all done, in order",
         needs: &[],
         run: |subject| {
+            let how = subject.how();
             let logs = requests(subject, Scene::default(), |me, peer| {
-                let frame = |n| (data(Kind::DATA, peer, me, n), HOW);
+                let frame = |n| (data(Kind::DATA, peer, me, n), how);
                 (0..MAX_ACTIONS as u16).map(frame).collect()
             })?;
             all_are(&logs[0], Outcome::Acked, 1)?;

@@ -4,16 +4,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 
 use ::linux::hwsim::Medium;
-use ::linux::wifi::{Adapter, AdapterConfig, Error, Host, HostConfig};
-use frame::MacAddr;
-use radio::Duration;
+use ::linux::wifi::{AdHoc, Adapter, AdapterConfig, Carrier, Control, Error, Host, HostConfig, Interface};
+use frame::{MacAddr, Rate};
+use radio::{Duration, TxHow};
 
-use super::{Node, Point, Scene, Subject};
+use super::{ABSENT, Node, Point, Scene, Subject};
 use crate::scenario::Scenario;
 use crate::testbed::air;
 
 /// Patience of a host whose statuses are lost. All that comes within a run has come by then.
 const PATIENCE: Duration = Duration::from_ms(100);
+
+/// Through an ordinary interface there is no one shot.
+const TRIES: u8 = 4;
 
 /// What is between the radios.
 #[derive(Debug)]
@@ -22,6 +25,32 @@ pub enum Air {
     Kernel,
     /// Two nodes of a scenario, which make all tries.
     Scenario(Box<Scenario>),
+}
+
+/// A station that is known, and not there.
+#[derive(Debug)]
+struct Gone {
+    control: Control,
+    interface: Interface,
+    network: AdHoc<'static>,
+    /// When it went last.
+    since: Option<std::time::Instant>,
+}
+
+impl Gone {
+    /// Linux forgets a station of an ad hoc network after a minute (IEEE80211_IBSS_PEER_INACTIVITY_LIMIT): in time before that it
+    /// comes, is heard, and goes.
+    fn show_up(&mut self) -> Result<(), Error> {
+        const KNOWN: std::time::Duration = std::time::Duration::from_secs(30);
+        const BEACONS: std::time::Duration = std::time::Duration::from_secs(3);
+        if self.since.is_none_or(|since| since.elapsed() > KNOWN) {
+            self.control.join_ad_hoc(&self.interface, &self.network)?;
+            std::thread::sleep(BEACONS);
+            self.control.set_down(&self.interface)?;
+            self.since = Some(std::time::Instant::now());
+        }
+        Ok(())
+    }
 }
 
 /// Two radios in reach of each other. They are opened for each case, and closed after it.
@@ -33,6 +62,7 @@ pub struct LinuxWifi {
     addresses: [MacAddr; 2],
     air: Air,
     config: HostConfig,
+    gone: Option<Gone>,
 }
 
 impl LinuxWifi {
@@ -48,7 +78,34 @@ impl LinuxWifi {
             addresses,
             air,
             config,
+            gone: None,
         })
+    }
+
+    /// The same, with an interface that comes into the ad hoc network and goes again, so that both know its station and it does
+    /// not answer. Through an ordinary interface nothing is sent to one that Linux does not know.
+    ///
+    /// # Errors
+    /// [`Error`] if there is no nl80211.
+    pub fn with_gone(self, interface: Interface, network: AdHoc<'static>) -> Result<LinuxWifi, Error> {
+        let gone = Gone {
+            control: Control::open()?,
+            interface,
+            network,
+            since: None,
+        };
+        Ok(LinuxWifi {
+            gone: Some(gone),
+            ..self
+        })
+    }
+
+    /// The one rate of ordinary interfaces, if that is what carries the frames.
+    fn ordinary(&self) -> Option<Rate> {
+        match self.radios[0].carrier {
+            Carrier::Monitor(_) => None,
+            Carrier::Ordinary(rate) => Some(rate),
+        }
     }
 
     fn meet(&self, scene: Scene, nodes: [Node; 2], time: Duration) -> Result<[Node; 2], String> {
@@ -103,6 +160,19 @@ impl Subject for LinuxWifi {
     }
 
     fn cannot(&self, point: Point) -> Option<&'static str> {
+        if self.ordinary().is_some() {
+            return match point {
+                Point::AllTries => {
+                    Some("the tries are chosen by Linux, which does not tell how many there were")
+                }
+                Point::Header => Some("the header is made by Linux, and the interface has one rate"),
+                Point::NoAck => {
+                    Some("Linux asks each station for an ACK, and tells nothing of a frame to a group")
+                }
+                Point::Beacon => Some("an ordinary interface sends data alone; beacons are its network's"),
+                _ => None,
+            };
+        }
         let once = point == Point::AllTries && matches!(self.air, Air::Kernel);
         once.then_some("this medium tries once, whatever is asked")
     }
@@ -111,7 +181,21 @@ impl Subject for LinuxWifi {
         self.addresses
     }
 
+    fn how(&self) -> TxHow {
+        match self.ordinary() {
+            None => TxHow::one_shot(Rate::OFDM_6),
+            Some(rate) => TxHow::multi_shot(rate, TRIES),
+        }
+    }
+
+    fn absent(&self) -> MacAddr {
+        self.gone.as_ref().map_or(ABSENT, |gone| gone.interface.address)
+    }
+
     fn run(&mut self, scene: Scene, nodes: [Node; 2], time: Duration) -> Result<[Node; 2], String> {
+        if let Some(gone) = &mut self.gone {
+            gone.show_up().map_err(|e| e.to_string())?;
+        }
         match &self.air {
             _ if scene.loses_statuses => {
                 let mut silent = Medium::open().map_err(|e| e.to_string())?;

@@ -23,8 +23,8 @@ mod usb;
 
 use std::fmt;
 
-use frame::MacAddr;
-use radio::{Checked, Duration};
+use frame::{MacAddr, Rate};
+use radio::{Checked, Duration, TxHow};
 
 pub use linux::{Air, LinuxWifi};
 pub use script::{Act, Log, Script};
@@ -51,7 +51,14 @@ pub enum Point {
     AllTries,
     /// A beacon of one node, told as such to the other.
     Beacon,
+    /// A frame with the header that was asked for, at any rate.
+    Header,
+    /// A frame for which nobody is asked for an ACK.
+    NoAck,
 }
+
+/// Nobody has this address.
+const ABSENT: MacAddr = MacAddr::local(0x00ab_5e47);
 
 /// Under what conditions two nodes meet.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -75,6 +82,16 @@ pub trait Subject {
 
     /// Addresses of the two nodes.
     fn addresses(&self) -> [MacAddr; 2];
+
+    /// How a frame is sent where that does not matter: one shot, unless the host has none.
+    fn how(&self) -> TxHow {
+        TxHow::one_shot(Rate::OFDM_6)
+    }
+
+    /// An address to which nobody answers.
+    fn absent(&self) -> MacAddr {
+        ABSENT
+    }
 
     /// Runs two nodes for `time` from their start, then lets end what is open.
     ///

@@ -7,9 +7,6 @@ use radio::{AdapterId, AttributeName, Confirm, Duration, Instant, Outcome, Plane
 use super::{Act, Case, Log, Point, Scene, Script, Subject, alone, ensure, meet};
 
 pub(super) const NOW: Duration = Duration::from_ns(0);
-/// Nobody has this address.
-pub(super) const ABSENT: MacAddr = MacAddr::local(0x00ab_5e47);
-pub(super) const HOW: TxHow = TxHow::one_shot(Rate::OFDM_6);
 pub(super) const MS: fn(u64) -> Duration = Duration::from_ms;
 
 /// A time of the script.
@@ -64,7 +61,7 @@ pub(super) fn requests(
 pub(super) const ALL: &[Case] = &[
     Case {
         name: "outcome acked, and the frame is heard as it was sent",
-        needs: &[Point::Acked],
+        needs: &[Point::Acked, Point::Header],
         run: |subject| {
             let [me, peer] = subject.addresses();
             let rates = [Rate::OFDM_6, Rate::OFDM_24, Rate::OFDM_54];
@@ -94,12 +91,13 @@ pub(super) const ALL: &[Case] = &[
     },
     Case {
         name: "outcome not acked: nobody is there, nobody is asked",
-        needs: &[Point::NotAcked],
+        needs: &[Point::NotAcked, Point::NoAck],
         run: |subject| {
+            let (how, absent) = (subject.how(), subject.absent());
             let [log, other] = requests(subject, Scene::default(), |me, peer| {
                 vec![
-                    (data(Kind::DATA, ABSENT, me, 1), HOW),
-                    (data(Kind::DATA, peer, me, 2), HOW.no_ack()),
+                    (data(Kind::DATA, absent, me, 1), how),
+                    (data(Kind::DATA, peer, me, 2), how.no_ack()),
                     (
                         data(Kind::DATA, MacAddr::BROADCAST, me, 3),
                         TxHow::multi_shot(Rate::OFDM_6, 4),
@@ -118,9 +116,10 @@ pub(super) const ALL: &[Case] = &[
         name: "outcome not acked after all tries",
         needs: &[Point::NotAcked, Point::AllTries],
         run: |subject| {
+            let absent = subject.absent();
             let [log, _] = requests(subject, Scene::default(), |me, _| {
                 vec![(
-                    data(Kind::DATA, ABSENT, me, 1),
+                    data(Kind::DATA, absent, me, 1),
                     TxHow::multi_shot(Rate::OFDM_6, 7),
                 )]
             })?;
@@ -132,13 +131,14 @@ pub(super) const ALL: &[Case] = &[
         name: "outcome refused, with its reason and without a frame",
         needs: &[Point::Refused],
         run: |subject| {
+            let how = subject.how();
             let [log, other] = requests(subject, Scene::default(), |me, peer| {
                 let frame = || data(Kind::DATA, peer, me, 1);
                 vec![
-                    (Vec::new(), HOW),
-                    (vec![0x08; 5], HOW),
-                    (vec![0x08; radio::MAX_FRAME_OCTETS + 1], HOW),
-                    (frame(), HOW.adapter(AdapterId(7))),
+                    (Vec::new(), how),
+                    (vec![0x08; 5], how),
+                    (vec![0x08; radio::MAX_FRAME_OCTETS + 1], how),
+                    (frame(), how.adapter(AdapterId(7))),
                 ]
             })?;
             use Refusal::{BadFrame, NoAdapter};
@@ -156,12 +156,13 @@ pub(super) const ALL: &[Case] = &[
         name: "outcome refused, since there is no more room",
         needs: &[Point::Refused],
         run: |subject| {
+            let how = subject.how();
             let scene = Scene {
                 outstanding: Some(4),
                 ..Scene::default()
             };
             let [log, other] = requests(subject, scene, |me, peer| {
-                (0..20).map(|n| (data(Kind::DATA, peer, me, n), HOW)).collect()
+                (0..20).map(|n| (data(Kind::DATA, peer, me, n), how)).collect()
             })?;
             let acked = log
                 .confirms
@@ -185,8 +186,9 @@ pub(super) const ALL: &[Case] = &[
         name: "outcome aborted, and nothing is heard",
         needs: &[Point::Aborted],
         run: |subject| {
+            let how = subject.how();
             let [me, peer] = subject.addresses();
-            let held = HOW.not_before(Instant::from_us(50_000));
+            let held = how.not_before(Instant::from_us(50_000));
             let plan = vec![
                 (NOW, Act::Send(data(Kind::DATA, peer, me, 1), held)),
                 (NOW, Act::Send(data(Kind::DATA, peer, me, 2), held)),
@@ -203,11 +205,12 @@ pub(super) const ALL: &[Case] = &[
         name: "outcome expired, and what is in time is sent, and not before its time",
         needs: &[Point::Expired],
         run: |subject| {
+            let how = subject.how();
             let [log, other] = requests(subject, Scene::default(), |me, peer| {
                 let how = |from, to| TxHow {
                     not_before: at(from),
                     expires: at(to),
-                    ..HOW
+                    ..how
                 };
                 vec![
                     (data(Kind::DATA, peer, me, 1), how(20_000, 19_000)),
@@ -236,12 +239,13 @@ pub(super) const ALL: &[Case] = &[
         name: "outcome unknown, where the status is lost",
         needs: &[Point::Unknown],
         run: |subject| {
+            let how = subject.how();
             let scene = Scene {
                 loses_statuses: true,
                 ..Scene::default()
             };
             let [log, _] = requests(subject, scene, |me, peer| {
-                (0..3).map(|n| (data(Kind::DATA, peer, me, n), HOW)).collect()
+                (0..3).map(|n| (data(Kind::DATA, peer, me, n), how)).collect()
             })?;
             let unknown = outcomes(&log).iter().all(|o| *o == Some(Outcome::Unknown));
             ensure(unknown && log.tokens.len() == 3, format!("{:?}", outcomes(&log)))?;
@@ -252,10 +256,11 @@ pub(super) const ALL: &[Case] = &[
         name: "the planes that the host says it stamps are stamped",
         needs: &[Point::Acked],
         run: |subject| {
+            let how = subject.how();
             let [me, peer] = subject.addresses();
             let plan = vec![
                 (NOW, Act::Get(AttributeName::Capabilities)),
-                (NOW, Act::Send(data(Kind::DATA, peer, me, 1), HOW)),
+                (NOW, Act::Send(data(Kind::DATA, peer, me, 1), how)),
             ];
             let log = alone(subject, plan)?;
             let Some(radio::Attribute::Capabilities(can)) = log.value(AttributeName::Capabilities) else {
@@ -275,12 +280,13 @@ pub(super) const ALL: &[Case] = &[
         name: "a beacon is told as a beacon",
         needs: &[Point::Beacon],
         run: |subject| {
+            let how = subject.how();
             let [log, other] = requests(subject, Scene::default(), |me, _| {
                 let mut beacon = data(Kind::BEACON, MacAddr::BROADCAST, me, 1);
                 beacon.truncate(24);
                 beacon.extend([0; 8]);
                 beacon.extend([100, 0, 1, 0, 0, 0]); // 100 TU, an access point, no name.
-                vec![(beacon, HOW.queue(Queue::Beacon))]
+                vec![(beacon, how.queue(Queue::Beacon))]
             })?;
             all_are(&log, Outcome::NotAcked, 1)?;
             let interval: Vec<u16> = other.beacons.iter().map(|b| b.1).collect();

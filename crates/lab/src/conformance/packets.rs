@@ -2,10 +2,10 @@
 
 use frame::Rate;
 use frame::mac::Kind;
-use radio::{Attribute, AttributeName as Name, Instant, Outcome, Queue, SeriesList, SetError, TxHow};
+use radio::{Attribute, AttributeName as Name, Instant, Outcome, Queue, SeriesList, SetError};
 
 use super::attributes::capabilities;
-use super::outcomes::{ABSENT, HOW, MS, NOW, data};
+use super::outcomes::{MS, NOW, data};
 use super::{Act, Case, Point, alone, ensure};
 
 /// Tries of a packet whose series is changed, where one was asked for.
@@ -16,8 +16,9 @@ pub(super) const ALL: &[Case] = &[
         name: "a packet that waits can be read, and is gone when it has ended",
         needs: &[Point::Acked],
         run: |subject| {
+            let how = subject.how();
             let [me, peer] = subject.addresses();
-            let held = HOW.not_before(Instant::from_us(50_000));
+            let held = how.not_before(Instant::from_us(50_000));
             let plan = vec![
                 (NOW, Act::Send(data(Kind::DATA, peer, me, 1), held)),
                 (MS(20), Act::Look(0)),
@@ -43,13 +44,14 @@ pub(super) const ALL: &[Case] = &[
         name: "the series of a packet that waits is changed as the host says, and that of no other",
         needs: &[Point::NotAcked],
         run: |subject| {
+            let absent = subject.absent();
             let can = capabilities(subject)?;
             let series = SeriesList::one(Rate::OFDM_6, TRIES);
             let mine = Attribute::PacketSeries(radio::Token(u64::MAX), series);
             let [me, _] = subject.addresses();
-            let held = TxHow::one_shot(Rate::OFDM_6).not_before(Instant::from_us(50_000));
+            let held = subject.how().not_before(Instant::from_us(50_000));
             let plan = vec![
-                (NOW, Act::Send(data(Kind::DATA, ABSENT, me, 1), held)),
+                (NOW, Act::Send(data(Kind::DATA, absent, me, 1), held)),
                 (NOW, Act::Set(mine)),
                 (MS(20), Act::Chain(0, series)),
             ];
@@ -80,8 +82,9 @@ pub(super) const ALL: &[Case] = &[
         name: "counters count what was sent, and a queue is empty when all has ended",
         needs: &[Point::Acked],
         run: |subject| {
+            let how = subject.how();
             let [me, peer] = subject.addresses();
-            let send = |n| (NOW, Act::Send(data(Kind::DATA, peer, me, n), HOW));
+            let send = |n| (NOW, Act::Send(data(Kind::DATA, peer, me, n), how));
             let mut plan: Vec<_> = (0..3).map(send).collect();
             plan.extend(
                 [Name::Counters, Name::QueueLength(Queue::BestEffort)].map(|n| (MS(200), Act::Get(n))),

@@ -65,7 +65,8 @@ pub struct Site {
     pub softmac: Vec<Option<SoftMac>>,
     /// Stamp the planes t2 to t8, in this way.
     pub probes: Option<Way>,
-    /// By which way outcomes come up.
+    /// By which way outcomes come up. With [`Path::Status`] a radio is named by an interface of the user's, which then carries the
+    /// node, at the rate of its protocol.
     pub confirm: Path,
     /// How to wait; `None`: as the scenario's host does.
     pub wait: Option<Wait>,
@@ -184,8 +185,8 @@ pub struct Window {
     pub delivered: u64,
     /// Octets of these, without LLC/SNAP.
     pub delivered_octets: u64,
-    /// Frames on the air, as the confirms tell.
-    pub tries: u64,
+    /// Frames on the air, as the confirms tell; `None` where they do not: with [`Path::Status`].
+    pub tries: Option<u64>,
     /// From the submission to the delivery here, us. Good if the sender is on this computer: the clocks of two are not
     /// compared.
     pub latency_us: Option<Summary>,
@@ -317,9 +318,11 @@ pub fn deploy(
     let (tape, left_out) = strip.into_parts();
     let done = Deployed {
         node: node.to_owned(),
-        // a stick's firmware tells the tries of each frame
-        uncertified: (host.is_some() && (0..site.radios.len()).any(|i| site.certificate(i).is_none()))
-            .then_some(UNCERTIFIED),
+        // a stick's firmware tells the tries of each frame; an ordinary interface has no one-shot to be proven
+        uncertified: (host.is_some()
+            && site.confirm != Path::Status
+            && (0..site.radios.len()).any(|i| site.certificate(i).is_none()))
+        .then_some(UNCERTIFIED),
         emulated: linux::host::environment().is_emulated(),
         addresses: addresses.iter().map(MacAddr::to_string).collect(),
         ran_ns,
@@ -332,7 +335,7 @@ pub fn deploy(
             submitted: sources.all.iter().map(|s| s.measured).sum(),
             delivered: feed.measured,
             delivered_octets: feed.octets,
-            tries: watched.tries,
+            tries: (site.confirm != Path::Status).then_some(watched.tries),
             latency_us: Sorted::new(feed.latencies_us.clone()).summary(),
         },
         slots: match &program {

@@ -2,8 +2,9 @@
 
 use std::sync::atomic::AtomicBool;
 
-use frame::MacAddr;
-use linux::wifi::{Adapter, AdapterConfig, Error, Host, HostConfig, TsfSource, Wait};
+use frame::{MacAddr, Rate};
+use linux::wifi::confirm::Path;
+use linux::wifi::{Adapter, AdapterConfig, Carrier, Error, Host, HostConfig, TsfSource, Wait};
 use radio::Instant;
 
 use super::feed::Feed;
@@ -22,7 +23,16 @@ pub(super) fn carry(
     stop: &AtomicBool,
 ) -> Result<Carried, DeployError> {
     let open = |(i, (a, radio)): (usize, (&sim::AdapterConfig, &String))| {
+        let carrier = match site.confirm {
+            // Who sends nothing has a rate that every network has.
+            Path::Status => Carrier::Ordinary(station.rate.unwrap_or(match a.mhz {
+                ..3_000 => Rate::DSSS_1,
+                _ => Rate::OFDM_6,
+            })),
+            _ => Carrier::Monitor(None),
+        };
         Adapter::open(AdapterConfig {
+            carrier,
             address: Some(a.address),
             tsf: if station.keeps_time {
                 TsfSource::Computer

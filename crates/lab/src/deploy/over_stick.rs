@@ -33,7 +33,7 @@ fn check(site: &Site) -> Result<(), DeployError> {
     if site.radios.len() > 1 {
         return no("carries a node with one adapter, and this one has several");
     }
-    if site.probes.is_some() || site.confirm == Path::Device {
+    if site.probes.is_some() || site.confirm != Path::Monitor {
         return no(
             "is driven by this program, so no kernel driver can be probed or asked for outcomes: leave --probes and --confirm out",
         );
@@ -142,6 +142,7 @@ mod tests {
         let error = |change: &dyn Fn(&mut Site)| site(change).unwrap_err();
         assert!(error(&|s| s.radios.push("phy0".to_owned())).contains("one adapter"));
         assert!(error(&|s| s.confirm = Path::Device).contains("--confirm"));
+        assert!(error(&|s| s.confirm = Path::Status).contains("--confirm"));
         assert!(error(&|s| s.wait = Some(Wait::Spin)).contains("--wait"));
     }
 }

@@ -60,11 +60,13 @@ fn numbers(d: &Deployed) -> Section {
         ("received", r.received),
         ("submitted, measured", d.measured.submitted),
         ("delivered, measured", d.measured.delivered),
-        ("tries, measured", d.measured.tries),
         ("confirms with all nine planes", d.all_planes),
     ]
     .map(|(name, n)| (name.to_owned(), n.to_string()))
     .into();
+    if let Some(tries) = d.measured.tries {
+        pairs.push(("tries, measured".to_owned(), tries.to_string()));
+    }
     let times = [
         ("confirm", "us", &d.confirm_us),
         ("latency", "us", &d.measured.latency_us),

@@ -58,8 +58,8 @@ fn advice(reason: Refusal) -> &'static str {
             "the queue of the host was full; offer less traffic, or fewer requests at the same time"
         }
         Refusal::RateNotSupported => {
-            "the rate is not in the band of the channel, or the adapter does not have it (40 MHz takes a channel where the rules let it be so wide); take another rate, or \
-             another channel"
+            "the rate is not in the band of the channel, or the adapter does not have it (40 MHz takes a channel where the rules let it be so wide), or an ordinary interface \
+             was given another (with --confirm status all frames need the same one, those to all as well: broadcast_rate); take another rate, or another channel"
         }
         Refusal::ChannelForbidden => {
             "one may not send on this channel (world rules or radar); set the country with `iw reg set`, or take another \
@@ -70,10 +70,11 @@ fn advice(reason: Refusal) -> &'static str {
         }
         Refusal::NotSupported => {
             "Linux cannot do what the request asks for (several rates, more tries than the adapter has, RTS, a queue that the \
-             frame does not say: data without `qos = true` are best effort); ask for less"
+             frame does not say: data without `qos = true` are best effort; with --confirm status also all but data, one-shots, frames without ACK); ask for less, or send \
+             through a monitor"
         }
         Refusal::NoAdapter => {
-            "the interface is down or gone; look whether the radio is still there (rfkill, USB)"
+            "the interface is down or gone, or out of its network; look whether the radio is still there (rfkill, USB)"
         }
         Refusal::NoPermission => "the process lacks a permission; run it with CAP_NET_ADMIN and CAP_NET_RAW",
     }

@@ -330,6 +330,7 @@ impl Scenario {
         Some(Station {
             config,
             program,
+            rate: self.file.sending(group).map(|send| send.rate.get_ref().0),
             keeps_time,
             flows: own.map(|(flow, (_, traffic))| (flow, traffic)).collect(),
             room,
@@ -357,6 +358,8 @@ pub struct Station {
     pub config: sim::NodeConfig,
     /// Its protocol.
     pub program: Program,
+    /// Rate of its frames to single stations, unless it chooses by itself; `None`: it sends none.
+    pub rate: Option<Rate>,
     /// Others follow its clock, so that its beacons need a timestamp.
     pub keeps_time: bool,
     /// Its traffic, with the numbers of the flows.

@@ -206,7 +206,7 @@ pub fn real(
         numbers: Numbers {
             throughput_mbps: (window_ns > 0).then(|| octets as f64 * 8e3 / window_ns as f64),
             lost_ratio: lost_ratio(scenario, judged(&nodes)),
-            tries: ratio(sum(|d| d.measured.tries) as f64),
+            tries: ratio(sum(|d| d.measured.tries.unwrap_or(0)) as f64), // Through a monitor they are told.
             latency_p50_us: latency.as_ref().map(|s| s.p50),
             latency_p99_us: latency.as_ref().map(|s| s.p99),
             confirm_mean_us: confirms.mean(),

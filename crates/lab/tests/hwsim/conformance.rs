@@ -4,10 +4,10 @@
 use std::path::Path;
 
 use super::*;
-use lab::conformance::{Air, LinuxWifi, body};
+use lab::conformance::{Air, LinuxWifi, Report, body};
 use lab::scenario::Scenario;
 use linux::probe::Way;
-use linux::wifi::{TsfSource, confirm};
+use linux::wifi::{AdHoc, Carrier, Control, Interface, TsfSource, confirm};
 
 const BOOK: &str = include_str!("../../../../docs/src/contract.md");
 
@@ -42,16 +42,22 @@ fn kept(radios: &[String], tsf: TsfSource, air: Air, config: HostConfig, declare
         ..AdapterConfig::new(&radios[i], CHANNEL)
     };
     let mut subject = LinuxWifi::new([radio(0), radio(1)], air, config).unwrap();
-    let report = body(&mut subject);
-    println!("{report}");
-    assert_eq!(report.failures().collect::<Vec<_>>(), []);
-    assert_eq!(report.declared().collect::<Vec<_>>(), declared);
+    let report = held(&mut subject, declared);
     let mut wrong = report.differences(BOOK, host);
     if tsf == TsfSource::Computer {
         // The book's column is that of the adapter's time.
         wrong.retain(|(name, seen, _)| (name.as_str(), *seen) != ("Tsf", "read, set"));
     }
     assert_eq!(wrong, [], "seen, and written");
+}
+
+/// All cases hold but for these, which are declared.
+fn held(subject: &mut LinuxWifi, declared: &[&str]) -> Report {
+    let report = body(subject);
+    println!("{report}");
+    assert_eq!(report.failures().collect::<Vec<_>>(), []);
+    assert_eq!(report.declared().collect::<Vec<_>>(), declared);
+    report
 }
 
 fn is_virtual() -> bool {
@@ -97,4 +103,58 @@ fn the_contract_is_kept_with_outcomes_by_the_device() {
         ..HostConfig::default()
     };
     kept(&radios, TsfSource::Adapter, pair(), config, &[]);
+}
+
+/// Through ordinary interfaces, in an ad hoc network of Linux's, with outcomes by SO_WIFI_STATUS.
+#[test]
+fn the_contract_is_kept_through_ordinary_interfaces() {
+    let Some((_lab, radios)) = lab() else { return };
+    let mut control = Control::open().unwrap();
+    let network: AdHoc<'static> = AdHoc {
+        ssid: "sdmac",
+        mhz: CHANNEL,
+        bssid: Some(MacAddr::local(0x1b55)),
+    };
+    let mut all: Vec<Interface> = radios[..3].iter().map(|r| ordinary(&mut control, r)).collect();
+    let third = all.pop().unwrap();
+    for one in &all {
+        // Nothing but the nodes is to be heard.
+        let _ = std::fs::write(format!("/proc/sys/net/ipv6/conf/{}/disable_ipv6", one.name), "1");
+        control.join_ad_hoc(one, &network).unwrap();
+    }
+    std::thread::sleep(std::time::Duration::from_secs(20));
+    let rate = Rate::OFDM_24;
+    let config = |i: usize| AdapterConfig {
+        carrier: Carrier::Ordinary(rate),
+        ..AdapterConfig::new(&all[i].name, CHANNEL)
+    };
+    let by_status = HostConfig {
+        confirm: confirm::Path::Status,
+        ..HostConfig::default()
+    };
+    let subject = LinuxWifi::new([config(0), config(1)], Air::Kernel, by_status).unwrap();
+    let declared = [
+        "outcome acked, and the frame is heard as it was sent",
+        "outcome not acked: nobody is there, nobody is asked",
+        "outcome not acked after all tries",
+        "a beacon is told as a beacon",
+    ];
+    let mut subject = subject.with_gone(third, network).unwrap();
+    let report = held(&mut subject, &declared);
+    assert_eq!(
+        report.differences(BOOK, "Linux, ordinary"),
+        [],
+        "seen, and written"
+    );
+    for one in &all {
+        control.set_down(one).unwrap();
+    }
+}
+
+/// The ordinary interface of a radio.
+fn ordinary(control: &mut Control, radio: &str) -> Interface {
+    let wiphy = control.wiphy(radio).unwrap();
+    let all = control.interfaces().unwrap();
+    let is_it = |i: &Interface| i.wiphy == wiphy.index && i.name.starts_with("wlan");
+    all.into_iter().find(is_it).unwrap()
 }

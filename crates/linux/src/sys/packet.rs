@@ -65,6 +65,14 @@ pub fn bypass_queue(socket: BorrowedFd<'_>) -> io::Result<()> {
     set(socket, libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, 1)
 }
 
+/// The priority of what is sent from now on (`SO_PRIORITY`, socket(7)).
+///
+/// # Errors
+/// `EPERM` without `CAP_NET_ADMIN` for one above 6.
+pub fn set_priority(socket: BorrowedFd<'_>, priority: u16) -> io::Result<()> {
+    set(socket, libc::SOL_SOCKET, libc::SO_PRIORITY, priority.into())
+}
+
 /// Makes a netlink socket a member of a multicast group (`NETLINK_ADD_MEMBERSHIP`, netlink(7)).
 pub fn join_group(socket: BorrowedFd<'_>, group: u32) -> io::Result<()> {
     set(

@@ -1,28 +1,29 @@
-//! One radio that is ours: its interfaces, its sockets, its attributes, and what it refuses.
+//! One radio that is ours: its interfaces, its sockets, and what it refuses.
+
+mod attributes;
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use frame::mac::header::{Header, set_timestamp_us};
 use frame::mac::{FrameType, Kind};
 use frame::{AccessCategory, MacAddr, Rate, airtime};
-use radio::{
-    AckPolicy, Attribute, Capabilities, Instant, Queue, Refusal, RtsPolicy, SetError, Settable, Tsf, TxHow,
-};
+use radio::{AckPolicy, Instant, Queue, Refusal, RtsPolicy, TxHow};
 use rustix::io::Errno;
 use rustix::net::SendFlags;
 
 use super::certify::Proven;
-use super::config::{AdapterConfig, TsfSource};
+use super::config::{AdapterConfig, Carrier, TsfSource};
 use super::error::Error;
+use super::ethernet::{self, Ordinary};
 use super::filter::{self, Wanted};
 use super::keeper::{Keeper, View};
 use super::monitor::Monitors;
 use super::nl80211::{Control, Monitor};
-use super::socket::{receiver, sender};
-use super::softmac::SoftMac;
+use super::ordinary::{self, OrdinarySocket};
+use super::packet::{radiotap, write};
+use super::socket::{make_room, receiver, sender};
 use super::wiphy::{RadioBand, Wiphy};
-use crate::clock::monotonic_ns;
-use crate::sys::packet::{Instruction, attach_filter};
+use crate::sys::packet::{Instruction, attach_filter, set_priority};
 
 /// A radio that is open. Its interfaces are removed when it is dropped; of a host's adapter, when the host is.
 #[derive(Debug)]
@@ -41,6 +42,10 @@ pub struct Adapter {
     main: u32,
     interfaces: Vec<String>,
     kind: Monitor,
+    /// It sends through an interface of the user's.
+    ordinary: Option<Ordinary>,
+    /// What the sending socket was told last: the priority of a traffic identifier.
+    priority: Option<u16>,
     swept: u32,
     proven: Proven,
     /// Computer's TSF less `CLOCK_MONOTONIC`, us, wrapping.
@@ -50,44 +55,69 @@ pub struct Adapter {
 }
 
 impl Adapter {
-    /// Opens a radio: makes its interfaces, sets channel and power, opens its sockets.
+    /// Opens a radio: makes its interfaces, sets channel and power, opens its sockets. With [`Carrier::Ordinary`] the interface
+    /// that sends is there already, and the one that is made only listens, on the channel of that one.
     ///
     /// # Errors
     /// [`Error`]; nothing is left behind.
     pub fn open(config: AdapterConfig) -> Result<Adapter, Error> {
         let mut control = Control::open()?;
+        let ordinary = match config.carrier {
+            Carrier::Monitor(_) => None,
+            Carrier::Ordinary(rate) => Some(ordinary::find(&mut control, &config, rate)?),
+        };
         let wiphy = control.wiphy(&config.radio)?;
         if config.max_tries == 0 {
             return Err(Error::Config("max_tries is 0: a request has at least one try"));
         }
-        let monitors = Monitors::open(control, &wiphy, config.monitor, config.address)?;
-        let certificate = config.certificate.as_ref();
+        let mhz = config.channel_mhz;
+        let (kind, address) = match config.carrier {
+            Carrier::Monitor(kind) => (kind, config.address),
+            Carrier::Ordinary(_) => (Some(Monitor::Plain), None),
+        };
+        let mut monitors = Monitors::open(control, &wiphy, kind, address)?;
+        if let Some((interface, ordinary)) = &ordinary {
+            monitors.pin(interface, mhz, ordinary.rate)?;
+        }
+        let certificate = config.certificate.as_ref().filter(|_| ordinary.is_none());
         let proven = certificate.map(|c| c.proven_for(&wiphy.name, monitors.kind));
         let proven = proven.transpose()?.unwrap_or_default();
+        let user = ordinary.as_ref().map(|(interface, _)| interface);
+        let sends = user.unwrap_or(&monitors.main);
         let wanted = Wanted {
-            me: monitors.main.address,
+            me: sends.address,
             bssid: MacAddr::ZERO,
             promiscuous: false,
         };
         let (main, kind, swept) = (monitors.main.index, monitors.kind, monitors.swept);
         let shows_sent = monitors.cook.as_ref().unwrap_or(&monitors.main).index;
-        let interfaces = [Some(&monitors.main), monitors.cook.as_ref()];
+        let interfaces = [user, Some(&monitors.main), monitors.cook.as_ref()];
         let interfaces = interfaces.into_iter().flatten().map(|i| i.name.clone());
         let interfaces = interfaces.collect();
         let packet = Error::packet("open a packet socket");
         let receiver = |index, program: &[Instruction]| receiver(index, program, config.receive_octets);
-        let send = sender(main).map_err(&packet)?;
         let received = receiver(main, &filter::received(&wanted)).map_err(&packet)?;
-        let sent = receiver(shows_sent, &filter::sent()).map_err(&packet)?;
-        let view = View::new(config.channel_mhz, monitors.main.tx_power_dbm, wanted);
+        let (send, sent) = match user {
+            None => (sender(main), receiver(shows_sent, &filter::sent())),
+            Some(interface) => {
+                let socket = OrdinarySocket::on(interface.index, 0).map_err(&packet)?;
+                let send = OwnedFd::from(socket);
+                let sent = make_room(&send, config.receive_octets).and_then(|()| send.try_clone());
+                (Ok(send), sent)
+            }
+        };
+        let (send, sent) = (send.map_err(&packet)?, sent.map_err(&packet)?);
+        let view = View::new(mhz, sends.tx_power_dbm, wanted);
         let filtered = received.try_clone().map_err(&packet)?;
-        let mut keeper = Keeper::new(monitors, wiphy.clone(), filtered, config.width, view)?;
-        let mhz = config.channel_mhz;
-        keeper.tune(mhz).map_err(|why| Error::Channel {
-            wiphy: wiphy.name.clone(),
-            mhz,
-            why,
-        })?;
+        let (user, ordinary) = ordinary.unzip();
+        let mut keeper = Keeper::new(monitors, wiphy.clone(), filtered, config.width, user, view)?;
+        if ordinary.is_none() {
+            keeper.tune(mhz).map_err(|why| Error::Channel {
+                wiphy: wiphy.name.clone(),
+                mhz,
+                why,
+            })?;
+        }
         if let Some(dbm) = config.tx_power_dbm {
             let set = keeper.set_tx_power(dbm);
             set.map_err(Error::control("set the transmit power"))?;
@@ -105,6 +135,8 @@ impl Adapter {
             main,
             interfaces,
             kind,
+            ordinary,
+            priority: None,
             swept,
             proven,
             tsf_offset_us: 0,
@@ -122,12 +154,17 @@ impl Adapter {
         self.view.wanted.me
     }
 
-    /// What its interface is: [`Monitor::Active`] or [`Monitor::Plain`].
+    /// What its monitor interface is: [`Monitor::Active`] or [`Monitor::Plain`].
     pub fn monitor(&self) -> Monitor {
         self.kind
     }
 
-    /// Names of its interfaces.
+    /// Whether an interface of the user's carries its frames, as [`Carrier::Ordinary`] has it.
+    pub fn is_ordinary(&self) -> bool {
+        self.ordinary.is_some()
+    }
+
+    /// Names of its interfaces, the one that sends first.
     pub fn interfaces(&self) -> impl Iterator<Item = &str> {
         self.interfaces.iter().map(String::as_str)
     }
@@ -177,6 +214,10 @@ impl Adapter {
         if let Err(why) = self.view.state {
             return Some(why);
         }
+        if let Some(ordinary) = &self.ordinary {
+            let is_its_queue = is_queue_of(header, how.queue);
+            return ordinary.refusal(self.view.wanted.me, header, how, is_its_queue);
+        }
         let Some(rates) = self.view.rates else {
             return Some(Refusal::ChannelForbidden);
         };
@@ -222,18 +263,42 @@ impl Adapter {
         proof.map(|holds| !holds)
     }
 
+    /// Writes what goes to the socket for a frame; gives the octets before the frame, and all. `None` if there is no room.
+    pub(super) fn write(
+        &self,
+        header: &Header<'_>,
+        frame: &[u8],
+        how: &TxHow,
+        expects_ack: bool,
+        out: &mut [u8],
+    ) -> Option<(usize, usize)> {
+        if self.ordinary.is_some() {
+            return ethernet::write(header, out).map(|all| (0, all));
+        }
+        // Without an ACK to wait for there is one try.
+        let tries = if expects_ack { how.series.attempts() } else { 1 };
+        let radiotap = radiotap(how.series.as_slice()[0].rate, tries as u8, expects_ack);
+        write(radiotap, frame, out)
+    }
+
     /// Writes what the adapter fills in: the timestamp of beacons and probe responses, if it is ours to fill in.
     ///
     /// It tells the time at which it is on the air itself, if the frame goes out at once.
     pub(super) fn fill_in(&self, frame: &mut [u8], rate: Rate) {
-        if self.config.tsf == TsfSource::Computer {
+        if self.config.tsf == TsfSource::Computer && self.ordinary.is_none() {
             let ahead_us = airtime::timestamp_ns(rate) / 1_000;
             let _ = set_timestamp_us(frame, self.tsf().0.wrapping_add(ahead_us)); // Other frames have none.
         }
     }
 
-    /// Hands a packet to the kernel.
-    pub(super) fn send(&self, packet: &[u8]) -> Result<(), Refusal> {
+    /// Hands a packet with this traffic identifier to the kernel. In an injected frame it is written; an ordinary interface knows
+    /// it by the priority of the socket, 256 and the identifier (cfg80211_classify8021d).
+    pub(super) fn send(&mut self, packet: &[u8], tid: u8) -> Result<(), Refusal> {
+        let priority = 256 + u16::from(tid);
+        if self.ordinary.is_some() && self.priority != Some(priority) {
+            set_priority(self.send.as_fd(), priority).map_err(|_| Refusal::NoPermission)?;
+            self.priority = Some(priority);
+        }
         let send = || rustix::net::send(&self.send, packet, SendFlags::DONTWAIT);
         match rustix::io::retry_on_intr(send) {
             Ok(_) => Ok(()),
@@ -247,105 +312,6 @@ impl Adapter {
     /// Lets the time of an adapter that has the computer's begin at `start`.
     pub(super) fn begin(&mut self, start: Instant) {
         self.tsf_offset_us = 0_u64.wrapping_sub(start.as_ns() / 1_000);
-    }
-
-    /// Sets an attribute that takes no kernel; `None` if it takes the keeper.
-    pub(super) fn set_here(&mut self, attribute: Attribute) -> Option<Result<(), SetError>> {
-        if !self.settable().contains(&attribute) {
-            return Some(Err(SetError::NotSupported));
-        }
-        if let Some(softmac) = self.softmac_of(&attribute) {
-            return Some(softmac.set(attribute));
-        }
-        match attribute {
-            Attribute::Tsf(tsf) => {
-                self.tsf_offset_us = tsf.0.wrapping_sub(monotonic_ns() / 1_000);
-                Some(Ok(()))
-            }
-            _ => None,
-        }
-    }
-
-    /// Whether [`set_here`](Self::set_here) does it.
-    pub(super) fn sets_here(&self, attribute: &Attribute) -> bool {
-        matches!(attribute, Attribute::Tsf(_))
-            || !self.settable().contains(attribute)
-            || self.softmac_of(attribute).is_some()
-    }
-
-    /// The switches that an attribute belongs to; what Linux has is none of them.
-    fn softmac_of(&self, attribute: &Attribute) -> Option<&SoftMac> {
-        let softmac = self.config.softmac.as_ref()?;
-        (!self.by_linux().contains(attribute) && softmac.settable().contains(attribute)).then_some(softmac)
-    }
-
-    /// Sets an attribute of an adapter without a host; it is done when this returns.
-    pub(super) fn set(&mut self, attribute: Attribute) -> Result<(), SetError> {
-        if let Some(result) = self.set_here(attribute) {
-            return result;
-        }
-        let keeper = self.keeper.as_mut().ok_or(SetError::NotSupported)?;
-        let result = keeper.set(attribute);
-        self.view = keeper.view();
-        result
-    }
-
-    fn settable(&self) -> Settable {
-        let softmac = self.config.softmac.as_ref();
-        self.by_linux()
-            .and(softmac.map_or(Settable::NONE, SoftMac::settable))
-    }
-
-    fn by_linux(&self) -> Settable {
-        let all = Settable::NONE
-            .with(&Attribute::Channel(0))
-            .with(&Attribute::TxPower(0))
-            .with(&Attribute::Bssid(MacAddr::ZERO))
-            .with(&Attribute::Promiscuous(false));
-        match self.config.tsf {
-            TsfSource::Adapter => all,
-            TsfSource::Computer => all.with(&Attribute::Tsf(Tsf(0))),
-        }
-    }
-
-    /// What it can do, given that `outstanding` requests may be open at once.
-    pub(super) fn capabilities(&self, outstanding: u16) -> Capabilities {
-        use radio::Plane::{T1, T8, T9};
-        // As that interface Linux would send, with the rate table of the stations that it knows.
-        let one_shot = match self.view.neighbours().contains(&self.view.wanted.me) {
-            true => self.proven.one_shot_to_stations,
-            false => self.proven.one_shot,
-        };
-        Capabilities {
-            not_before: true,
-            abort: true,
-            one_shot: one_shot == Some(true),
-            attempts: true,
-            tsf: false,
-            planes: [T1, T8, T9].iter().fold(0, |planes, p| planes | 1 << p.index()),
-            max_outstanding: outstanding,
-            max_frame_octets: radio::MAX_FRAME_OCTETS as u16,
-            settable: self.settable(),
-        }
-    }
-
-    /// The computer's TSF.
-    fn tsf(&self) -> Tsf {
-        Tsf((monotonic_ns() / 1_000).wrapping_add(self.tsf_offset_us))
-    }
-
-    /// Reads an attribute that does not depend on requests.
-    pub(super) fn get(&self, name: radio::AttributeName) -> Option<Attribute> {
-        use radio::AttributeName as Name;
-        Some(match name {
-            Name::Address => Attribute::Address(self.view.wanted.me),
-            Name::Bssid => Attribute::Bssid(self.view.wanted.bssid),
-            Name::Channel => Attribute::Channel(self.view.mhz),
-            Name::TxPower => Attribute::TxPower(self.view.tx_power_dbm?),
-            Name::Promiscuous => Attribute::Promiscuous(self.view.wanted.promiscuous),
-            Name::Tsf if self.config.tsf == TsfSource::Computer => Attribute::Tsf(self.tsf()),
-            _ => return None,
-        })
     }
 
     /// Whether indications may carry the adapter's time.

@@ -48,7 +48,8 @@ impl Desk {
     /// A change is asked for.
     pub fn ask(&mut self, token: Token, id: AdapterId, attribute: Attribute) {
         let adapter = self.adapters.get_mut(usize::from(id.0));
-        if let (Attribute::Channel(_), Some(adapter)) = (attribute, adapter) {
+        let by_the_clerk = adapter.filter(|adapter| !adapter.sets_here(&attribute));
+        if let (Attribute::Channel(_), Some(adapter)) = (attribute, by_the_clerk) {
             adapter.retunes += 1;
             self.changes.retunes.push_back((token, id));
         }

@@ -15,7 +15,7 @@ use super::clerk::Clerk;
 use super::confirm::{Record, Tried};
 use super::flight::{Flight, Flights, Match, Seen, State};
 use super::host::HostCounters;
-use super::packet::{Status, radiotap, write};
+use super::packet::Status;
 use crate::clock::monotonic_ns;
 use crate::probe::Probes;
 
@@ -96,7 +96,8 @@ impl Desk {
     }
 
     fn take_in(&mut self, t1: Instant, token: Token, frame: &[u8], how: &TxHow) -> Result<usize, Refusal> {
-        let adapter = self.adapter(how.adapter).ok_or(Refusal::NoAdapter)?;
+        let adapter = self.adapters.get(usize::from(how.adapter.0));
+        let adapter = adapter.ok_or(Refusal::NoAdapter)?;
         if self.closing {
             return Err(Refusal::NoAdapter);
         }
@@ -108,14 +109,14 @@ impl Desk {
             return Err(why);
         }
         let expects_ack = how.ack == AckPolicy::Normal && header.wants_ack();
-        // Without an ACK to wait for there is one try.
-        let tries = if expects_ack { how.series.attempts() } else { 1 };
-        let radiotap = radiotap(how.series.as_slice()[0].rate, tries as u8, expects_ack);
+        let write = |out: &mut [u8]| adapter.write(&header, frame, how, expects_ack, out);
         let index = self
             .flights
-            .take(token, how, t1, |out| write(radiotap, frame, out))
+            .take(token, how, t1, write)
             .ok_or(Refusal::QueueFull)?;
-        self.flights.get_mut(index).expects_ack = expects_ack;
+        let flight = self.flights.get_mut(index);
+        flight.expects_ack = expects_ack;
+        flight.tid = header.tid().unwrap_or(0);
         Ok(index)
     }
 
@@ -125,7 +126,7 @@ impl Desk {
         if flight.how.expires.is_some_and(|t| t < now) {
             return self.end(index, Outcome::Expired);
         }
-        let Some(adapter) = self.adapters.get(usize::from(flight.how.adapter.0)) else {
+        let Some(adapter) = self.adapters.get_mut(usize::from(flight.how.adapter.0)) else {
             return self.end(index, Outcome::Refused(Refusal::NoAdapter));
         };
         let rate = flight.how.series.as_slice()[0].rate;
@@ -135,7 +136,7 @@ impl Desk {
         if let Some(probes) = &mut self.probes {
             probes.begin(index, now);
         }
-        let sent = adapter.send(flight.packet());
+        let sent = adapter.send(flight.packet(), flight.tid);
         if let Some(probes) = &mut self.probes {
             probes.handed(index, self::now());
         }
@@ -215,6 +216,28 @@ impl Desk {
             rate: status.rate.unwrap_or(first),
             stamps,
             ..flight.ends(outcome)
+        };
+        self.flights.release(index);
+        self.owe(confirm);
+    }
+
+    /// Takes in an Ethernet frame that came back from an ordinary interface.
+    pub fn outcome(&mut self, adapter: u8, frame: &[u8], acked: bool, t9: Instant) {
+        let index = match self.flights.match_seen(adapter, Seen::Ethernet(frame), t9) {
+            Match::Flight(index) => index,
+            Match::Late => return self.counters.late_statuses += 1,
+            Match::None => return self.counters.foreign_statuses += 1,
+        };
+        let ended = self.flights.get(index).ends(match acked {
+            true => Outcome::Acked,
+            false => Outcome::NotAcked,
+        });
+        let mut stamps = ended.stamps;
+        stamps.host(Plane::T9, t9);
+        let confirm = Confirm {
+            attempts: 1, // at least; Linux does not tell how many
+            stamps,
+            ..ended
         };
         self.flights.release(index);
         self.owe(confirm);

@@ -7,7 +7,7 @@ use super::desk::{Seat, now};
 use super::error::Error;
 use super::host::{Host, NEWS, RECORDS};
 use super::packet::{Arrival, Untold, event, status};
-use super::source::Source;
+use super::source::{Shows, Source};
 
 /// Longest rest without a look at the stop flag, ns.
 const LOOK: radio::Duration = radio::Duration::from_ms(100);
@@ -167,14 +167,19 @@ impl Host {
                 continue;
             }
             let [received, sent] = self.desk.adapters[usize::from(source.adapter)].sockets();
-            let lost = source.fetch(if source.is_sent { sent } else { received });
+            let lost = source.fetch(match source.shows {
+                Shows::Received => received,
+                Shows::Sent | Shows::Outcomes => sent,
+            });
             self.desk.counters.lost_packets += u64::from(lost);
         }
+        // When an outcome came nobody has noted, so that it may have been in time.
+        let may_be_first = |s: &Source| latest.is_some() && s.shows == Shows::Outcomes;
         let oldest = self
             .sources
             .iter_mut()
             .filter(|s| s.came().is_some())
-            .min_by_key(|s| s.came());
+            .min_by_key(|s| (!may_be_first(s), s.came()));
         if let Some(records) = &mut self.records {
             if records_came || records.has_more() {
                 let (lost, unreadable) = records.fetch();
@@ -194,20 +199,27 @@ impl Host {
                 return true; // Its confirm is owed now, if it was ours.
             }
         }
-        let in_time = |s: &&mut Source| latest.is_none_or(|t| s.came().is_some_and(|came| came < t));
+        let in_time =
+            |s: &&mut Source| latest.is_none_or(|t| may_be_first(s) || s.came().is_some_and(|came| came < t));
         let Some(source) = oldest.filter(in_time) else {
             return false;
         };
-        let (adapter, is_sent) = (source.adapter, source.is_sent);
+        let (adapter, shows) = (source.adapter, source.shows);
         let Some((waiting, octets)) = source.take() else {
             return false;
         };
         let desk = &mut self.desk;
-        if is_sent {
-            match status(octets) {
-                Some(status) => desk.status(adapter, &status, waiting.t8, waiting.t9),
-                None => desk.counters.unreadable += 1,
+        let told = match (shows, waiting.acked) {
+            (Shows::Received, _) => None,
+            (Shows::Sent, _) => Some(status(octets).map(|status| {
+                desk.status(adapter, &status, waiting.t8, waiting.t9);
+            })),
+            (Shows::Outcomes, acked) => {
+                Some(acked.map(|acked| desk.outcome(adapter, octets, acked, waiting.t9)))
             }
+        };
+        if let Some(told) = told {
+            desk.counters.unreadable += u64::from(told.is_none());
             return true; // Its confirm is owed now.
         }
         let arrival = Arrival {

@@ -81,12 +81,22 @@ pub enum Error {
          sdmac_confirm.ko), or let outcomes come up through the monitor"
     )]
     NoDevice,
-    /// Outcomes were to come up by a way that carries no requests.
-    #[error(
-        "outcomes of requests do not come up through {0}: it knows nothing of what is sent through a monitor interface; \
-         choose monitor or device"
-    )]
-    NoPath(&'static str),
+    /// The ordinary interface that was named cannot carry frames.
+    #[error("frames cannot go through `{interface}`: {why}")]
+    Ordinary {
+        /// Its name.
+        interface: String,
+        /// Why, and what to do.
+        why: String,
+    },
+    /// Outcomes were to come up by a way that knows nothing of these requests.
+    #[error("outcomes of requests do not come up through {path}: {why}")]
+    NoPath {
+        /// Its name.
+        path: &'static str,
+        /// Why, and what to choose.
+        why: &'static str,
+    },
     /// Planes were to be probed, and cannot be.
     #[error(transparent)]
     Probe(#[from] crate::probe::Error),

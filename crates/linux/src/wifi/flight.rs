@@ -1,7 +1,7 @@
 //! Requests that are not confirmed yet: held back, or in the kernel. A fixed pool, with room for each frame.
 //!
-//! A status comes back as the frame itself, so it is matched by its octets, all but the Duration field, which the
-//! kernel fills in. Of equal frames the one that was sent first is meant. Frames whose status did not come in time
+//! A status comes back as the frame itself, so it is matched by its octets, all but the Duration field of 802.11, which the
+//! kernel fills in; an Ethernet frame comes back as it was. Of equal frames the one that was sent first is meant. Frames whose status did not come in time
 //! stay known for as long again: a status that fits one of them is *late*, and belongs to nobody. It could be that
 //! of an equal frame sent since, whose status then counts as lost; better unknown than wrong.
 
@@ -11,8 +11,12 @@ use radio::{Confirm, Instant, MAX_FRAME_OCTETS, Outcome, Plane, Stamps, Token, T
 /// Octets of the longest radiotap header that is put before a frame.
 pub(super) const MAX_RADIOTAP_OCTETS: usize = 16;
 const ROOM: usize = MAX_RADIOTAP_OCTETS + MAX_FRAME_OCTETS;
+/// Octets that come back otherwise than they were sent.
+type Gap = std::ops::Range<usize>;
 /// The Duration/ID field (IEEE 802.11-2016, 9.2.4.2).
-const DURATION: std::ops::Range<usize> = 2..4;
+const DURATION: Gap = 2..4;
+/// Of an Ethernet frame there are none.
+const NONE: Gap = 0..0;
 
 /// Where a request is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,6 +36,8 @@ pub(super) struct Flight {
     pub how: TxHow,
     /// Whether its receiver was asked for an ACK.
     pub expects_ack: bool,
+    /// Its traffic identifier; 0 if it has none.
+    pub tid: u8,
     /// When something is due: its release if it is held, its end as unknown if it is sent.
     pub due: Instant,
     pub stamps: Stamps,
@@ -43,7 +49,7 @@ pub(super) struct Flight {
 }
 
 impl Flight {
-    /// What goes to the socket: radiotap header and frame.
+    /// What goes to the socket: radiotap header and frame, or an Ethernet frame alone.
     pub fn packet(&self) -> &[u8] {
         &self.octets[..self.length]
     }
@@ -55,6 +61,11 @@ impl Flight {
 
     fn frame(&self) -> &[u8] {
         &self.octets[self.radiotap..self.length]
+    }
+
+    /// An Ethernet frame has no radiotap header.
+    fn gap(&self) -> Gap {
+        if self.radiotap == 0 { NONE } else { DURATION }
     }
 
     /// Its confirm, with the outcome alone.
@@ -85,6 +96,8 @@ pub(super) enum Seen<'a> {
     Frame(&'a [u8]),
     /// Its first octets, zeroes behind a shorter one, and its length.
     Head(&'a [u8; HEAD], usize),
+    /// All of an Ethernet frame.
+    Ethernet(&'a [u8]),
 }
 
 /// All of them.
@@ -114,6 +127,7 @@ impl Flights {
             token: Token(0),
             how: TxHow::one_shot(frame::Rate::OFDM_6),
             expects_ack: false,
+            tid: 0,
             due: Instant::MAX,
             stamps: Stamps::NONE,
             order: 0,
@@ -180,8 +194,8 @@ impl Flights {
         self.overdue.push(Overdue {
             adapter: f.how.adapter.0,
             length: f.frame().len(),
-            hash: hash(f.frame()),
-            head: hash(&head(f.frame())),
+            hash: hash(f.frame(), f.gap()),
+            head: hash(&head(f.frame()), f.gap()),
             until,
         });
         self.release(index);
@@ -232,11 +246,12 @@ impl Flights {
         if !self.overdue.is_empty() {
             // Once for all of them.
             let (length, seen_hash) = match seen {
-                Seen::Frame(frame) => (frame.len(), hash(frame)),
-                Seen::Head(head, length) => (length, hash(head)),
+                Seen::Frame(frame) => (frame.len(), hash(frame, DURATION)),
+                Seen::Head(head, length) => (length, hash(head, DURATION)),
+                Seen::Ethernet(frame) => (frame.len(), hash(frame, NONE)),
             };
             let known = |o: &Overdue| match seen {
-                Seen::Frame(_) => o.hash,
+                Seen::Frame(_) | Seen::Ethernet(_) => o.hash,
                 Seen::Head(..) => o.head,
             };
             let late = |o: &Overdue| (o.adapter, o.length, known(o)) == (adapter, length, seen_hash);
@@ -247,6 +262,7 @@ impl Flights {
         }
         let is_it = |f: &Flight| match seen {
             Seen::Frame(frame) => is_same(f.frame(), frame),
+            Seen::Ethernet(frame) => f.frame() == frame,
             Seen::Head(octets, length) => f.frame().len() == length && is_same(&head(f.frame()), octets),
         };
         let ours = |f: &Flight| f.state == State::Sent && f.how.adapter.0 == adapter && is_it(f);
@@ -269,11 +285,11 @@ fn is_same(a: &[u8], b: &[u8]) -> bool {
     head_a == head_b && tail_a == tail_b && tail_a.is_some()
 }
 
-/// FNV-1a over a frame without its duration.
-fn hash(frame: &[u8]) -> u64 {
+/// FNV-1a over a frame without the octets that come back otherwise.
+fn hash(frame: &[u8], gap: Gap) -> u64 {
     let parts = [
-        frame.get(..DURATION.start).unwrap_or(frame),
-        frame.get(DURATION.end..).unwrap_or(&[]),
+        frame.get(..gap.start).unwrap_or(frame),
+        frame.get(gap.end..).unwrap_or(&[]),
     ];
     parts
         .iter()
@@ -410,5 +426,37 @@ mod tests {
             (flights.overdue.len(), flights.overdue.capacity() >= 2),
             (flights.overdue.capacity(), true)
         );
+    }
+
+    /// Of an Ethernet frame every octet counts, also where an 802.11 frame has its duration.
+    #[test]
+    fn an_ethernet_frame_is_known_by_all_its_octets() {
+        let mut flights = Flights::new(4);
+        let [one, other] = [1, 2].map(|duration| frame(1, duration));
+        let mut tokens = 0;
+        let mut send = |flights: &mut Flights, f: &[u8]| {
+            tokens += 1;
+            let write = |out: &mut [u8]| {
+                out[..f.len()].copy_from_slice(f);
+                Some((0, f.len()))
+            };
+            let index = flights.take(Token(tokens), &HOW, US(1), write).unwrap();
+            flights.get_mut(index).state = State::Sent;
+            index
+        };
+        let all = [one, other, other].map(|f| send(&mut flights, &f));
+        let find = |flights: &mut Flights, f: &[u8]| flights.match_seen(0, Seen::Ethernet(f), US(2));
+        assert_eq!(
+            find(&mut flights, &other),
+            Match::Flight(all[1]),
+            "the first of two"
+        );
+        assert_eq!(find(&mut flights, &one), Match::Flight(all[0]));
+        assert_eq!(find(&mut flights, &frame(1, 3)), Match::None);
+        // What comes too late is not taken for another one that is still out.
+        flights.overdue(all[1], US(10));
+        assert_eq!(find(&mut flights, &one), Match::Flight(all[0]));
+        assert_eq!(find(&mut flights, &other), Match::Late);
+        assert_eq!(find(&mut flights, &other), Match::Flight(all[2]));
     }
 }

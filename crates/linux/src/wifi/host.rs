@@ -18,7 +18,7 @@ use super::drive::Turn;
 use super::error::Error;
 use super::flight::State;
 use super::packet::Duplicates;
-use super::source::Source;
+use super::source::{Shows, Source};
 use super::wait::{Wait, Waiter};
 use crate::probe::{Probes, Way};
 
@@ -46,7 +46,8 @@ pub struct HostConfig {
     /// each frame down a little.
     pub probes: Option<Way>,
     /// By which way outcomes come up: [`Path::Monitor`], or [`Path::Device`], which tells tries by series and the planes t2
-    /// to t8, and takes the kernel module.
+    /// to t8, and takes the kernel module; [`Path::Status`] of adapters that send through an ordinary interface
+    /// ([`Carrier::Ordinary`](super::Carrier::Ordinary)).
     pub confirm: Path,
 }
 
@@ -113,6 +114,24 @@ impl HostCounters {
     }
 }
 
+/// Why outcomes of so many adapters, of which so many send through an ordinary interface, do not come up by this way, if so.
+fn no_path(path: Path, adapters: usize, ordinary: usize) -> Option<&'static str> {
+    match path {
+        Path::Monitor | Path::Device if ordinary > 0 => Some(
+            "it tells of what is sent through a monitor interface, and an adapter sends through an ordinary one: choose status",
+        ),
+        Path::Status if ordinary < adapters => Some(
+            "it tells of what is sent through an ordinary interface, and an adapter sends through a monitor: choose monitor or \
+             device",
+        ),
+        Path::Nl80211 => Some(
+            "it carries management frames alone, at the lowest rate: choose monitor or device, or status with an ordinary \
+             interface",
+        ),
+        _ => None,
+    }
+}
+
 /// Drives a protocol over adapters.
 #[derive(Debug)]
 pub struct Host {
@@ -139,7 +158,8 @@ impl Host {
     ///
     /// # Errors
     /// [`Error::Config`] without an adapter, with more than 255, or with a number in `config` out of its range;
-    /// [`Error::Probe`] if probes were asked for and cannot be had.
+    /// [`Error::NoPath`] if outcomes of these adapters do not come up that way; [`Error::Probe`] if probes were asked for and
+    /// cannot be had.
     pub fn new(mut adapters: Vec<Adapter>, config: HostConfig) -> Result<Host, Error> {
         if adapters.is_empty() || adapters.len() > 255 {
             return Err(Error::Config("a host has 1 to 255 adapters"));
@@ -149,18 +169,36 @@ impl Host {
                 "outstanding: 1 to 1024 requests may be open at once",
             ));
         }
+        let ordinary = adapters.iter().filter(|a| a.is_ordinary()).count();
+        if let Some(why) = no_path(config.confirm, adapters.len(), ordinary) {
+            let path = config.confirm.name();
+            return Err(Error::NoPath { path, why });
+        }
+        if ordinary > 0 && config.probes.is_some() {
+            return Err(Error::Config(
+                "probes stamp what goes through a monitor interface: do without them on an ordinary one",
+            ));
+        }
         let records = match config.confirm {
-            Path::Monitor => None,
             Path::Device => Some(Records::new(Device::open()?)),
-            other => return Err(Error::NoPath(other.name())),
+            _ => None,
         };
         let wait = Error::control("wait for packets");
         let waiter = Waiter::new(config.wait).map_err(&wait)?;
         let all = 0..adapters.len() as u8;
-        let sources = all.flat_map(|a| [Source::new(a, false), Source::new(a, true)]);
-        let sources: Vec<_> = sources.filter(|s| records.is_none() || !s.is_sent).collect();
+        let tells = match config.confirm {
+            Path::Status => Shows::Outcomes,
+            _ => Shows::Sent,
+        };
+        let sources = all.flat_map(|a| [Shows::Received, tells].map(|shows| Source::new(a, shows)));
+        let heard = |s: &Source| records.is_none() || s.shows == Shows::Received;
+        let sources: Vec<_> = sources.filter(heard).collect();
         for (index, source) in (0..).zip(&sources) {
-            let socket = adapters[usize::from(source.adapter)].sockets()[usize::from(source.is_sent)];
+            let [received, sent] = adapters[usize::from(source.adapter)].sockets();
+            let socket = match source.shows {
+                Shows::Received => received,
+                Shows::Sent | Shows::Outcomes => sent,
+            };
             waiter.add_as(socket, index).map_err(&wait)?;
         }
         if records.is_some() {

@@ -11,7 +11,7 @@ use radio::{Attribute, Refusal, SetError};
 use super::error::Error;
 use super::filter::{self, Wanted};
 use super::monitor::{Monitors, kind};
-use super::nl80211::MONITOR;
+use super::nl80211::{Interface, MONITOR};
 use super::watch::Watch;
 use super::wiphy::{Rates, Wiphy};
 use crate::sys::packet::attach_filter;
@@ -80,16 +80,19 @@ pub(super) struct Keeper {
     received: OwnedFd,
     /// Of its channels.
     width: Width,
+    /// The interface of the user's that sends, if it is not ours.
+    ordinary: Option<Interface>,
     view: View,
 }
 
 impl Keeper {
-    /// Of a radio whose interfaces are there.
+    /// Of a radio whose interfaces are there. `ordinary`: the one that sends, if it is the user's.
     pub fn new(
         monitors: Monitors,
         wiphy: Wiphy,
         received: OwnedFd,
         width: Width,
+        ordinary: Option<Interface>,
         view: View,
     ) -> Result<Keeper, Error> {
         Ok(Keeper {
@@ -98,6 +101,7 @@ impl Keeper {
             wiphy,
             received,
             width,
+            ordinary,
             view,
         })
     }
@@ -162,6 +166,14 @@ impl Keeper {
         let channel = self.wiphy.channel(self.view.mhz);
         self.view.rates = channel.map(|(band, _)| band.rates());
         let (_, channel) = channel?;
+        if let Some(ours) = &self.ordinary {
+            let now = all.iter().find(|i| i.index == ours.index)?;
+            let link = control.link(ours.index).ok()?;
+            // In another network, on another channel or with another address than when it was opened, it is another one.
+            let as_it_was = (now.kind, now.address, now.mhz) == (ours.kind, ours.address, ours.mhz);
+            let sends = link.is_up && link.has_carrier && as_it_was;
+            return Some(if sends { Ok(()) } else { Err(Refusal::NoAdapter) });
+        }
         Some(if channel.may_send() {
             Ok(())
         } else {

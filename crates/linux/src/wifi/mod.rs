@@ -7,6 +7,8 @@
 //!                            <> clerk, an ordinary thread <> nl80211: interfaces, channel, power, rules
 //! ```
 //!
+//! Or through an interface of the user's ([`Carrier::Ordinary`]): Ethernet frames go down, and come back in the error queue.
+//!
 //! [`Control`] finds the radios of this computer, [`Adapter`] opens one, [`Host`] drives a protocol over any number of
 //! them in one thread. No association, no hostapd: frames leave through a monitor interface of ours, with the rate and
 //! the number of tries that each asks for. The book's page on Linux says what such a host can do and what it cannot.
@@ -25,6 +27,7 @@ pub mod confirm;
 mod desk;
 mod drive;
 mod error;
+mod ethernet;
 mod filter;
 mod flight;
 mod host;
@@ -45,7 +48,7 @@ mod wiphy;
 
 pub use ad_hoc::AdHoc;
 pub use adapter::Adapter;
-pub use config::{AdapterConfig, TsfSource};
+pub use config::{AdapterConfig, Carrier, TsfSource};
 pub use error::Error;
 pub use host::{Host, HostConfig, HostCounters};
 pub use nl80211::{Control, Interface, Monitor};

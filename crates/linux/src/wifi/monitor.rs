@@ -3,17 +3,17 @@
 //! Nothing stays behind. The kernel removes our interfaces when the netlink socket closes that made them, which it
 //! does however a process ends (NL80211_ATTR_SOCKET_OWNER). Whoever opens a radio holds a Unix socket with an
 //! abstract name, which belongs to the network namespace and ends with the process: if the name is free, nobody
-//! lives who could own interfaces with our names, and those that are there all the same are removed. Transmit power is the
-//! radio's and outlives the socket: a file in [`MARKS`] says that it was set, until it is given back; the next one to open
-//! the radio gives back what a killed process could not.
+//! lives who could own interfaces with our names, and those that are there all the same are removed. Transmit power, and the one
+//! rate of an ordinary interface, are not ours and outlive the socket: a file in [`MARKS`] says that it was set, until it is
+//! given back; the next one to open the radio gives back what a killed process could not.
 
 use std::io;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::path::{Path, PathBuf};
 
-use frame::MacAddr;
 use frame::rate::Width;
+use frame::{MacAddr, Rate};
 
 use super::error::Error;
 use super::nl80211::{ChannelKind, Control, Interface, MONITOR, Monitor};
@@ -21,7 +21,7 @@ use super::wiphy::{Channel, RadioBand, Wiphy};
 
 /// What mac80211 lets an interface have at most (IEEE80211_MAX_DATA_LEN); 1500 unless it is set.
 const MTU_OCTETS: u32 = 2_304;
-/// Where it is noted that a radio's power was set; a new boot empties it.
+/// Where it is noted that a radio's power was set, or the rate of an interface; a new boot empties it.
 const MARKS: &str = "/run/sdmac";
 /// First octets of the names of our interfaces.
 const PREFIX: &str = "sdmac";
@@ -40,6 +40,8 @@ pub(super) struct Monitors {
     pub swept: u32,
     /// The power of the radio was set, and is to be the driver's choice again.
     restore_tx_power: bool,
+    /// This ordinary interface was given one rate, and is to have all again.
+    pinned: Option<u32>,
     _claim: UnixDatagram,
 }
 
@@ -69,6 +71,10 @@ impl Monitors {
         if mark(wiphy.index).exists() {
             give_power_back(&mut control, wiphy.index);
         }
+        let noted = std::fs::read_to_string(rate_mark(wiphy.index)).unwrap_or_default();
+        if let Ok(interface) = noted.trim().parse() {
+            give_rates_back(&mut control, wiphy.index, interface);
+        }
         let [main, cook] = names(wiphy.index);
         let create = Error::control("create a monitor interface");
         let main = control
@@ -81,6 +87,7 @@ impl Monitors {
             cook: None,
             swept,
             restore_tx_power: false,
+            pinned: None,
             _claim: claim,
         };
         // Kernels since 6.15 have none.
@@ -128,6 +135,29 @@ impl Monitors {
     }
 
     fn tune(&mut self, mhz: u16, kind: ChannelKind) -> Result<(), &'static str> {
+        self.ask_for(mhz, kind)?;
+        if !self.is_at(mhz)? {
+            // mac80211 (seen in 6.1) does nothing if it is told what it was told last, though an ordinary interface has taken the
+            // radio elsewhere since.
+            let other = match kind {
+                ChannelKind::Legacy => ChannelKind::Mhz20,
+                ChannelKind::Mhz20 | ChannelKind::Mhz40 { .. } => ChannelKind::Legacy,
+            };
+            let _ = self.control.set_channel(self.main.index, mhz, other); // Or the next one fails, too.
+            self.ask_for(mhz, kind)?;
+        }
+        let held = "another of its interfaces holds the channel; take that one down";
+        if self.is_at(mhz)? { Ok(()) } else { Err(held) }
+    }
+
+    fn is_at(&mut self, mhz: u16) -> Result<bool, &'static str> {
+        let all = self.control.interfaces();
+        let all = all.map_err(|_| "its interfaces cannot be listed")?;
+        let is_it = |i: &Interface| i.wiphy == self.main.wiphy && i.mhz == Some(mhz);
+        Ok(all.iter().any(is_it))
+    }
+
+    fn ask_for(&mut self, mhz: u16, kind: ChannelKind) -> Result<(), &'static str> {
         let set = self.control.set_channel(self.main.index, mhz, kind);
         let code = set.as_ref().map_err(io::Error::raw_os_error);
         match code {
@@ -140,16 +170,7 @@ impl Monitors {
             Err(Some(libc::ENODEV | libc::ENETDOWN)) => return Err("its interface is down or gone"),
             Err(_) => return Err("the driver refuses it"),
         }
-        let all = self
-            .control
-            .interfaces()
-            .map_err(|_| "its interfaces cannot be listed")?;
-        let found = all
-            .iter()
-            .find(|i| i.wiphy == self.main.wiphy && i.mhz == Some(mhz));
-        found
-            .map(|_| ())
-            .ok_or("another of its interfaces holds the channel; take that one down")
+        Ok(())
     }
 
     /// Sets the transmit power of the radio in dBm, until these interfaces go.
@@ -160,6 +181,28 @@ impl Monitors {
         let _ = std::fs::write(mark(self.main.wiphy), "");
         self.restore_tx_power = true;
         self.control.set_tx_power(self.main.wiphy, Some(dbm))
+    }
+
+    /// Lets an ordinary interface of the radio have one rate, until these interfaces go.
+    ///
+    /// # Errors
+    /// [`Error::Ordinary`] if it cannot have it.
+    pub fn pin(&mut self, interface: &Interface, mhz: u16, rate: Rate) -> Result<(), Error> {
+        let _ = std::fs::create_dir_all(MARKS);
+        let _ = std::fs::write(rate_mark(interface.wiphy), interface.index.to_string());
+        self.pinned = Some(interface.index);
+        let why = match self.control.pin_rate(interface, mhz, rate) {
+            Err(Error::Kernel { source, .. }) if source.raw_os_error() == Some(libc::EINVAL) => format!(
+                "{rate} is no basic rate of its network: take one that is (usually 1, 2, 5.5 and 11 Mb/s at 2.4 GHz, and 6, 12 \
+                 and 24 Mb/s at 5 GHz), or begin the network with other basic rates"
+            ),
+            Err(Error::Config(why)) => why.into(),
+            other => return other,
+        };
+        Err(Error::Ordinary {
+            interface: interface.name.clone(),
+            why,
+        })
     }
 
     fn indices(&self) -> impl Iterator<Item = u32> + use<> {
@@ -173,6 +216,9 @@ impl Drop for Monitors {
     fn drop(&mut self) {
         if self.restore_tx_power {
             give_power_back(&mut self.control, self.main.wiphy);
+        }
+        if let Some(interface) = self.pinned {
+            give_rates_back(&mut self.control, self.main.wiphy, interface);
         }
         for index in self.indices() {
             // Gone already if the radio was removed; and the kernel does it when the socket closes, too.
@@ -216,6 +262,21 @@ fn mark(wiphy: u32) -> PathBuf {
 fn give_power_back(control: &mut Control, wiphy: u32) {
     if control.set_tx_power(wiphy, None).is_ok() {
         let _ = std::fs::remove_file(mark(wiphy));
+    }
+}
+
+/// The file that says which interface of a radio was given one rate.
+fn rate_mark(wiphy: u32) -> PathBuf {
+    Path::new(MARKS).join(format!("rate-{wiphy}"))
+}
+
+/// Gives an interface all rates again; one that is gone takes its rate along. The kernel does it only while the interface is
+/// up, so of one that is down the note stays.
+fn give_rates_back(control: &mut Control, wiphy: u32, interface: u32) {
+    let given = control.unpin_rate(interface);
+    let code = given.as_ref().err().and_then(io::Error::raw_os_error);
+    if given.is_ok() || code == Some(libc::ENODEV) {
+        let _ = std::fs::remove_file(rate_mark(wiphy));
     }
 }
 

@@ -21,6 +21,9 @@ use crate::sys::packet::{attach_filter, join_group};
 /// Octets of `struct ifinfomsg`.
 const LINK_HEADER: usize = 16;
 
+/// A flag of an interface (linux/if.h).
+const IFF_LOWER_UP: u32 = 1 << 16;
+
 /// The permanent address in the news of an interface (linux/if_link.h).
 const IFLA_PERM_ADDRESS: u16 = 54;
 
@@ -34,6 +37,7 @@ pub(super) mod command {
     pub const DEL_INTERFACE: u8 = 8;
     pub const GET_REG: u8 = 31;
     pub const JOIN_IBSS: u8 = 43;
+    pub const LEAVE_IBSS: u8 = 44;
     pub const SET_WIPHY_NETNS: u8 = 49;
     pub const SET_TX_BITRATE_MASK: u8 = 57;
 }
@@ -65,6 +69,10 @@ pub(super) mod attr {
     pub const SOCKET_OWNER: u16 = 204;
 }
 
+/// NL80211_IFTYPE_ADHOC.
+pub(super) const AD_HOC: u32 = 1;
+/// NL80211_IFTYPE_AP.
+pub(super) const ACCESS_POINT: u32 = 3;
 /// NL80211_IFTYPE_MONITOR.
 pub(super) const MONITOR: u32 = 6;
 const TX_POWER_AUTOMATIC: u32 = 0;
@@ -112,6 +120,14 @@ pub struct Interface {
     pub mhz: Option<u16>,
     /// Transmit power in dBm, where it is known.
     pub tx_power_dbm: Option<i8>,
+}
+
+/// The state of an interface.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Link {
+    pub is_up: bool,
+    /// It is in a network, or has one.
+    pub has_carrier: bool,
 }
 
 /// The connection through which radios are controlled. Interfaces that were made through it are removed by the
@@ -254,12 +270,19 @@ impl Control {
 
     /// Whether an interface is up; an error if there is none.
     pub(super) fn is_up(&mut self, index: u32) -> io::Result<bool> {
+        self.link(index).map(|link| link.is_up)
+    }
+
+    /// The state of an interface; an error if there is none.
+    pub(super) fn link(&mut self, index: u32) -> io::Result<Link> {
         let ask = message(libc::RTM_GETLINK, libc::NLM_F_ACK, |m| interface(m, index));
         let parts = self.route.ask(ask)?;
         let flags = parts.iter().find_map(|p| u32_of(p.body.get(8..LINK_HEADER)?));
-        flags
-            .map(|flags| flags & libc::IFF_UP as u32 != 0)
-            .ok_or_else(|| io::ErrorKind::InvalidData.into())
+        let link = |flags: u32| Link {
+            is_up: flags & libc::IFF_UP as u32 != 0,
+            has_carrier: flags & IFF_LOWER_UP != 0,
+        };
+        flags.map(link).ok_or_else(|| io::ErrorKind::InvalidData.into())
     }
 
     /// The permanent address of a radio, as far as its interfaces tell: that of a monitor is the radio's, another's may be its

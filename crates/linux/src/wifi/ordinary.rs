@@ -1,18 +1,24 @@
 //! The other way to an outcome: SO_WIFI_STATUS, on ordinary interfaces, where the kernel makes the 802.11 frame.
 //!
-//! For adapters whose driver has no monitor interfaces worth the name. What goes in is an Ethernet frame; rate, tries
-//! and sequence number are Linux's choice, and of the outcome it tells only whether an ACK came. A frame to a group, or
-//! one that was dropped on its way, has no outcome at all. So this carries no [`Protocol`](radio::Protocol): too much
-//! of what one asks for would have to be refused.
+//! For adapters whose driver has no monitor interfaces that send, or where such a one is not wanted. What goes in is an Ethernet
+//! frame; tries and sequence number are Linux's choice, and of the outcome it tells only whether an ACK came. A frame to a
+//! group, or one to a station that Linux does not know, has no outcome at all. A program can use the socket by itself; an
+//! [`Adapter`](super::Adapter) with [`Carrier::Ordinary`](super::Carrier::Ordinary) carries a protocol over it.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use frame::Rate;
+use frame::rate::Width;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
 
+use super::config::AdapterConfig;
 use super::error::Error;
-use super::nl80211::Control;
-use crate::sys::packet::{bind_packet, bypass_queue, enable_wifi_status, receive_status};
+use super::ethernet::Ordinary;
+use super::nl80211::{ACCESS_POINT, AD_HOC, Control, Interface};
+use crate::sys::packet::{
+    Received, bind_packet, bypass_queue, enable_wifi_status, receive_now, receive_status,
+};
 
 /// A packet socket on an ordinary 802.11 interface that tells which frames were acknowledged.
 #[derive(Debug)]
@@ -103,6 +109,90 @@ impl OrdinarySocket {
     }
 }
 
+/// The next frame of the error queue, with its outcome. An error of the socket itself, as when the interface goes down, is taken
+/// off meanwhile: it would wake the reader again and again.
+pub(super) fn receive_outcome(socket: BorrowedFd<'_>, frame: &mut [u8]) -> io::Result<Received> {
+    match receive_status(socket, frame) {
+        Err(e) if e.kind() == io::ErrorKind::WouldBlock => receive_now(socket, &mut []),
+        received => received,
+    }
+}
+
+/// An interface that is to carry the frames of a protocol, at one rate.
+///
+/// # Errors
+/// [`Error::Ordinary`] if it is none that can, or not as it is wanted.
+pub(super) fn find(
+    control: &mut Control,
+    config: &AdapterConfig,
+    rate: Rate,
+) -> Result<(Interface, Ordinary), Error> {
+    let name = &config.radio;
+    let refuse = |why: String| Error::Ordinary {
+        interface: name.clone(),
+        why,
+    };
+    let all = control.interfaces()?;
+    let Some(found) = all.iter().find(|i| i.name == *name) else {
+        let have: Vec<&str> = all.iter().map(|i| i.name.as_str()).collect();
+        let have = if have.is_empty() {
+            "none".into()
+        } else {
+            have.join(", ")
+        };
+        return Err(refuse(format!("it is no 802.11 interface; there is {have}")));
+    };
+    if ![AD_HOC, ACCESS_POINT].contains(&found.kind) {
+        return Err(refuse(format!(
+            "it is neither in an ad hoc network nor an access point's: ip link set {name} down; iw dev {name} set type ibss; and \
+             let it join one"
+        )));
+    }
+    let mhz = config.channel_mhz;
+    let join = format!("iw dev {name} ibss join NAME {mhz}");
+    let link = control
+        .link(found.index)
+        .map_err(Error::control("look at an interface"))?;
+    if let Some(wanted) = config.address.filter(|wanted| *wanted != found.address) {
+        return Err(refuse(format!(
+            "its address is {}, and it has to be {wanted}: ip link set {name} down; ip link set {name} address {wanted}; \
+             ip link set {name} up; {join}",
+            found.address
+        )));
+    }
+    if !link.is_up {
+        return Err(refuse(format!("it is down: ip link set {name} up; {join}")));
+    }
+    if !link.has_carrier {
+        return Err(refuse(format!("it is in no network yet: {join}")));
+    }
+    match found.mhz {
+        Some(there) if there == mhz => {}
+        there => {
+            let there = there.map_or("no channel that is told".into(), |there| format!("{there} MHz"));
+            return Err(refuse(format!(
+                "its network is on {there}, and {mhz} MHz is asked for"
+            )));
+        }
+    }
+    if config.width != Width::Mhz20 || config.tx_power_dbm.is_some() {
+        return Err(refuse(
+            "width and power of its channel are its network's: leave both as they are".into(),
+        ));
+    }
+    let ordinary = Ordinary {
+        rate,
+        is_access_point: found.kind == ACCESS_POINT,
+    };
+    Ok((found.clone(), ordinary))
+}
+
+impl From<OrdinarySocket> for OwnedFd {
+    fn from(socket: OrdinarySocket) -> OwnedFd {
+        socket.0
+    }
+}
+
 impl AsFd for OrdinarySocket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
@@ -111,10 +201,20 @@ impl AsFd for OrdinarySocket {
 
 #[cfg(test)]
 pub(in crate::wifi) mod tests {
+    use std::sync::atomic::AtomicBool;
     use std::time::Duration;
 
+    use frame::MacAddr;
+    use frame::mac::header::Header;
+    use frame::mac::{Flags, FrameControl, FrameType, Kind};
+    use radio::{Event, Instant, Outcome, Protocol, Radio, TxHow};
+
     use super::*;
-    use crate::wifi::{AdHoc, Interface, SimulatedRadios, simulated_radios};
+    use crate::wifi::certify::AccessPoint;
+    use crate::wifi::confirm::Path;
+    use crate::wifi::{
+        AdHoc, Adapter, Carrier, Host, HostConfig, Interface, SimulatedRadios, simulated_radios,
+    };
 
     /// The next outcome, as (octets are those of `frame`, acked); `None` if there is none within 100 ms.
     fn outcome(socket: &OrdinarySocket, frame: &[u8]) -> Option<(bool, bool)> {
@@ -192,5 +292,95 @@ pub(in crate::wifi) mod tests {
         control.set_up(a.index, false).unwrap();
         let error = OrdinarySocket::open("lo").unwrap_err();
         assert!(matches!(error, Error::NoSuchRadio { .. }), "{error}");
+    }
+
+    /// Sends its frame when it starts; keeps the outcome, and what is heard.
+    #[derive(Default)]
+    struct One {
+        frame: Vec<u8>,
+        outcome: Option<Outcome>,
+        heard: Vec<Vec<u8>>,
+    }
+
+    impl Protocol for One {
+        fn handle(&mut self, _: Instant, event: Event<'_>, radio: &mut dyn Radio) {
+            match event {
+                Event::Start if !self.frame.is_empty() => {
+                    let token = radio.token();
+                    radio.request(token, &self.frame, &TxHow::multi_shot(Rate::OFDM_6, 2));
+                }
+                Event::Confirm(c) => self.outcome = Some(c.outcome),
+                Event::Indication(i) => self.heard.push(i.frame.to_vec()),
+                _ => {}
+            }
+        }
+
+        fn deadline(&self) -> Option<Instant> {
+            None
+        }
+    }
+
+    /// An access point sends with its own header, whether a frame is addressed as in its network or as in an ad hoc network; and
+    /// who has sent a frame that it passes on is told. Runs in the lab, on the two last radios of mac80211_hwsim.
+    #[test]
+    fn an_access_point_carries_frames() {
+        let Some(radios) = simulated_radios(2) else { return };
+        let [station, point] = [2, 1].map(|last| &radios.names[radios.names.len() - last]);
+        let mhz = 5180;
+        let ear = Adapter::open(AdapterConfig::new(station, mhz)).unwrap();
+        let to = ear.address();
+        let wiphy = Control::open().unwrap().wiphy(point).unwrap();
+        let mut point = AccessPoint::start_as(&wiphy, mhz, "point").unwrap();
+        point.set_basic_rates(&[12, 24, 48]).unwrap();
+        point.know(to).unwrap();
+        let mut ear = Host::new(vec![ear], HostConfig::default()).unwrap();
+        let stop = AtomicBool::new(false);
+        let elsewhere = MacAddr::local(0x77);
+        for (flags, third) in [
+            (Flags::NONE, point.address),
+            (Flags::FROM_DS, point.address),
+            (Flags::FROM_DS, elsewhere),
+        ] {
+            let mut frame = vec![0; 24];
+            frame[..2].copy_from_slice(&FrameControl::new(Kind::DATA, flags).0);
+            frame[4..10].copy_from_slice(&to.0);
+            frame[10..16].copy_from_slice(&point.address.0);
+            frame[16..22].copy_from_slice(&third.0);
+            frame.extend(b"body");
+            let adapter = Adapter::open(AdapterConfig {
+                carrier: Carrier::Ordinary(Rate::OFDM_6),
+                ..AdapterConfig::new("point", mhz)
+            });
+            let config = HostConfig {
+                confirm: Path::Status,
+                ..HostConfig::default()
+            };
+            let mut host = Host::new(vec![adapter.unwrap()], config).unwrap();
+            let mut one = One {
+                frame,
+                ..One::default()
+            };
+            let mut other = One::default();
+            for (host, protocol) in [(&mut host, &mut one), (&mut ear, &mut other)] {
+                let until = Host::now() + radio::Duration::from_ms(50);
+                host.run(protocol, &mut (), Some(until), &stop).unwrap();
+            }
+            assert_eq!(one.outcome, Some(Outcome::Acked), "{flags:?}");
+            let heard: Vec<Header<'_>> = other
+                .heard
+                .iter()
+                .map(|f| Header::parse(f).unwrap())
+                .filter(|h| h.frame_type() == FrameType::Data && !h.is_group())
+                .collect();
+            assert_eq!(heard.len(), 1, "{flags:?}");
+            assert_eq!(
+                (heard[0].flags(), heard[0].body()),
+                (Flags::FROM_DS, &b"body"[..])
+            );
+            assert_eq!(
+                [heard[0].transmitter(), heard[0].address3()],
+                [Some(point.address), Some(third)]
+            );
+        }
     }
 }

@@ -32,9 +32,15 @@ pub(super) fn receiver(interface: u32, program: &[Instruction], octets: usize) -
     ignore_outgoing(socket.as_fd())?;
     enable_true_receive_stamps(socket.as_fd())?;
     enable_drop_count(socket.as_fd())?;
-    if set_socket_recv_buffer_size_force(&socket, octets).is_err() {
-        set_socket_recv_buffer_size(&socket, octets)?;
-    }
+    make_room(&socket, octets)?;
     bind_packet(socket.as_fd(), interface, EVERYTHING)?;
     Ok(socket)
+}
+
+/// Gives a socket room for so much that waits for us, or for as much as the system's limit is.
+pub(super) fn make_room(socket: &OwnedFd, octets: usize) -> io::Result<()> {
+    if set_socket_recv_buffer_size_force(socket, octets).is_err() {
+        set_socket_recv_buffer_size(socket, octets)?;
+    }
+    Ok(())
 }

@@ -5,6 +5,7 @@ use std::os::fd::BorrowedFd;
 
 use radio::{Instant, MAX_FRAME_OCTETS};
 
+use super::ordinary::receive_outcome;
 use crate::clock::{monotonic_ns, realtime_ns};
 use crate::sys::packet::{Received, receive_now};
 
@@ -14,12 +15,22 @@ const PACKET_OCTETS: usize = MAX_FRAME_OCTETS + 4 + 512;
 /// was interrupted.
 const UNDISTURBED_NS: u64 = 10_000;
 
+/// What a socket shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Shows {
+    /// What the radio has received.
+    Received,
+    /// What it has sent, with its status.
+    Sent,
+    /// What the socket itself has sent, with its outcome, in the error queue ([`super::ordinary`]).
+    Outcomes,
+}
+
 /// See the [module](self).
 #[derive(Debug)]
 pub(super) struct Source {
     pub adapter: u8,
-    /// It shows what the radio has sent, and not what it has received.
-    pub is_sent: bool,
+    pub shows: Shows,
     /// There may be a packet to fetch.
     pub is_ready: bool,
     waiting: Option<Waiting>,
@@ -35,13 +46,15 @@ pub(super) struct Waiting {
     pub t8: Option<Instant>,
     /// When we had it.
     pub t9: Instant,
+    /// From the error queue: whether an ACK came.
+    pub acked: Option<bool>,
 }
 
 impl Source {
-    pub fn new(adapter: u8, is_sent: bool) -> Source {
+    pub fn new(adapter: u8, shows: Shows) -> Source {
         Source {
             adapter,
-            is_sent,
+            shows,
             is_ready: false,
             waiting: None,
             lost: 0,
@@ -56,7 +69,11 @@ impl Source {
         }
         let mut went_down = false;
         let received = loop {
-            match receive_now(socket, &mut self.octets[..]) {
+            let received = match self.shows {
+                Shows::Received | Shows::Sent => receive_now(socket, &mut self.octets[..]),
+                Shows::Outcomes => receive_outcome(socket, &mut self.octets[..]),
+            };
+            match received {
                 Ok(received) => break received,
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
                 // The interface went down at some time, which is told elsewhere; packets may wait behind that.
@@ -68,10 +85,15 @@ impl Source {
             length,
             stamp_ns,
             lost,
-            ..
+            wifi_acked: acked,
         } = received;
         let (t8, t9) = times(stamp_ns);
-        self.waiting = Some(Waiting { length, t8, t9 });
+        self.waiting = Some(Waiting {
+            length,
+            t8,
+            t9,
+            acked,
+        });
         let lost = lost.unwrap_or(self.lost);
         let more = lost.wrapping_sub(self.lost);
         self.lost = lost;
@@ -123,7 +145,7 @@ mod tests {
     fn a_packet_waits_until_it_is_taken_and_keeps_its_time() {
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         enable_receive_stamps(socket.as_fd()).unwrap();
-        let mut source = Source::new(0, false);
+        let mut source = Source::new(0, Shows::Received);
         source.fetch(socket.as_fd());
         assert!(source.came().is_none() && source.take().is_none());
         let before = Instant::from_ns(monotonic_ns());

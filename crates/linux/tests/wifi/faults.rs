@@ -11,20 +11,20 @@ use super::*;
 const PATIENCE: Duration = Duration::from_ms(300);
 
 /// A medium that holds every frame until it is told otherwise.
-struct Holding {
+pub struct Holding {
     medium: Medium,
     held: Vec<hwsim::Sent>,
 }
 
 impl Holding {
-    fn start() -> Holding {
+    pub fn start() -> Holding {
         let mut medium = Medium::open().unwrap();
         medium.register().unwrap();
         let held = Vec::new();
         Holding { medium, held }
     }
 
-    fn collect(&mut self) -> usize {
+    pub fn collect(&mut self) -> usize {
         while let Some(event) = self.medium.receive().unwrap() {
             if let hwsim::Event::Sent(sent) = event {
                 self.held.push(sent);
@@ -35,9 +35,16 @@ impl Holding {
 
     /// Acknowledges every `nth` of what it holds, and forgets the rest; gives how many the kernel still knew.
     fn release(&mut self, nth: usize) -> usize {
+        self.answer(|n, _| n.is_multiple_of(nth).then_some(true))
+    }
+
+    /// Answers those of what it holds of which is said whether they are acknowledged, and forgets the rest; gives how many of
+    /// them the kernel still knew.
+    pub fn answer(&mut self, mut acked: impl FnMut(usize, &hwsim::Sent) -> Option<bool>) -> usize {
         self.collect();
         let mut known = 0;
-        for sent in std::mem::take(&mut self.held).into_iter().step_by(nth) {
+        for (n, sent) in std::mem::take(&mut self.held).into_iter().enumerate() {
+            let Some(acked) = acked(n, &sent) else { continue };
             let mut done = [Series::NONE; hwsim::MAX_SERIES];
             done[0] = Series {
                 tries: 1,
@@ -47,7 +54,7 @@ impl Holding {
                 radio: sent.radio,
                 cookie: sent.cookie,
                 flags: sent.flags,
-                acked: true,
+                acked,
                 signal_dbm: -50,
                 done,
             };

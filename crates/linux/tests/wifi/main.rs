@@ -2,6 +2,7 @@
 //! Elsewhere each test says that it is skipped; a radio of the user's is never touched.
 
 mod faults;
+mod ordinary;
 mod probes;
 mod requests;
 mod setup;

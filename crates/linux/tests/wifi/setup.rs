@@ -5,7 +5,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
 use frame::mac::Kind;
-use linux::wifi::{Error, Monitor, TsfSource};
+use linux::wifi::{Carrier, Error, Monitor, TsfSource};
 use radio::Refusal;
 
 use super::*;
@@ -273,9 +273,8 @@ fn a_plain_monitor_refuses_foreign_transmitters() {
     let wlan = all.iter().find(|i| i.wiphy == radio.index).unwrap();
     let flags = |value: &str| std::fs::write(format!("/sys/class/net/{}/flags", wlan.name), value).unwrap();
     let plain = || {
-        let monitor = Some(Monitor::Plain);
         Adapter::open(AdapterConfig {
-            monitor,
+            carrier: Carrier::Monitor(Some(Monitor::Plain)),
             ..AdapterConfig::new(&first, CHANNEL)
         })
         .unwrap()

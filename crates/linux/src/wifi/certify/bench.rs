@@ -14,7 +14,7 @@ use super::super::adapter::Adapter;
 use super::super::desk::now;
 use super::super::error::Error;
 use super::super::packet::{radiotap, status, write};
-use super::super::source::Source;
+use super::super::source::{Shows, Source};
 use super::super::wait::{Wait, Waiter};
 
 /// Requests that wait for their status at once.
@@ -120,7 +120,7 @@ impl Bench {
         let all = 0..radios.len() as u8;
         Ok(Bench {
             sources: all
-                .flat_map(|r| [Source::new(r, false), Source::new(r, true)])
+                .flat_map(|r| [Shows::Received, Shows::Sent].map(|shows| Source::new(r, shows)))
                 .collect(),
             radios,
             waiter,
@@ -271,13 +271,13 @@ impl Bench {
         self.heard = 0;
     }
 
-    fn send(&self, by: usize, ask: &Ask, number: u64) -> Result<(), Refusal> {
+    fn send(&mut self, by: usize, ask: &Ask, number: u64) -> Result<(), Refusal> {
         let mut packet = [0; 2_400];
         let tries = if ask.ack { ask.tries } else { 1 };
         let frame = marked_frame(ask, number);
         let how = radiotap(ask.rate, tries, ask.ack);
         let (_, octets) = write(how, &frame, &mut packet).ok_or(Refusal::BadFrame)?;
-        self.radios[by].send(&packet[..octets])
+        self.radios[by].send(&packet[..octets], 0)
     }
 
     /// The next thing that came about a frame of ours which `by` has sent.
@@ -301,11 +301,15 @@ impl Bench {
         loop {
             for source in &mut self.sources {
                 let [received, sent] = self.radios[usize::from(source.adapter)].sockets();
-                source.fetch(if source.is_sent { sent } else { received });
+                source.fetch(if source.shows == Shows::Sent {
+                    sent
+                } else {
+                    received
+                });
             }
             let waiting = self.sources.iter_mut().filter(|s| s.came().is_some());
             let source = waiting.min_by_key(|s| s.came())?;
-            let (radio, is_sent) = (usize::from(source.adapter), source.is_sent);
+            let (radio, is_sent) = (usize::from(source.adapter), source.shows == Shows::Sent);
             let (waiting, octets) = source.take()?;
             let at = waiting.t8.unwrap_or(waiting.t9);
             if is_sent {

@@ -6,7 +6,7 @@ use frame::MacAddr;
 use radio::Attribute;
 
 use super::super::adapter::Adapter;
-use super::super::config::AdapterConfig;
+use super::super::config::{AdapterConfig, Carrier};
 use super::super::error::Error;
 use super::super::nl80211::{Control, Monitor};
 use super::super::wiphy::Wiphy;
@@ -189,7 +189,7 @@ impl<'a> Inspector<'a> {
 
     fn open(&self, monitor: Option<Monitor>) -> Result<Adapter, Error> {
         Adapter::open(AdapterConfig {
-            monitor,
+            carrier: Carrier::Monitor(monitor),
             ..AdapterConfig::new(&self.wiphy.name, self.channel_mhz)
         })
     }

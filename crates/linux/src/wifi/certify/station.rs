@@ -8,12 +8,10 @@ use std::path::PathBuf;
 use frame::mac::{Flags, FrameControl, Kind};
 use frame::{Band, MacAddr};
 
-use super::super::nl80211::{Control, attr, new_interface};
+use super::super::nl80211::{ACCESS_POINT, AD_HOC, Control, attr, new_interface};
 use super::super::wiphy::Wiphy;
 use crate::netlink::{attribute, flag, number};
 
-/// NL80211_IFTYPE_AP.
-const ACCESS_POINT: u32 = 3;
 const START_AP: u8 = 15;
 const NEW_STATION: u8 = 19;
 const BEACON_INTERVAL: u16 = 12;
@@ -27,8 +25,6 @@ const STATION_FLAGS: u16 = 67;
 /// Bit of NL80211_STA_FLAG_AUTHORIZED.
 const AUTHORIZED: u32 = 1 << 1;
 
-/// NL80211_IFTYPE_ADHOC.
-const AD_HOC: u32 = 1;
 const JOIN_IBSS: u8 = 43;
 const FREQUENCY_FIXED: u16 = 60;
 const BSSID: MacAddr = MacAddr::local(0x00ad_40c0);
@@ -52,9 +48,14 @@ pub(in crate::wifi) struct AccessPoint {
 impl AccessPoint {
     /// Starts one on a channel where its monitor is already.
     pub fn start(wiphy: &Wiphy, mhz: u16) -> io::Result<AccessPoint> {
-        let mut control = Control::open().map_err(|e| io::Error::other(e.to_string()))?;
         let [name, _] = super::super::monitor::other_names(wiphy.index);
-        let interface = control.make(|m| new_interface(m, wiphy.index, &name, ACCESS_POINT, None))?;
+        AccessPoint::start_as(wiphy, mhz, &name)
+    }
+
+    /// The same with an interface of this name.
+    pub fn start_as(wiphy: &Wiphy, mhz: u16, name: &str) -> io::Result<AccessPoint> {
+        let mut control = Control::open().map_err(|e| io::Error::other(e.to_string()))?;
+        let interface = control.make(|m| new_interface(m, wiphy.index, name, ACCESS_POINT, None))?;
         let mut point = AccessPoint {
             control,
             index: interface.index,
@@ -81,6 +82,18 @@ impl AccessPoint {
     /// Number of its interface.
     pub fn index(&self) -> u32 {
         self.index
+    }
+
+    /// Says which rates all its stations have, in units of 500 kb/s, as hostapd does; without that there are none.
+    #[cfg(test)]
+    pub fn set_basic_rates(&mut self, rates: &[u8]) -> io::Result<()> {
+        const SET_BSS: u8 = 25;
+        const BASIC_RATES: u16 = 36;
+        let index = self.index;
+        self.control.tell(SET_BSS, |m| {
+            number(m, attr::IFINDEX, index);
+            attribute(m, BASIC_RATES, |m| m.extend(rates));
+        })
     }
 
     /// Makes Linux know a station, as if it had associated.

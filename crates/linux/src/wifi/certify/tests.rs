@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use super::super::config::AdapterConfig;
+use super::super::config::{AdapterConfig, Carrier};
 use super::super::nl80211::Monitor;
 use super::super::simulated::{SimulatedRadios, simulated_radios};
 use super::super::{Adapter, Control, Error};
@@ -282,7 +282,7 @@ fn what_cannot_be_certified_is_said() {
     );
     assert!(fails(CertifyPlan { frames: 0, ..plan() }).contains("1 to 1000000"));
     let held = Adapter::open(AdapterConfig {
-        monitor: Some(Monitor::Plain),
+        carrier: Carrier::Monitor(Some(Monitor::Plain)),
         ..AdapterConfig::new(&radios.names[1], 2412)
     });
     let _held = held.unwrap();

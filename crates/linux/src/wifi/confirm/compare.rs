@@ -26,7 +26,7 @@ use crate::wifi::error::Error;
 use crate::wifi::nl80211::Control;
 use crate::wifi::ordinary::OrdinarySocket;
 use crate::wifi::packet::{radiotap, status, write};
-use crate::wifi::source::Source;
+use crate::wifi::source::{Shows, Source};
 use crate::wifi::wait::{Wait, Waiter};
 
 /// An outcome that has not come after this long does not come.
@@ -143,7 +143,7 @@ impl Bench {
             adapter,
             point,
             monitor,
-            source: Source::new(0, true),
+            source: Source::new(0, Shows::Sent),
             ordinary,
             management,
             device,
@@ -226,7 +226,7 @@ impl Bench {
                 let mut packet = vec![0; frame.len() + 64];
                 let how = radiotap(self.task.rate, self.task.tries, true);
                 let (_, octets) = write(how, &frame, &mut packet).ok_or(io::ErrorKind::InvalidInput)?;
-                let sent = self.adapter.send(&packet[..octets]);
+                let sent = self.adapter.send(&packet[..octets], 0);
                 sent.map_err(|why| io::Error::other(format!("{why:?}")))
             }
             Kind::Ordinary => {

@@ -7,8 +7,10 @@
 //! | [`Nl80211`](Path::Nl80211) | management frames of ordinary interfaces | outcome | a netlink message with a cookie |
 //! | [`Device`](Path::Device) | all | outcome, tries of each series, t2 to t8 | a record of `/dev/sdmac`, with the module of the folder `kernel/` |
 //!
-//! A [`Host`](super::Host) sends through a monitor interface, and of what is sent there only the first and the last tell;
-//! [`compare`](compare::compare) lets each tell of frames that it can carry.
+//! A [`Host`](super::Host) sends through a monitor interface, and of what is sent there only the first and the last tell; or
+//! through an ordinary one, with the second ([`Carrier::Ordinary`](super::Carrier::Ordinary)). The third has no host: it takes
+//! management frames alone and chooses rate and tries by itself. [`compare`](compare::compare) lets each tell of frames that it
+//! can carry.
 
 pub mod compare;
 mod device;
