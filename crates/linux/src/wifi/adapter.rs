@@ -294,6 +294,8 @@ impl Adapter {
             one_shot: one_shot == Some(true),
             attempts: true,
             tsf: false,
+            // what a monitor sends has one rate, whatever the driver could
+            series: 1,
             planes: [T1, T8, T9].iter().fold(0, |planes, p| planes | 1 << p.index()),
             max_outstanding: outstanding,
             max_frame_octets: radio::MAX_FRAME_OCTETS as u16,

@@ -318,6 +318,49 @@ fn each_receiver_has_its_rates() {
     room.close();
 }
 
+/// A host that takes one rate for each request: what fails at the first goes on with the next, up to as many tries as were
+/// asked for, and the protocol above has one confirm for it.
+#[test]
+fn chains_in_pieces() {
+    let address = [1, 2].map(MacAddr::local);
+    let mut room = Room::new(1);
+    room.series = 1;
+    for me in address {
+        room.add(me, move || stack(me, 7));
+    }
+    // 36 Mb/s and more are lost, and every try of the last frames
+    let count = std::rc::Rc::new(core::cell::Cell::new(0));
+    let retried = count.clone();
+    room.script(move |a| {
+        let (_, series) = a.how.series.at(a.before).unwrap();
+        let retry = Header::parse(a.frame)
+            .unwrap()
+            .flags()
+            .contains(frame::mac::Flags::RETRY);
+        count.set(count.get() + u32::from(retry && a.before == 0));
+        if kbps(series.rate) >= 360 || a.frame.last() == Some(&9) {
+            Fate::DataLost
+        } else {
+            Fate::Arrives
+        }
+    });
+    for i in 0..1_000_u64 {
+        let last = if i < 990 { 7 } else { 9 };
+        room.submit(i * 2_000_000, 0, address[1], &[last; 200], None);
+    }
+    room.run_until(2_100_000_000);
+    assert_eq!(room.delivered.len(), 990);
+    assert!(retried.get() > 10, "{} went on", retried.get());
+    let stack = room.protocol::<Stack>(0);
+    assert_eq!(kbps(stack.algorithm(address[1]).unwrap().best()), 240);
+    let confirms = &stack.protocol().counters().confirms;
+    assert_eq!(
+        (confirms.acked, confirms.not_acked, confirms.total()),
+        (990, 10, 1_000)
+    );
+    room.close();
+}
+
 #[test]
 fn a_one_shot_stays_one_and_groups_keep_their_rate() {
     let (a, b) = (MacAddr::local(1), MacAddr::local(2));
