@@ -103,8 +103,11 @@ fn overlay(node: u32) -> Redundancy<Overlay, 16, 400, 16> {
 }
 
 /// When a payload went down and came up, ns.
+type Way = (u64, Option<u64>);
+
+/// The way of each payload.
 #[derive(Clone, Default)]
-struct Ways(Rc<RefCell<BTreeMap<Vec<u8>, (u64, Option<u64>)>>>);
+struct Ways(Rc<RefCell<BTreeMap<Vec<u8>, Way>>>);
 
 impl Observer for Ways {
     fn submitted(&mut self, now_ns: u64, _: u32, msdu: &Msdu<'_>) {
@@ -189,7 +192,7 @@ impl Run {
     fn missed(&self) -> (usize, usize) {
         let ways = self.ways.0.borrow();
         let all = ways.values().filter(|w| w.0 < END_NS - 2 * CYCLE_NS);
-        let late = |w: &&(u64, Option<u64>)| w.1.is_none_or(|up| up > w.0 + 2 * CYCLE_NS);
+        let late = |w: &&Way| w.1.is_none_or(|up| up > w.0 + 2 * CYCLE_NS);
         (all.clone().filter(late).count(), all.count())
     }
 

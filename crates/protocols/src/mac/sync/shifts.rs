@@ -38,12 +38,20 @@ impl Shifts {
     /// What a beacon frame says; `None` if it says nothing of this.
     pub fn find(beacon: &[u8]) -> Option<Shifts> {
         let elements = mgmt::Beacon::parse(beacon).ok()?.elements;
-        let body: [u8; BODY] = elements.iter().find_map(|e| match e {
-            Element::Vendor(v) if v.oui == OUI && v.body.first() == Some(&CLOCKS) => v.body.try_into().ok(),
+        elements.iter().find_map(|e| match e {
+            Element::Vendor(v) if v.oui == OUI => Shifts::parse(v.body),
             _ => None,
-        })?;
+        })
+    }
+
+    /// Reads the body of the element.
+    pub fn parse(body: &[u8]) -> Option<Shifts> {
+        let body: &[u8; BODY] = body.try_into().ok()?;
+        let [CLOCKS, numbers @ ..] = body else {
+            return None;
+        };
         let mut shifts = Shifts::default();
-        for (shift, octets) in shifts.0.iter_mut().zip(body[1..].chunks_exact(8)) {
+        for (shift, octets) in shifts.0.iter_mut().zip(numbers.chunks_exact(8)) {
             let number = i64::from_le_bytes(octets.try_into().ok()?);
             *shift = (number != UNKNOWN).then_some(number);
         }
@@ -81,7 +89,7 @@ mod tests {
 
         #[test]
         fn any_octets(octets in proptest::collection::vec(any::<u8>(), 0..200)) {
-            let _ = Shifts::find(&octets);
+            let _ = (Shifts::find(&octets), Shifts::parse(&octets));
         }
     }
 }
