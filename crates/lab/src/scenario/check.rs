@@ -77,18 +77,7 @@ pub(super) fn scenario(source: &Source) -> Result<Scenario, ScenarioError> {
             _ => None,
         };
         let nodes = names.range(&incident.node)?;
-        if let What::AdapterGone(gone) = &incident.what {
-            let of = groups.iter().position(|g| g.contains(&nodes.start));
-            let have = file.group[of.expect("every node is in a group")].adapter_count();
-            if usize::from(gone.0) >= have {
-                let what = format!(
-                    "there is no adapter {} of {:?}: it has {have}, the first is 0",
-                    gone.0,
-                    incident.node.get_ref()
-                );
-                return Err(source.at(incident.node.span(), what));
-            }
-        }
+        check.goes(incident, &nodes, &groups)?;
         incidents.push((nodes, other));
     }
     check.walks(&incidents)?;

@@ -86,19 +86,20 @@ impl Scheme {
     fn slots(mut rest: &str) -> Option<Scheme> {
         let mut scheme = Scheme::TDMA;
         while !rest.is_empty() {
-            let (sign, word) = rest.split_at(1);
+            let sign = rest.chars().next()?;
+            let word = &rest[sign.len_utf8()..];
             let end = word.find(['+', '-']).unwrap_or(word.len());
             let (word, behind) = word.split_at(end);
             let (on, place) = match (sign, word) {
-                ("+", "edf") => (true, &mut scheme.ordered),
-                ("+", "join") => (true, &mut scheme.joins),
+                ('+', "edf") => (true, &mut scheme.ordered),
+                ('+', "join") => (true, &mut scheme.joins),
                 _ => {
                     let (_, switch) = SWITCHES.iter().find(|(name, _)| *name == word)?;
-                    (sign == "+", switch(&mut scheme.left_on))
+                    (sign == '+', switch(&mut scheme.left_on))
                 }
             };
             // what is so already was said twice, or need not be said
-            if !matches!(sign, "+" | "-") || std::mem::replace(place, on) == on {
+            if !matches!(sign, '+' | '-') || std::mem::replace(place, on) == on {
                 return None;
             }
             rest = behind;
