@@ -16,6 +16,8 @@ use crate::ui::{self, Failure, Ui};
   sdmac qualify --nodes 8 --cycle 4ms --payload 50 --miss 1e-4
   sdmac qualify --nodes 8 --cycle 4ms --payload 50 --miss 1e-4 --host host.toml --interference load=20%
   sdmac qualify --nodes 8 --cycle 4ms --payload 50 --miss 1e-4 --offsets even
+  sdmac qualify --nodes 8 --cycle 4ms --payload 50 --miss 1e-4 --interference probes=50/s --scheme tdma,tdma-reception-carrier_sense
+  sdmac qualify --nodes 8 --cycle 10ms --payload 50 --miss 1e-4 --scheme tdma,tdma+join
   sdmac qualify --nodes 20 --cycle 10ms --payload 50 --miss 1e-3 --phy g --rate 24M --out sdmac-out/plant
 
 Exit code: 0 if one of the schemes holds, 1 if none does or none is decided, 2 if the question makes no sense.")]
@@ -60,7 +62,9 @@ pub struct Args {
     seed: u64,
     /// What to compare: edca (voice queue, retries by the adapter), edf (the controller polls), tdma (a slot for every message),
     /// tdma+edf (and EDF within a node), tbmac (slots that nodes agree on), slotted (a slot of its own for each node), minstrel
-    /// and rsin (EDCA with rate control); redundancy+ before one of edca, edf, tdma, tdma+edf, minstrel, rsin: two adapters as one
+    /// and rsin (EDCA with rate control); redundancy+ before one of edca, edf, tdma, tdma+edf, minstrel, rsin: two adapters as one.
+    /// Behind tdma: +join (nodes ask for their slots on the air), +backoff (a contention window in slots), -reception,
+    /// -carrier_sense, -virtual_carrier_sense, -acks (switched off at the adapters), and +edf last
     #[arg(long, value_parser = Scheme::parse, value_delimiter = ',', value_name = "SCHEME", default_value = "edca,edf,tdma")]
     scheme: Vec<Scheme>,
     /// Worker threads [default: all cores]; the result does not depend on it

@@ -268,6 +268,64 @@ fn long_cycles_bear_lost_beacons() {
     assert_eq!((r.verdict, r.misses), (Verdict::Pass, 0), "{}", r.why);
 }
 
+/// Nodes that ask for their slots: what that takes from the cycle, and how long it takes, are in the answer.
+#[test]
+fn what_joining_costs() {
+    let joining = Scheme {
+        joins: true,
+        ..Scheme::TDMA
+    };
+    let q = Question {
+        schemes: vec![Scheme::TDMA, joining],
+        ..easy(4, 10)
+    };
+    let a = ask(&q, 2);
+    let [fixed, joined] = &a.schemes[..] else {
+        panic!("two schemes")
+    };
+    assert_eq!((fixed.verdict, joined.verdict), (Verdict::Pass, Verdict::Pass));
+    let (without, with) = (fixed.slots.unwrap(), joined.slots.unwrap());
+    assert_eq!(without.joining, None);
+    let j = with.joining.unwrap();
+    assert_eq!(with.one_round_ns, without.one_round_ns + j.ask_ns + j.list_ns);
+    // four worlds; a change waits for the lease of fifty cycles that has been told
+    assert_eq!((j.asked, j.joined), (16, 16));
+    let (p50, max) = (j.p50_ns.unwrap(), j.max_ns.unwrap());
+    assert!((400_000_000..=max).contains(&p50) && max < 3_000_000_000, "{j:?}");
+    let text = table::table(&a, 100).replace("\n      ", " ");
+    println!("{text}");
+    assert!(text.contains("16 of 16 nodes that asked came in"), "{text}");
+    let many = Question { nodes: 17, ..q };
+    let error = many.check().unwrap_err().to_string();
+    assert!(error.contains("room for 16 nodes, these are 17"), "{error}");
+}
+
+/// Foreign probe requests against slots: with reception and carrier sense on, frames wait for them; with both off, frames are
+/// hit by them.
+#[test]
+fn what_is_left_on_costs() {
+    let schemes = ["tdma", "tdma-reception-carrier_sense"].map(|s| Scheme::parse(s).unwrap());
+    let q = Question {
+        schemes: schemes.to_vec(),
+        interference: lab::qualify::Interference {
+            probes_per_s: 200.0,
+            ..Default::default()
+        },
+        max_cycles: Some(2_000),
+        ..easy(8, 4)
+    };
+    let a = ask(&q, 2);
+    let of = |scheme| a.schemes.iter().find(|r| r.scheme == scheme).unwrap();
+    let hit = |scheme| {
+        let tries = of(scheme).tries;
+        assert!(tries.count() > 30_000, "{tries:?}");
+        tries.data_lost as f64 / tries.count() as f64
+    };
+    let [on, off] = schemes.map(hit);
+    assert!(off > 1.5 * on && on > 0.0, "{on} {off}");
+    assert!(table::table(&a, 100).contains("TDMA-RECEPTION-CARRIER_SENSE"));
+}
+
 #[test]
 fn workers_do_not_show() {
     let q = Question {

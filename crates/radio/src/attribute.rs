@@ -143,6 +143,8 @@ pub struct Capabilities {
     pub tsf: bool,
     /// Bit `i` is set if plane t(i+1) is stamped.
     pub planes: u16,
+    /// Series of one request at most: with 1 all its tries have one rate.
+    pub series: u8,
     /// Requests that may be outstanding at once.
     pub max_outstanding: u16,
     /// Octets of the longest frame without FCS.

@@ -175,15 +175,16 @@ impl NodeRadio<'_> {
         &mut self.core.nodes[self.node as usize]
     }
 
+    /// Its place among all adapters, unless it was pulled out.
     fn adapter(&self, id: AdapterId) -> Option<usize> {
         let (first, count) = self.core.nodes[self.node as usize].adapters;
-        (id.0 < count).then(|| first as usize + usize::from(id.0))
+        let place = (id.0 < count).then(|| first as usize + usize::from(id.0))?;
+        (!self.core.adapters[place].gone).then_some(place)
     }
 
     /// Why a request cannot be taken, if so.
     fn refusal(&self, frame: &[u8], how: &TxHow) -> Option<Refusal> {
-        let there = |a: &usize| !self.core.adapters[*a].gone;
-        let Some(adapter) = self.adapter(how.adapter).filter(there) else {
+        let Some(adapter) = self.adapter(how.adapter) else {
             return Some(Refusal::NoAdapter);
         };
         if Header::parse(frame).is_err() || frame.len() > radio::MAX_FRAME_OCTETS || frame.len() < 10 {

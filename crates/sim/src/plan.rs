@@ -100,8 +100,9 @@ impl Core {
             Incident::AdapterGone { adapter: n } => {
                 if let Some(a) = adapter(n) {
                     self.reset(a);
+                    self.switch_reception(a, false);
                     let a = &mut self.adapters[a];
-                    (a.gone, a.reception, a.ack_generation) = (true, false, false);
+                    (a.gone, a.ack_generation) = (true, false);
                 }
             }
             Incident::ClockJump { ahead_ns } => {

@@ -207,7 +207,8 @@ fn adapter_reset() {
     assert_eq!(lab.script(0).outcomes()[3], Outcome::Acked);
 }
 
-/// An adapter that is pulled out: what it had is aborted, what comes later is refused, and it acknowledges nothing.
+/// An adapter that is pulled out: what it had is aborted, what comes later is refused, it hears and acknowledges nothing, and
+/// nobody can switch it on again.
 #[test]
 fn adapter_gone() {
     let mut lab = Lab::near(1);
@@ -215,14 +216,19 @@ fn adapter_gone() {
         (5 * MS, send(1, 0, 0, one_shot())),
         (10 * MS, send(9, 0, 1, TxHow::multi_shot(Rate::OFDM_6, 7))),
         (20 * MS, send(1, 0, 2, one_shot())),
+        (25 * MS, Act::Set(Attribute::Reception(true))),
     ]);
-    lab.node(vec![(30 * MS, send(0, 1, 0, one_shot()))]);
+    lab.node(vec![
+        (4 * MS, send(0, 1, 0, one_shot())),
+        (30 * MS, send(0, 1, 1, one_shot())),
+    ]);
     lab.w
         .plan_incident(10 * MS + 200 * US, 0, Incident::AdapterGone { adapter: 0 });
     lab.run(50);
     let gone = Outcome::Refused(radio::Refusal::NoAdapter);
     assert_eq!(lab.script(0).outcomes(), [Outcome::Acked, Outcome::Aborted, gone]);
-    assert_eq!(lab.script(1).outcomes(), [Outcome::NotAcked]);
+    assert_eq!(lab.script(1).outcomes(), [Outcome::Acked, Outcome::NotAcked]);
+    assert_eq!(lab.script(0).frames(), 1);
 }
 
 /// The receiver is switched off, or retuned, while the ACK comes in after the timeout: the attempt has failed.

@@ -159,6 +159,7 @@ impl<const N: usize, const L: usize> Core<'_, N, L> {
             one_shot: true,
             attempts: true,
             tsf: false,
+            series: radio::tx::MAX_SERIES as u8,
             planes: bit(Plane::T1) | bit(Plane::T4) | bit(Plane::T9),
             max_outstanding: self
                 .config

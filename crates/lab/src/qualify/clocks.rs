@@ -126,7 +126,7 @@ impl Bench {
             payload_octets: 16,
         };
         let cycle = Duration::from_ns(interval_ns);
-        let beacon = self.beacon(interval_ns);
+        let beacon = self.beacon(Scheme::TDMA, interval_ns);
         let plan = TdmaPlan::new(&[flow], cycle, Some(beacon), &self.costs(0)).expect("two slots in 50 ms");
         let band = self.question.phy.band;
         // a beacon that is lost does not end the measurement

@@ -30,6 +30,7 @@ pub mod engine;
 mod facts;
 pub mod folder;
 mod ground;
+pub mod joining;
 mod layers;
 mod others;
 pub mod page;

@@ -99,6 +99,9 @@ fn verdicts(a: &Answer) -> Section {
                 ("slots per message", s.rounds.to_string()),
                 ("shared slots", s.shared.to_string()),
             ]);
+            if let Some(j) = &s.joining {
+                section = section.paragraph(super::table::joining(j));
+            }
         }
     }
     section.table(causes(a))

@@ -8,6 +8,7 @@ use frame::{MacAddr, ppdu_us};
 pub use frame::{Phy, Rate};
 pub use parse::{parse_interference, parse_offsets, parse_per, parse_phy, parse_rate, parse_snr, parse_time};
 use protocols::mac::data::QOS_OVERHEAD_OCTETS;
+use protocols::mac::tdma::join::MAX_MEMBERS;
 pub use rates::default_rate;
 use rates::{phy_letter, rates_of};
 pub use scheme::{Rule, Scheme, Turn};
@@ -161,6 +162,9 @@ pub enum QuestionError {
     /// Too many for a cell.
     #[error("--scheme tbmac: the controller and {0} nodes share 16 slots: give --nodes 15 or fewer")]
     Cell(u32),
+    /// Too many for a list of members.
+    #[error("--scheme tdma+join: the list in a beacon has room for {MAX_MEMBERS} nodes, these are {0}")]
+    Members(u32),
     /// Nothing to compare.
     #[error("--scheme: give one or more, edca for example")]
     NoScheme,
@@ -215,6 +219,9 @@ impl Question {
         }
         if self.nodes > 15 && self.schemes.iter().any(|s| s.turn == Turn::Tbmac) {
             return Err(QuestionError::Cell(self.nodes));
+        }
+        if self.nodes > MAX_MEMBERS as u32 && self.schemes.iter().any(|s| s.joins) {
+            return Err(QuestionError::Members(self.nodes));
         }
         if self.max_cycles == Some(0) {
             return Err(QuestionError::NoCycles);

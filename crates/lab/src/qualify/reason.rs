@@ -336,13 +336,16 @@ pub(super) fn assumptions(bench: &Bench) -> Vec<String> {
     ];
     let any = |check: &dyn Fn(Turn) -> bool| q.schemes.iter().any(|s| check(s.turn));
     if q.schemes.iter().any(|s| s.redundant) {
-        all.push("REDUNDANCY: both copies at once on two channels with equal and independent losses; others are on the first channel only, and beacons are followed there.".into());
+        all.push("REDUNDANCY: both copies at once on two channels with equal and independent losses; others are on the first channel only.".into());
     }
     if any(&|t| t == Turn::Tbmac) {
         all.push("TBMAC: one cell, all hosts know the time exactly, frames are not acknowledged, messages count from the 100th round on.".into());
     }
     if any(&|t| t == Turn::Slotted) {
         all.push("SLOTTED: the slots of a node begin by its own clock, the controller has one for each node in a cycle; all but backoff is left on.".into());
+    }
+    if q.schemes.iter().any(|s| s.joins) {
+        all.push("TDMA+JOIN: the verdict is that of nodes that are in, with what joining takes from the cycle; how long it takes to come in was measured in a run of its own without messages, four times, each node at a random moment of two seconds.".into());
     }
     all.extend(super::ground::sentences(&q.host));
     if let Some(e) = bench.clock_error {

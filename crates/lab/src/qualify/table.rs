@@ -1,6 +1,7 @@
 //! The answer for the terminal: read in ten seconds, verdicts first.
 
 use super::answer::{Answer, Latency};
+use super::joining::Joining;
 use super::question::Interference;
 use super::text::{count, percent, probability, time};
 
@@ -44,6 +45,9 @@ pub fn table(a: &Answer, width: usize) -> String {
                 s.quantile * 100.0,
             );
         }
+        if let Some(j) = r.slots.as_ref().and_then(|s| s.joining) {
+            text += &format!(" {}", joining(&j));
+        }
         for advice in &r.advice {
             text += &format!(" {advice}");
         }
@@ -56,6 +60,25 @@ pub fn table(a: &Answer, width: usize) -> String {
     out += &wrap(&format!("=> {}", a.recommendation), width, 3);
     out.pop();
     out
+}
+
+/// What joining costs, in sentences.
+pub(super) fn joining(j: &Joining) -> String {
+    let cost = format!(
+        "Joining costs {} of each cycle for a slot to ask in, and {} more for a beacon with the list of members.",
+        time(j.ask_ns as f64),
+        time(j.list_ns as f64)
+    );
+    match (j.p50_ns, j.max_ns) {
+        (Some(p50), Some(max)) => format!(
+            "{cost} {} of {} nodes that asked came in, half of them within {}, the last after {}.",
+            j.joined,
+            j.asked,
+            time(p50 as f64),
+            time(max as f64)
+        ),
+        _ => format!("{cost} None of {} nodes that asked came in.", j.asked),
+    }
 }
 
 fn rows(a: &Answer) -> String {

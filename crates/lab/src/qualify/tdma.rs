@@ -2,16 +2,18 @@
 
 use super::bench::{Bench, Seat};
 use super::facts::COST_QUANTILE;
+use super::joining::{Joining, open_plan};
 use super::question::{Question, Scheme};
 use protocols::mac::beacon::{BeaconFrame, MAX_BEACON_OCTETS};
 use protocols::mac::edf::cost::CostEstimate;
 use protocols::mac::edf::{Edf, EdfConfig};
 use protocols::mac::redundancy::trailer;
 use protocols::mac::sender::{Sender, SenderConfig};
-use protocols::mac::sync::{Sync, SyncConfig};
+use protocols::mac::sync::{SHIFTS_OCTETS, Sync, SyncConfig};
+use protocols::mac::tdma::join::wire::{ASK_OCTETS, MAX_LIST_OCTETS};
 use protocols::mac::tdma::schedule::{BeaconSlot, Flow, PlanError, Release, SlotCosts, TdmaPlan};
 use protocols::mac::tdma::{Tdma, TdmaConfig};
-use radio::{Duration, Queue};
+use radio::{AdapterId, Duration, Queue};
 
 /// Time between two beacons, about, ns.
 pub(super) const BEACON_NS: u64 = 50_000_000;
@@ -61,6 +63,8 @@ pub struct Slots {
     pub shared: u32,
     /// Shortest cycle with one slot per message, ns.
     pub one_round_ns: u64,
+    /// What joining costs, if nodes do.
+    pub joining: Option<Joining>,
 }
 
 impl Bench {
@@ -80,6 +84,7 @@ impl Bench {
         let trailer = if scheme.redundant { trailer::OCTETS } else { 0 };
         SlotCosts {
             overhead_octets: costs.overhead_octets + trailer as u16,
+            acked: scheme.left_on.acks,
             ..costs
         }
     }
@@ -99,7 +104,7 @@ impl Bench {
         (1..=self.question.nodes).flat_map(both).collect()
     }
 
-    pub(super) fn beacon(&self, cycle_ns: u64) -> BeaconSlot {
+    pub(super) fn beacon(&self, scheme: Scheme, cycle_ns: u64) -> BeaconSlot {
         let frame = BeaconFrame {
             bssid: Question::address(0),
             interval_tu: 100,
@@ -107,9 +112,11 @@ impl Bench {
             basic: frame::RateSet::OFDM_6_ONLY,
             sequence: 0,
         };
+        let clocks = if scheme.redundant { SHIFTS_OCTETS } else { 0 };
+        let list = if scheme.joins { MAX_LIST_OCTETS } else { 0 };
         BeaconSlot {
             from: Question::address(0),
-            octets: frame.emit(&mut [0; MAX_BEACON_OCTETS]).len() as u16 + 4,
+            octets: (frame.emit(&mut [0; MAX_BEACON_OCTETS]).len() + clocks + list + 4) as u16,
             rate: self.question.phy.lowest,
             every: (BEACON_NS / cycle_ns).max(1) as u32,
         }
@@ -117,12 +124,11 @@ impl Bench {
 
     fn plan<const S: usize>(&self, scheme: Scheme, cycle_ns: u64) -> Result<TdmaPlan<S>, PlanError> {
         let cycle = Duration::from_ns(cycle_ns);
-        TdmaPlan::new(
-            &self.flows(),
-            cycle,
-            Some(self.beacon(cycle_ns)),
-            &self.measured_costs(scheme),
-        )
+        let (beacon, costs) = (self.beacon(scheme, cycle_ns), self.measured_costs(scheme));
+        match scheme.joins {
+            true => open_plan(cycle, beacon, &self.flows(), &costs),
+            false => TdmaPlan::new(&self.flows(), cycle, Some(beacon), &costs),
+        }
     }
 
     /// What the schedule for a cycle looks like.
@@ -154,6 +160,7 @@ impl Bench {
             rounds,
             shared: shared as u32,
             one_round_ns: self.one_round_ns(scheme, cycle_ns),
+            joining: scheme.joins.then(|| self.measure_joining(scheme, &costs)),
         }
     }
 
@@ -163,8 +170,13 @@ impl Bench {
     }
 
     fn one_round_ns(&self, scheme: Scheme, cycle_ns: u64) -> u64 {
-        let beacon = Some(self.beacon(cycle_ns));
-        TdmaPlan::<1>::shortest_cycle(&self.flows(), beacon, &self.measured_costs(scheme), 0).as_ns()
+        let beacon = Some(self.beacon(scheme, cycle_ns));
+        let costs = self.measured_costs(scheme);
+        let asking = match scheme.joins {
+            true => costs.slot(costs.exchange(ASK_OCTETS as u32, self.question.phy.lowest, true)),
+            false => Duration::ZERO,
+        };
+        (TdmaPlan::<1>::shortest_cycle(&self.flows(), beacon, &costs, 0) + asking).as_ns()
     }
 
     /// Shortest cycle that TDMA needs, ns: one slot for all, shared slots for what fails, and time for the last
@@ -209,8 +221,16 @@ impl Bench {
             0 => SyncConfig::own(band, holdover),
             _ => SyncConfig::new(band, holdover),
         };
+        let sync = SyncConfig {
+            second: scheme.redundant.then_some(AdapterId(1)),
+            ..sync
+        };
         let (me, controller) = (Question::address(node), Question::address(0));
-        let config = TdmaConfig::new(me, plan, Sync::tracking(sync), controller, Queue::Voice);
+        let mut config = TdmaConfig::new(me, plan, Sync::tracking(sync), controller, Queue::Voice);
+        config.left_on = scheme.left_on;
+        if scheme.left_on.backoff {
+            config.access = None;
+        }
         let sender = Sender::<D>::new(SenderConfig::new(self.identity(node), self.question.rate));
         if scheme.ordered {
             // a slot without a frame in time is of no use: an attempt costs a slot

@@ -1,6 +1,7 @@
 //! The adapters of a node: the first one by the keys of its group, further ones by `[[group.adapter]]`.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use frame::radiotap::Channel;
 use frame::{Band, MacAddr, Rate, RateSet};
@@ -16,6 +17,7 @@ use super::node::{category, phy};
 use super::protocol::Sending;
 use super::source::ScenarioError;
 use super::units::*;
+use super::world::{Incident, What};
 
 /// Adapters of a node at most.
 pub const MAX_ADAPTERS: usize = 8;
@@ -108,6 +110,31 @@ impl Group {
     /// Number of adapters of each of its nodes.
     pub(super) fn adapter_count(&self) -> usize {
         1 + self.adapter.len()
+    }
+}
+
+impl Check<'_> {
+    /// The adapter that an incident takes away from nodes of one group is there.
+    pub(super) fn goes(
+        &self,
+        incident: &Incident,
+        nodes: &Range<u32>,
+        groups: &[Range<u32>],
+    ) -> Result<(), ScenarioError> {
+        let What::AdapterGone(gone) = &incident.what else {
+            return Ok(());
+        };
+        let of = groups.iter().position(|g| g.contains(&nodes.start));
+        let have = self.file.group[of.expect("every node is in a group")].adapter_count();
+        if usize::from(gone.0) < have {
+            return Ok(());
+        }
+        let what = format!(
+            "there is no adapter {} of {:?}: it has {have}, the first is 0",
+            gone.0,
+            incident.node.get_ref()
+        );
+        Err(self.source.at(incident.node.span(), what))
     }
 }
 

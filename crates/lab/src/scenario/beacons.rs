@@ -5,7 +5,7 @@ use std::ops::Range;
 use frame::{Band, MacAddr, Phy};
 use protocols::mac::beacon::{BeaconFrame, MAX_BEACON_OCTETS};
 use protocols::mac::sync::reference::FOLLOW_UP_OCTETS;
-use protocols::mac::sync::{Sync, SyncConfig};
+use protocols::mac::sync::{SHIFTS_OCTETS, Sync, SyncConfig};
 use protocols::mac::tdma::join::wire::{MAX_LIST_OCTETS, ONE_REPORT_OCTETS};
 use protocols::mac::tdma::schedule as slots;
 use radio::AdapterId;
@@ -103,19 +103,25 @@ impl Check<'_> {
         }
         Ok(Beacons {
             master: Some(master),
-            slot: Some(slot(b, master, schedule)),
+            slot: Some(slot(
+                b,
+                master,
+                schedule,
+                members.iter().any(|g| self.file.group[*g].redundancy.is_some()),
+            )),
             reference,
         })
     }
 }
 
 /// The slot of the beacons, with room for all that they say.
-fn slot(b: &BeaconSlot, node: u32, schedule: &Schedule) -> slots::BeaconSlot {
+fn slot(b: &BeaconSlot, node: u32, schedule: &Schedule, twice: bool) -> slots::BeaconSlot {
     let more = match (&schedule.join, schedule.watch) {
         (Some(_), _) => MAX_LIST_OCTETS,
         (None, true) => ONE_REPORT_OCTETS,
         (None, false) => 0,
     };
+    let clocks = if twice { SHIFTS_OCTETS } else { 0 };
     let frame = BeaconFrame {
         bssid: MacAddr::local(node),
         interval_tu: 100,
@@ -125,7 +131,7 @@ fn slot(b: &BeaconSlot, node: u32, schedule: &Schedule) -> slots::BeaconSlot {
     };
     let octets = match b.reference {
         Some(_) => FOLLOW_UP_OCTETS,
-        None => frame.emit(&mut [0; MAX_BEACON_OCTETS]).len() + 4 + more,
+        None => frame.emit(&mut [0; MAX_BEACON_OCTETS]).len() + 4 + more + clocks,
     };
     slots::BeaconSlot {
         from: MacAddr::local(node),
@@ -135,13 +141,13 @@ fn slot(b: &BeaconSlot, node: u32, schedule: &Schedule) -> slots::BeaconSlot {
     }
 }
 
-/// The clock of a node of a schedule.
+/// The clock of a node of a schedule, on one adapter or on two.
 pub(super) fn clock(
     schedule: &Schedule,
     planned: &Planned,
     node: u32,
     band: Band,
-    adapter: AdapterId,
+    (adapter, second): (AdapterId, Option<AdapterId>),
 ) -> Sync {
     let (Some(b), Some(master)) = (&schedule.beacon, planned.master) else {
         return Sync::perfect(0);
@@ -152,5 +158,9 @@ pub(super) fn clock(
         (true, None) => SyncConfig::own(band, holdover),
         (false, _) => SyncConfig::new(band, holdover),
     };
-    Sync::tracking(SyncConfig { adapter, ..config })
+    Sync::tracking(SyncConfig {
+        adapter,
+        second,
+        ..config
+    })
 }

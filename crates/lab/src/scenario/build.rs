@@ -341,6 +341,9 @@ fn plan<P: Protocol>(s: &Scenario, world: &mut World<P>) {
         for node in nodes.clone() {
             match &incident.what {
                 What::AdapterReset => world.plan_incident(at, node, Incident::AdapterReset { adapter: 0 }),
+                What::AdapterGone(n) => {
+                    world.plan_incident(at, node, Incident::AdapterGone { adapter: n.0 });
+                }
                 What::ClockJump(by) => world.plan_incident(at, node, Incident::ClockJump { ahead_ns: by.0 }),
                 What::TsfJump(to) => {
                     let to_us = to.0 / 1_000;

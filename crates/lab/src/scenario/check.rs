@@ -76,7 +76,9 @@ pub(super) fn scenario(source: &Source) -> Result<Scenario, ScenarioError> {
             What::PathLoss { to, .. } => Some(names.node(to)?),
             _ => None,
         };
-        incidents.push((names.range(&incident.node)?, other));
+        let nodes = names.range(&incident.node)?;
+        check.goes(incident, &nodes, &groups)?;
+        incidents.push((nodes, other));
     }
     check.walks(&incidents)?;
     let mut pairs = Vec::new();

@@ -93,7 +93,7 @@ pub struct Order {
 
 impl Group {
     /// The first of the two adapters that its redundancy joins and the other one.
-    fn pair(&self) -> Option<(&Pair, [AdapterId; 2])> {
+    pub(super) fn pair(&self) -> Option<(&Pair, [AdapterId; 2])> {
         let pair = self.redundancy.as_ref()?;
         Some((pair, pair.adapters.get_ref().map(|n| AdapterId(n.0))))
     }

@@ -316,7 +316,11 @@ pub(super) fn scheduled(s: &Scenario, group: &Group, node: u32, identity: Identi
     let (schedule, planned) = (&s.file.schedule[n], &s.schedules[n]);
     let band = phy(group.sending_adapter(&schedule.send).phy).band;
     let adapter = AdapterId(schedule.send.adapter.get_ref().0);
-    let sync = clock(schedule, planned, node, band, adapter);
+    let heard_by = match group.pair() {
+        Some((_, [first, second])) => (first, Some(second)),
+        None => (adapter, None),
+    };
+    let sync = clock(schedule, planned, node, band, heard_by);
     let mut send = schedule.send.clone();
     let queue = *send.queue.get_or_insert(QueueName::Voice);
     let queue: Queue = category(queue).into();

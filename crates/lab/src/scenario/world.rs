@@ -231,6 +231,8 @@ pub struct Incident {
 pub enum What {
     /// The adapter resets: queued frames are aborted, its TSF starts at 0.
     AdapterReset,
+    /// The adapter with this number is pulled out, for good.
+    AdapterGone(AdapterNumber),
     /// The host's clock jumps ahead.
     ClockJump(Time),
     /// The TSF jumps to a value.

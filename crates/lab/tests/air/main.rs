@@ -8,6 +8,7 @@
 
 mod access;
 mod exchange;
+mod rate;
 mod scenarios;
 mod stations;
 mod tdma;

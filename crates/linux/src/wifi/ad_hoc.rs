@@ -103,6 +103,17 @@ impl Control {
         })
     }
 
+    /// Lets rate control choose among all rates again. That it may not stays with an interface when it goes down.
+    ///
+    /// # Errors
+    /// [`Error::NoPermission`] without CAP_NET_ADMIN; [`Error::Kernel`].
+    pub fn free_rates(&mut self, interface: &Interface) -> Result<(), Error> {
+        self.tell(command::SET_TX_BITRATE_MASK, |m| {
+            number(m, attr::IFINDEX, interface.index)
+        })
+        .map_err(Error::control("let an interface have all rates"))
+    }
+
     /// Sets an ordinary interface down; it is in no network then.
     ///
     /// # Errors

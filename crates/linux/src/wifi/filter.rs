@@ -12,6 +12,8 @@ const PRESENT: u32 = 5;
 const PRESENT_TX_FLAGS: u32 = 0x80;
 /// Frame control of a beacon, first octet.
 const BEACON: u32 = 0x80;
+/// The same of a probe request.
+const PROBE_REQUEST: u32 = 0x40;
 /// The capabilities in a beacon, and the bit of an ad hoc network (IEEE 802.11-2016, 9.4.1.4).
 const CAPABILITY: u32 = 24 + 10;
 const CAPABILITY_IBSS: u32 = 2;
@@ -78,6 +80,13 @@ pub(super) fn received(wanted: &Wanted) -> Vec<Instruction> {
         p.extend([
             load(octet, 4),
             jump(libc::BPF_JSET, 1, TO_ACCEPT, 0), // A group.
+            // A probe request to address zero is for all: so mac80211 (6.1) looks for ad hoc networks.
+            load(octet, 0),
+            jump(libc::BPF_JEQ, PROBE_REQUEST, 0, 4),
+            load(word, 4),
+            jump(libc::BPF_JEQ, 0, 0, 2),
+            load(half, 8),
+            jump(libc::BPF_JEQ, 0, TO_ACCEPT, 0),
             load(word, 4),
             jump(libc::BPF_JEQ, hi, 0, TO_DROP),
             load(half, 8),
@@ -314,6 +323,20 @@ mod tests {
         };
         let packets = [beacon(1), beacon(2), beacon(0x12)];
         assert_eq!(passes(&received(&wanted), &packets), [false, true, true]);
+    }
+
+    #[test]
+    fn a_probe_request_to_nobody_is_for_all() {
+        let wanted = Wanted {
+            me: ME,
+            bssid: BSSID,
+            promiscuous: false,
+        };
+        let all = [MacAddr::ZERO, OTHER, MacAddr([0, 0, 0, 0, 0, 2]), ME]
+            .map(|to| packet(36, false, 0x40, to, OTHER));
+        assert_eq!(passes(&received(&wanted), &all), [true, false, false, true]);
+        let data = [packet(36, false, 8, MacAddr::ZERO, OTHER)];
+        assert_eq!(passes(&received(&wanted), &data), [false]);
     }
 
     /// Packets that end early are dropped, and the kernel takes the program as it is.

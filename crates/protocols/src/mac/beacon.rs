@@ -50,15 +50,15 @@ impl BeaconFrame<'_> {
 
     /// Writes the frame with an empty timestamp and returns its octets.
     pub fn emit<'o>(&self, out: &'o mut [u8; MAX_BEACON_OCTETS]) -> &'o [u8] {
-        self.emit_with(None, out)
+        self.emit_with(&[], out)
     }
 
-    /// As [`emit`](BeaconFrame::emit), with another element behind those.
+    /// As [`emit`](BeaconFrame::emit), with up to two elements behind those.
     ///
     /// # Panics
-    /// If `out` is shorter than [`MAX_BEACON_OCTETS`] and the element.
-    pub fn emit_with<'o>(&self, vendor: Option<Vendor<'_>>, out: &'o mut [u8]) -> &'o [u8] {
-        let mut octets = [0; MAX_ELEMENTS_OCTETS + MAX_ELEMENT_OCTETS];
+    /// If `out` is shorter than [`MAX_BEACON_OCTETS`] and the elements, or there are more of them.
+    pub fn emit_with<'o>(&self, vendors: &[Vendor<'_>], out: &'o mut [u8]) -> &'o [u8] {
+        let mut octets = [0; MAX_ELEMENTS_OCTETS + 2 * MAX_ELEMENT_OCTETS];
         let mut elements = ElementsBuilder::new(&mut octets);
         let ssid = &self.ssid[..self.ssid.len().min(MAX_SSID_OCTETS)];
         elements.push(Ssid(ssid)).expect("cut to what fits");
@@ -66,8 +66,10 @@ impl BeaconFrame<'_> {
         if !self.basic.is_empty() {
             elements.push(rates.supported()).expect("one to eight rates");
         }
-        if let Some(vendor) = vendor {
-            elements.push(vendor).expect("there is room for any element");
+        for vendor in vendors {
+            elements
+                .push(*vendor)
+                .expect("there is room for any two elements");
         }
         let mut header = MgmtHeader::new(MacAddr::BROADCAST, self.bssid, self.bssid);
         header.sequence = SequenceControl::new(self.sequence, 0);

@@ -19,7 +19,7 @@ use radio::{
 };
 
 /// What is not switched off: the five switches of SoftMAC (Neufeld et al. 2005), and reception.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct LeftOn {
     /// ACKs are expected and sent, and frames without one are repeated.
     pub acks: bool,

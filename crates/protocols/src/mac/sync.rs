@@ -10,9 +10,16 @@
 //! 3. the time of the event, less the same.
 //!
 //! Propagation (3.3 ns per metre) is not compensated.
+//!
+//! With two adapters ([`SyncConfig::second`]) there are two TSFs at each end. Network time is that of the first adapter of the
+//! node that sends the beacons, and its beacons say how far that is ahead of either TSF ([`Shifts`]). Each node tracks
+//! both. If one of them is silent for an eighth of the holdover, it goes by the other; at the node that sends the
+//! beacons network time then goes on without a step and at the pace that it had.
 
 mod fit;
 pub mod reference;
+mod shifts;
+mod tracker;
 
 use fit::Fit;
 use frame::airtime::{first_bit_ns, octets_ns};
@@ -21,6 +28,9 @@ use radio::{
     AdapterId, Attribute, AttributeName, Beacon, Confirm, Duration, Indication, Instant, Plane, Radio,
     Stamps, Tsf,
 };
+
+pub use shifts::{SHIFTS_OCTETS, Shifts};
+use tracker::Tracker;
 
 /// Samples that the line goes through.
 pub const WINDOW: usize = 8;
@@ -36,6 +46,9 @@ pub struct SyncConfig {
     pub band: Band,
     /// Which adapter's beacons count.
     pub adapter: AdapterId,
+    /// A second adapter, if the nodes have two on the same two channels, in the same order: its beacons count when the first
+    /// one's stay away.
+    pub second: Option<AdapterId>,
     /// Latency from the end of a frame to its first stamp of t5 to t8 (or to the event, if there is none): the usual or the
     /// smallest value. Only hosts whose adapter time cannot be read need it.
     pub latency: Duration,
@@ -54,6 +67,7 @@ impl SyncConfig {
         SyncConfig {
             band,
             adapter: AdapterId::FIRST,
+            second: None,
             latency: Duration::ZERO,
             min_samples: 3,
             holdover,
@@ -79,6 +93,8 @@ pub struct SyncCounters {
     pub refused: u64,
     /// Times that it started again after a jump of the TSF.
     pub restarts: u64,
+    /// Times that it turned from one adapter to the other.
+    pub switched: u64,
 }
 
 /// A host clock that knows network time.
@@ -96,16 +112,6 @@ enum Kind {
     Tracking(Tracker),
 }
 
-#[derive(Clone, Debug)]
-struct Tracker {
-    config: SyncConfig,
-    /// Host clock, and network time less host clock; in nanoseconds, oldest first.
-    samples: [(u64, i64); WINDOW],
-    count: usize,
-    fit: Option<Fit>,
-    strikes: u32,
-}
-
 impl Sync {
     /// For experiments with ideal clocks: network time is the host clock plus `offset_ns`, always.
     pub const fn perfect(offset_ns: i64) -> Sync {
@@ -115,21 +121,15 @@ impl Sync {
                 samples: 0,
                 refused: 0,
                 restarts: 0,
+                switched: 0,
             },
         }
     }
 
     /// A clock that follows beacons and has heard none.
     pub const fn tracking(config: SyncConfig) -> Sync {
-        let tracker = Tracker {
-            config,
-            samples: [(0, 0); WINDOW],
-            count: 0,
-            fit: None,
-            strikes: 0,
-        };
         Sync {
-            kind: Kind::Tracking(tracker),
+            kind: Kind::Tracking(Tracker::new(config)),
             ..Sync::perfect(0)
         }
     }
@@ -141,21 +141,28 @@ impl Sync {
 
     /// Takes in a beacon of the node that it follows, at the event that tells of it.
     pub fn heard(&mut self, now: Instant, beacon: &Beacon<'_>, radio: &dyn Radio) {
-        let Kind::Tracking(Tracker { config, .. }) = &self.kind else {
+        let Kind::Tracking(tracker) = &self.kind else {
             return;
         };
+        let config = tracker.config;
         let received = &beacon.received;
         let rate = received.rate;
-        if received.adapter != config.adapter {
+        let mine = |a: &Option<AdapterId>| *a == Some(received.adapter);
+        let Some(k) = tracker.adapters().iter().position(mine) else {
             return;
-        }
+        };
+        let told = config.second.and_then(|_| Shifts::find(received.frame));
+        // who tells nothing has one adapter
+        let Some(shift) = told.map_or((k == 0).then_some(0), |t| t.0[k]) else {
+            return;
+        };
         // the timestamp field comes 24 octets after the first bit of the MPDU
         let to_timestamp = octets_ns(24, rate);
-        let network = beacon.timestamp.0.wrapping_mul(1_000);
-        match (received.tsf, adapter_time(config.adapter, radio)) {
+        let network = beacon.timestamp.0.wrapping_mul(1_000).wrapping_add_signed(shift);
+        match (received.tsf, adapter_time(received.adapter, radio)) {
             (Some(first_bit), Some(tsf_now)) if tsf_now.minus(first_bit) >= 0 => {
                 let ago = Duration::from_us(tsf_now.minus(first_bit) as u64);
-                self.sample(now - ago, NetworkTime(network.saturating_sub(to_timestamp)));
+                self.take(k, now - ago, network.saturating_sub(to_timestamp), false);
             }
             _ => {
                 let octets = received.frame.len() as u32 + 4;
@@ -163,71 +170,70 @@ impl Sync {
                 let before = first_bit_ns(rate) + to_timestamp;
                 let end = network.saturating_add(whole.saturating_sub(before));
                 let seen = seen(&received.stamps, now);
-                self.sample(seen - config.latency, NetworkTime(end));
+                self.take(k, seen - config.latency, end, false);
             }
         }
     }
 
-    /// For the node that sends the beacons: looks at its own adapter time. False if the host cannot tell.
+    /// For the node that sends the beacons: looks at the time of its own adapters. False if the host cannot tell.
     pub fn look(&mut self, now: Instant, radio: &dyn Radio) -> bool {
-        let Kind::Tracking(Tracker { config, .. }) = &self.kind else {
+        let Kind::Tracking(tracker) = &self.kind else {
             return true;
         };
-        let tsf = adapter_time(config.adapter, radio);
-        if let Some(tsf) = tsf {
-            self.sample(now, NetworkTime(tsf.0.wrapping_mul(1_000)));
+        let mut told = false;
+        for (k, adapter) in tracker.adapters().into_iter().enumerate() {
+            if let Some(tsf) = adapter.and_then(|a| adapter_time(a, radio)) {
+                self.take_own(k, now, tsf);
+                told = true;
+            }
         }
-        tsf.is_some()
+        told
     }
 
-    /// For the node that sends the beacons, where the adapter time cannot be read: the confirm of a beacon.
+    /// For the node that sends the beacons, where the adapter time cannot be read: the confirm of a beacon. It does not say
+    /// which adapter it is from, so where there are two it says nothing.
     pub fn sent(&mut self, now: Instant, confirm: &Confirm) {
-        if let (Kind::Tracking(Tracker { config, .. }), Some(end)) = (&self.kind, confirm.tsf) {
+        if let (Kind::Tracking(Tracker { config, .. }), Some(end)) = (&self.kind, confirm.tsf)
+            && config.second.is_none()
+        {
             let seen = seen(&confirm.stamps, now);
-            self.sample(seen - config.latency, NetworkTime(end.0.wrapping_mul(1_000)));
+            self.take_own(0, seen - config.latency, end);
+        }
+    }
+
+    /// For the node that sends the beacons: what they have to say about its clocks. `None` if it has one adapter.
+    pub fn shifts(&self, now: Instant) -> Option<Shifts> {
+        match &self.kind {
+            Kind::Tracking(t) if t.config.second.is_some() => {
+                Some(Shifts([0, 1].map(|k| t.shift_now(k, now))))
+            }
+            _ => None,
         }
     }
 
     /// Takes in that the host clock showed `local` at `network`.
     pub fn sample(&mut self, local: Instant, network: NetworkTime) {
-        let Kind::Tracking(t) = &mut self.kind else {
-            return;
-        };
-        let local = local.as_ns();
-        if t.count > 0 && local <= t.samples[t.count - 1].0 {
-            return;
+        self.take(0, local, network.0, false);
+    }
+
+    fn take_own(&mut self, k: usize, local: Instant, tsf: Tsf) {
+        if let Kind::Tracking(t) = &self.kind {
+            let network = tsf.0.wrapping_mul(1_000).wrapping_add_signed(t.shift(k, local));
+            self.take(k, local, network, true);
         }
-        let ahead = network.0.wrapping_sub(local) as i64;
-        if let Some(fit) = &t.fit
-            && t.count >= t.config.min_samples
-            && fit.ahead(local).abs_diff(ahead) > t.config.jump.as_ns()
-        {
-            t.strikes += 1;
-            self.counters.refused += 1;
-            if t.strikes < 3 {
-                return;
-            }
-            self.counters.restarts += 1;
-            t.count = 0;
+    }
+
+    fn take(&mut self, k: usize, local: Instant, network: u64, own: bool) {
+        if let Kind::Tracking(t) = &mut self.kind {
+            t.take(k, local, network, own, &mut self.counters);
         }
-        t.strikes = 0;
-        if t.count == WINDOW {
-            t.samples.rotate_left(1);
-            t.count -= 1;
-        }
-        t.samples[t.count] = (local, ahead);
-        t.count += 1;
-        t.fit = Fit::through(&t.samples[..t.count]);
-        self.counters.samples += 1;
     }
 
     /// Whether the clock is to be trusted at `now`: enough samples, and the last one not too long ago.
     pub fn is_good(&self, now: Instant) -> bool {
         match &self.kind {
             Kind::Perfect(_) => true,
-            Kind::Tracking(t) => t.last().is_some_and(|last| {
-                t.count >= t.config.min_samples.clamp(1, WINDOW) && now.since(last) <= t.config.holdover
-            }),
+            Kind::Tracking(t) => t.is_good(now),
         }
     }
 
@@ -236,10 +242,7 @@ impl Sync {
     pub fn is_stale(&self, now: Instant) -> bool {
         match &self.kind {
             Kind::Perfect(_) => false,
-            Kind::Tracking(t) => {
-                let fresh = Duration::from_ns(t.config.holdover.as_ns() / WINDOW as u64);
-                t.last().is_none_or(|last| now.since(last) > fresh)
-            }
+            Kind::Tracking(t) => t.is_stale(now),
         }
     }
 
@@ -248,7 +251,7 @@ impl Sync {
         let local = local.as_ns();
         let ahead = match &self.kind {
             Kind::Perfect(offset) => *offset,
-            Kind::Tracking(t) => t.fit.as_ref()?.ahead(local),
+            Kind::Tracking(t) => t.lead().fit.as_ref()?.ahead(local),
         };
         Some(NetworkTime(local.saturating_add_signed(ahead)))
     }
@@ -262,7 +265,7 @@ impl Sync {
                     network.0.saturating_add_signed(offset.saturating_neg()),
                 ));
             }
-            Kind::Tracking(t) => t.fit.as_ref()?,
+            Kind::Tracking(t) => t.lead().fit.as_ref()?,
         };
         let mut local = network.0;
         // the rate is a small correction: three steps are exact to the nanosecond
@@ -283,7 +286,7 @@ impl Sync {
         match &self.kind {
             Kind::Perfect(_) => Some(Duration::ZERO),
             Kind::Tracking(t) => {
-                let (fit, last) = (t.fit.as_ref()?, t.last()?);
+                let (fit, last) = (t.lead().fit.as_ref()?, t.lead().last()?);
                 Some(Duration::from_ns(fit.error_ns(now.since(last).as_ns())))
             }
         }
@@ -293,7 +296,7 @@ impl Sync {
     pub fn rate_ppb(&self) -> i64 {
         match &self.kind {
             Kind::Perfect(_) => 0,
-            Kind::Tracking(t) => t.fit.as_ref().map_or(0, Fit::rate_ppb),
+            Kind::Tracking(t) => t.lead().fit.as_ref().map_or(0, Fit::rate_ppb),
         }
     }
 }
@@ -302,13 +305,6 @@ impl Sync {
 fn seen(stamps: &Stamps, now: Instant) -> Instant {
     let way_up = [Plane::T5, Plane::T6, Plane::T7, Plane::T8];
     way_up.into_iter().find_map(|p| stamps.get_host(p)).unwrap_or(now)
-}
-
-impl Tracker {
-    fn last(&self) -> Option<Instant> {
-        let (local, _) = self.samples[..self.count].last()?;
-        Some(Instant::from_ns(*local))
-    }
 }
 
 /// When the first bit of a received MPDU came, on the host's clock, if the adapter tells; at the event that tells of it.
@@ -417,7 +413,8 @@ mod tests {
             SyncCounters {
                 samples: 9,
                 refused: 3,
-                restarts: 1
+                restarts: 1,
+                switched: 0
             }
         );
         assert!(!s.is_good(Instant::from_ns(1_100 * MS)), "it starts again");

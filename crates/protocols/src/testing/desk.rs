@@ -17,6 +17,7 @@ pub(super) struct Desk {
     pub(super) tsf: Option<Tsf>,
     pub(super) address: MacAddr,
     pub(super) holds_back: bool,
+    pub(super) series: u8,
     pub(super) tokens: u64,
     pub(super) acts: Vec<Act>,
 }
@@ -42,6 +43,7 @@ impl Radio for Desk {
                 abort: true,
                 one_shot: true,
                 attempts: true,
+                series: self.series,
                 ..Capabilities::default()
             })),
             AttributeName::Address => Some(Attribute::Address(self.address)),

@@ -59,6 +59,8 @@ pub struct Room {
     pub delays: Delays,
     /// Whether nodes can hold frames back until `not_before`.
     pub holds_back: bool,
+    /// Series of one request that hosts take.
+    pub series: u8,
     /// Whether attributes can be set.
     pub settable: bool,
     /// Whether adapter time can be read.
@@ -86,6 +88,7 @@ impl Room {
         Room {
             delays: Delays::STEADY,
             holds_back: false,
+            series: radio::tx::MAX_SERIES as u8,
             settable: true,
             reads_tsf: true,
             carrier_sense: true,
@@ -285,6 +288,7 @@ impl Room {
             tsf: self.reads_tsf.then_some(Tsf(node.tsf.shows(self.now) / 1_000)),
             address: node.address,
             holds_back: self.holds_back,
+            series: self.series,
             tokens: node.tokens,
             acts: Vec::new(),
         };
@@ -314,7 +318,8 @@ impl Room {
                     attempts: 0,
                     stamps,
                 };
-                if how.not_before.is_some() && !self.holds_back {
+                let too_many = how.series.as_slice().len() > usize::from(self.series);
+                if too_many || how.not_before.is_some() && !self.holds_back {
                     return self.confirm(node, request, Outcome::Refused(Refusal::NotSupported), 0);
                 }
                 let earliest = how

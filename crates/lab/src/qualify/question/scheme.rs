@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use protocols::mac::slotted::LeftOn;
+use protocols::mac::tdma::switches::USUAL;
 use serde::{Serialize, Serializer};
 
 /// Who sends when.
@@ -41,7 +43,23 @@ pub struct Scheme {
     pub rule: Rule,
     /// Two adapters as one.
     pub redundant: bool,
+    /// Of slots: what is not switched off at the adapters.
+    pub left_on: LeftOn,
+    /// Of slots: nodes ask for theirs on the air.
+    pub joins: bool,
 }
+
+/// Where a switch is.
+type Switch = fn(&mut LeftOn) -> &mut bool;
+
+/// What `tdma` can have switched off, or on, in the order in which it is written.
+const SWITCHES: [(&str, Switch); 5] = [
+    ("reception", |on| &mut on.reception),
+    ("carrier_sense", |on| &mut on.carrier_sense),
+    ("virtual_carrier_sense", |on| &mut on.virtual_carrier_sense),
+    ("acks", |on| &mut on.acks),
+    ("backoff", |on| &mut on.backoff),
+];
 
 impl Scheme {
     /// Plain Wi-Fi.
@@ -59,7 +77,34 @@ impl Scheme {
             ordered: false,
             rule: Rule::Fixed,
             redundant: false,
+            left_on: USUAL,
+            joins: false,
         }
+    }
+
+    /// Reads what stands behind `tdma`: `-reception`, `+backoff`, `+join`, `+edf`, each once.
+    fn slots(mut rest: &str) -> Option<Scheme> {
+        let mut scheme = Scheme::TDMA;
+        while !rest.is_empty() {
+            let sign = rest.chars().next()?;
+            let word = &rest[sign.len_utf8()..];
+            let end = word.find(['+', '-']).unwrap_or(word.len());
+            let (word, behind) = word.split_at(end);
+            let (on, place) = match (sign, word) {
+                ('+', "edf") => (true, &mut scheme.ordered),
+                ('+', "join") => (true, &mut scheme.joins),
+                _ => {
+                    let (_, switch) = SWITCHES.iter().find(|(name, _)| *name == word)?;
+                    (sign == '+', switch(&mut scheme.left_on))
+                }
+            };
+            // what is so already was said twice, or need not be said
+            if !matches!(sign, '+' | '-') || std::mem::replace(place, on) == on {
+                return None;
+            }
+            rest = behind;
+        }
+        Some(scheme)
     }
 
     /// Adapters of each node.
@@ -80,7 +125,7 @@ impl Scheme {
     pub fn parse(text: &str) -> Result<Scheme, String> {
         let wrong = || {
             format!(
-                "'{text}' is not a scheme: choose edca, edf, tdma, tdma+edf, tbmac, slotted, minstrel or rsin, with redundancy+ before edca, edf, tdma, minstrel and rsin, or alone"
+                "'{text}' is not a scheme: choose edca, edf, tdma, tdma+edf, tbmac, slotted, minstrel or rsin, with redundancy+ before edca, edf, tdma, minstrel and rsin, or alone; tdma may have +join, +backoff, -reception, -carrier_sense, -virtual_carrier_sense and -acks behind it, but not with redundancy"
             )
         };
         let (redundant, rest) = match text.strip_prefix("redundancy") {
@@ -91,11 +136,6 @@ impl Scheme {
         let scheme = match rest {
             "edca" => Scheme::EDCA,
             "edf" => Scheme::EDF,
-            "tdma" => Scheme::TDMA,
-            "tdma+edf" => Scheme {
-                ordered: true,
-                ..Scheme::TDMA
-            },
             "minstrel" => Scheme {
                 rule: Rule::Minstrel,
                 ..Scheme::EDCA
@@ -106,7 +146,17 @@ impl Scheme {
             },
             "tbmac" if !redundant => Scheme::plain(Turn::Tbmac),
             "slotted" if !redundant => Scheme::plain(Turn::Slotted),
-            _ => return Err(wrong()),
+            _ => {
+                let slots = rest
+                    .strip_prefix("tdma")
+                    .and_then(Scheme::slots)
+                    .ok_or_else(wrong)?;
+                // the overlay turns the switches of one adapter
+                if redundant && (slots.left_on != USUAL || slots.joins) {
+                    return Err(wrong());
+                }
+                slots
+            }
         };
         Ok(Scheme { redundant, ..scheme })
     }
@@ -124,8 +174,18 @@ impl fmt::Display for Scheme {
             (_, Turn::Slotted) => "slotted",
         };
         let below = if self.redundant { "redundancy+" } else { "" };
+        write!(f, "{below}{turn}")?;
+        for (name, switch) in SWITCHES {
+            let (mut on, mut usual) = (self.left_on, USUAL);
+            match (*switch(&mut on), *switch(&mut usual)) {
+                (true, false) => write!(f, "+{name}")?,
+                (false, true) => write!(f, "-{name}")?,
+                _ => {}
+            }
+        }
+        let join = if self.joins { "+join" } else { "" };
         let above = if self.ordered { "+edf" } else { "" };
-        write!(f, "{below}{turn}{above}")
+        write!(f, "{join}{above}")
     }
 }
 
@@ -159,6 +219,9 @@ mod tests {
             "slotted",
             "minstrel",
             "rsin",
+            "tdma-reception-carrier_sense",
+            "tdma-virtual_carrier_sense-acks+backoff",
+            "tdma-reception+join+edf",
             "redundancy+edca",
             "redundancy+edf",
             "redundancy+tdma",
@@ -177,6 +240,16 @@ mod tests {
             "redundancy+tbmac",
             "edf+tdma",
             "tdma+edf+edf",
+            "tdma+reception",
+            "tdma-backoff",
+            "tdma-",
+            "tdma-edf",
+            "tdma-acks-acks",
+            "tdma.acks",
+            "tdmaé",
+            "edca-reception",
+            "redundancy+tdma-reception",
+            "redundancy+tdma+join",
         ] {
             assert!(
                 Scheme::parse(bad).unwrap_err().contains("is not a scheme"),

@@ -135,3 +135,80 @@ pattern.saturated = {{ backlog = 2 }}
         assert!(chosen > 10 * fixed.max(50), "{rule}: {chosen} against {fixed}");
     }
 }
+
+/// The first adapter of the coordinator, or of all devices, is pulled out for the rest of the run: whoever has another one
+/// goes by that. Half of a second of holdover is long over at the end.
+#[test]
+fn the_clock_of_slots_outlives_an_adapter() {
+    let text = |who: &str, adapter: u8, redundancy: &str| {
+        format!(
+            r#"
+[run]
+duration = "3s"
+warm_up = "500ms"
+
+[medium]
+loss.fixed_power_dbm = -50
+
+[[schedule]]
+name = "loop"
+cycle = "4ms"
+beacon = {{ from = "controller", rate = "6M", every = 12, holdover = "500ms" }}
+release = {{ min = "10us", high = "20us" }}
+send = {{ rate = "24M", qos = true }}
+
+[[group]]
+name = "controller"
+clock.drift_within_ppm = 20
+{redundancy}
+protocol.tdma.schedule = "loop"
+
+[[group.adapter]]
+channel = 149
+
+[[group]]
+name = "devices"
+count = 4
+clock.drift_within_ppm = 20
+ap = "controller"
+{redundancy}
+protocol.tdma.schedule = "loop"
+
+[[group.adapter]]
+channel = 149
+
+[[traffic]]
+from = "devices"
+to = "controller"
+octets = 58
+lifetime = "8ms"
+pattern.periodic = {{ period = "4ms", phase.fixed = "2ms" }}
+
+[[incident]]
+at = "1s"
+node = "{who}"
+what = {{ adapter_gone = {adapter} }}
+"#
+        )
+    };
+    for who in ["controller", "devices"] {
+        for adapter in [0, 1] {
+            let r = go(&text(who, adapter, "redundancy = {}"));
+            let (submitted, delivered) = (r.metrics["submitted"], r.metrics["delivered"]);
+            // in the cycle in which it goes, and what is under way at the end
+            assert!(
+                submitted > 2_400.0 && delivered + 8.0 >= submitted,
+                "{who} {adapter}: {r:?}"
+            );
+        }
+    }
+    let alone = go(&text("controller", 0, ""));
+    assert!(alone.metrics["delivered_ratio"] < 0.5, "{alone:?}");
+    let none = parse(&text("devices", 2, "redundancy = {}"), &[])
+        .unwrap_err()
+        .to_string();
+    assert!(
+        none.contains("there is no adapter 2 of \"devices\": it has 2, the first is 0"),
+        "{none}"
+    );
+}

@@ -82,6 +82,7 @@ impl Adapter {
                 abort: true,
                 one_shot: false,
                 attempts: false,
+                series: 1,
                 tsf: false,
                 planes: [T1, T9].iter().fold(0, |planes, p| planes | 1 << p.index()),
                 max_outstanding: outstanding,
@@ -99,6 +100,8 @@ impl Adapter {
             abort: true,
             one_shot: one_shot == Some(true),
             attempts: true,
+            // what a monitor sends has one rate, whatever the driver could
+            series: 1,
             tsf: false,
             planes: [T1, T8, T9].iter().fold(0, |planes, p| planes | 1 << p.index()),
             max_outstanding: outstanding,

@@ -1,6 +1,17 @@
-//! Minstrel for legacy rates, as Linux has it (net/mac80211/rc80211_minstrel of Linux 4.x; constants in its header):
-//! every 100 ms the share of acknowledged frames of each rate is averaged; what carries most goes first; one frame in
-//! ten tries something else.
+//! Minstrel for legacy rates: every 100 ms the share of acknowledged frames of each rate is averaged; what carries most
+//! goes first; one frame in ten tries something else. Constants are those of Linux 4.x (header of rc80211_minstrel).
+//!
+//! Four things are not as Linux had them, since with them a static link can carry as little as a quarter of what its best
+//! fixed rate does:
+//!
+//! - What a rate carries is reckoned with all that a frame costs: DIFS, a backoff that doubles with each try, the ACK, and
+//!   the length that frames had lately. Linux compares the time of 1,200 octets alone, by which fast rates that lose
+//!   much look good.
+//! - An average weighs each frame, not each interval: four samples do not outweigh what hundreds of frames have shown.
+//!   Frames fade with time, and a rate that was dead and is not begins anew.
+//! - A rate that would carry more than the best one, did it lose nothing, goes first when it is sampled, a slower one, too.
+//! - If it carries less than the best one in an interval in which it was sampled, it is left alone, for twice as long each
+//!   time, up to [`PAUSE`] intervals. Linux tries it in each interval.
 
 use super::{Algorithm, Ask, MAX_RATES, Rates, Sent};
 use crate::dice::Dice;
@@ -11,15 +22,21 @@ use radio::{Duration, Instant, Series, SeriesList};
 pub const INTERVAL: Duration = Duration::from_ms(100);
 /// Share of frames that sample another rate, percent.
 pub const LOOKAROUND_PERCENT: u32 = 10;
-/// Octets of the frame that rates are compared with.
+/// Octets of the frame that rates are compared with before any was asked for.
 pub const REFERENCE_OCTETS: u32 = 1_200;
+/// Intervals for which a rate that carries less than the best one is left alone, at most.
+pub const PAUSE: u8 = 15;
 /// Tries of one rate at most.
 pub const MAX_TRIES: u8 = 7;
 
 /// All tries of one rate should take no longer than this, us.
 const SEGMENT_US: u32 = 6_000;
-/// Of 128 parts of the average the old value keeps 96.
-const KEEP_OF_128: u32 = 96;
+/// Of each frame that was counted so much is left after the next interval, of 128 parts.
+const KEEP_OF_128: u32 = 112;
+/// Without new ones they fade until they weigh so many frames.
+const FADED: u32 = 16;
+/// Frames that an average weighs at most: so it is never more certain than that, and can be moved by a few new ones.
+const MOST_FRAMES: u32 = 256;
 /// All, as a probability.
 const ONE: u32 = 1 << 16;
 const SAMPLE_COLUMNS: usize = 10;
@@ -27,6 +44,10 @@ const SAMPLE_COLUMNS: usize = 10;
 const EPOCH: u32 = 10_000;
 /// Looks without a frame after which a rate is tried as the first one, although it is slower than the best.
 const SKIPPED: u8 = 20;
+/// Samples in one interval of a rate that works nearly always, nearly never, or worse than the best.
+const SAMPLES: u8 = 4;
+/// Of 16 parts of the average length the old value keeps 15.
+const LENGTH_PARTS: u32 = 16;
 
 /// What is known of one rate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -35,76 +56,158 @@ pub struct RateState {
     pub rate: Rate,
     /// Share of acknowledged frames, averaged; 2^16 is all.
     pub probability: u32,
-    /// Duration of a frame of [`REFERENCE_OCTETS`], us.
-    pub frame_us: u32,
+    /// What it carries, frames of the present length per second times 2^16; 0 below a probability of 10 %.
+    pub throughput: u64,
     /// Tries that fit into 6 ms, backoff included.
     pub tries: u8,
     /// Tries at present: fewer if it nearly always works or nearly never.
     pub tries_now: u8,
     attempts: u32,
     successes: u32,
-    known: bool,
+    /// Frames that the average weighs, and the acknowledged ones of them, times 128.
+    weight: u32,
+    hits: u32,
     skipped: u8,
+    /// Length of its present pause, and what is left of it, in looks.
+    pause: u8,
+    left_alone: u8,
     /// Samples left in this interval; `None`: no limit.
     samples_left: Option<u8>,
+    /// It would carry more than the best one if no frame were lost.
+    may_win: bool,
 }
 
 impl RateState {
-    fn new(rate: Rate, phy: &Phy) -> RateState {
-        let ack_us = phy.sifs_us + phy.ack_us(rate, phy.basic);
-        let frame_us = ppdu_us(rate, REFERENCE_OCTETS, phy.band);
-        let mut cw = u32::from(phy.cw_min);
-        let (mut tries, mut total_us) = (0, 0);
-        while tries < MAX_TRIES {
-            total_us += frame_us + ack_us + phy.slot_us * cw / 2;
-            cw = (cw * 2 + 1).min(u32::from(phy.cw_max));
-            if tries > 0 && total_us >= SEGMENT_US {
-                break;
-            }
-            tries += 1;
-        }
+    const fn new(rate: Rate) -> RateState {
         RateState {
             rate,
             probability: 0,
-            frame_us,
-            tries,
-            tries_now: tries,
+            throughput: 0,
+            tries: 1,
+            tries_now: 1,
             attempts: 0,
             successes: 0,
-            known: false,
+            weight: 0,
+            hits: 0,
             skipped: 0,
+            pause: 0,
+            left_alone: 0,
             samples_left: None,
+            may_win: true,
         }
     }
 
-    /// What it carries, in frames of the reference length per second times 2^16; 0 below a probability of 10 %.
-    pub fn throughput(&self) -> u64 {
-        if self.probability < ONE / 10 {
-            return 0;
-        }
-        u64::from(self.probability) * 1_000_000 / u64::from(self.frame_us)
-    }
-
-    fn look(&mut self) {
+    /// Averages, and tells the share of the last interval alone, if there was a frame.
+    fn average(&mut self) -> Option<u32> {
         if self.attempts == 0 {
             self.skipped = self.skipped.saturating_add(1);
-        } else {
-            self.skipped = 0;
-            let now = (u64::from(self.successes) * u64::from(ONE) / u64::from(self.attempts)) as u32;
-            self.probability = if self.known {
-                (self.probability * KEEP_OF_128 + now * (128 - KEEP_OF_128)) / 128
-            } else {
-                now
-            };
-            self.known = true;
-            (self.attempts, self.successes) = (0, 0);
+            if self.weight > FADED * 128 {
+                self.fade();
+            }
+            return None;
+        }
+        self.skipped = 0;
+        let share = |part: u32, of: u32| (u64::from(part) * u64::from(ONE) / u64::from(of)) as u32;
+        let now = share(self.successes, self.attempts);
+        if self.probability < ONE / 10 && self.successes > 0 {
+            // it was dead, and is not: what was before says nothing
+            (self.weight, self.hits) = (0, 0);
+        }
+        self.fade();
+        // an interval has fewer than 2^24 frames
+        self.weight += self.attempts * 128;
+        self.hits += self.successes * 128;
+        self.probability = share(self.hits, self.weight);
+        if self.weight > MOST_FRAMES * 128 {
+            self.weight = MOST_FRAMES * 128;
+            self.hits = (u64::from(self.weight) * u64::from(self.probability) / u64::from(ONE)) as u32;
+        }
+        (self.attempts, self.successes) = (0, 0);
+        Some(now)
+    }
+
+    fn fade(&mut self) {
+        // at most MOST_FRAMES * 128 each
+        self.weight = self.weight * KEEP_OF_128 / 128;
+        self.hits = self.hits * KEEP_OF_128 / 128;
+    }
+
+    /// Whether it is left alone, and how often it is tried: `promises` says whether it carried as much as the best one in the
+    /// last interval, if there was a frame.
+    fn plan(&mut self, promises: Option<bool>) {
+        match promises {
+            Some(true) => (self.pause, self.left_alone) = (0, 0),
+            Some(false) => {
+                self.pause = (2 * self.pause + 1).min(PAUSE);
+                self.left_alone = self.pause;
+            }
+            None => self.left_alone = self.left_alone.saturating_sub(1),
         }
         let sure = self.probability > ONE / 100 * 95 || self.probability < ONE / 10;
         self.tries_now = if sure { (self.tries / 2).min(2) } else { self.tries };
-        self.samples_left = sure.then_some(4);
         if self.tries_now == 0 {
             self.tries_now = 2;
         }
+        self.samples_left = match self.left_alone {
+            0 => (sure || self.pause > 0).then_some(SAMPLES),
+            _ => Some(0),
+        };
+    }
+}
+
+/// What frames cost at present.
+#[derive(Clone, Copy, Debug)]
+struct Costs {
+    phy: Phy,
+    /// Average length of the frames that were asked for, octets times [`LENGTH_PARTS`].
+    length: u32,
+}
+
+impl Costs {
+    fn note(&mut self, octets: u32) {
+        self.length = self.length - self.length / LENGTH_PARTS + octets.min(u32::from(u16::MAX));
+    }
+
+    /// One try without its backoff, us: DIFS, frame, SIFS, ACK (or the time in which it does not come).
+    fn try_us(&self, rate: Rate) -> u32 {
+        let phy = &self.phy;
+        let octets = self.length / LENGTH_PARTS;
+        phy.difs_us() + ppdu_us(rate, octets, phy.band) + phy.sifs_us + phy.ack_us(rate, phy.basic)
+    }
+
+    /// Mean backoff before each try, us.
+    fn backoff_us(&self) -> impl Iterator<Item = u32> {
+        let (most, slot_us) = (u32::from(self.phy.cw_max), self.phy.slot_us);
+        let windows = core::iter::successors(Some(u32::from(self.phy.cw_min)), move |cw| {
+            Some((cw * 2 + 1).min(most))
+        });
+        windows.map(move |cw| slot_us * cw / 2)
+    }
+
+    /// Tries that fit into a segment.
+    fn tries(&self, rate: Rate) -> u8 {
+        let mut total_us = 0;
+        let ends = self.backoff_us().map(|backoff_us| {
+            total_us += self.try_us(rate) + backoff_us;
+            total_us
+        });
+        let fit = ends.take(usize::from(MAX_TRIES)).take_while(|t| *t < SEGMENT_US);
+        (fit.count() as u8).max(1)
+    }
+
+    /// Frames per second times 2^16 when each is tried up to [`MAX_TRIES`] times, and each try arrives with `probability`.
+    fn throughput(&self, rate: Rate, probability: u32) -> u64 {
+        if probability < ONE / 10 {
+            return 0;
+        }
+        let try_us = u64::from(self.try_us(rate));
+        // the share of frames that come to a try, and the time of all, both times 2^16
+        let (mut open, mut time) = (u64::from(ONE), 0);
+        for backoff_us in self.backoff_us().take(usize::from(MAX_TRIES)) {
+            time += open * (try_us + u64::from(backoff_us));
+            open = open * u64::from(ONE - probability) / u64::from(ONE);
+        }
+        (u64::from(ONE) - open) * 1_000_000 * u64::from(ONE) / time.max(1)
     }
 }
 
@@ -113,6 +216,7 @@ impl RateState {
 pub struct Minstrel {
     len: usize,
     rates: [RateState; MAX_RATES],
+    costs: Costs,
     /// Indices: best and second throughput, best probability.
     best: [usize; 3],
     next_look: Option<Instant>,
@@ -131,10 +235,23 @@ impl Minstrel {
     pub fn new(phy: &Phy, seed: u64) -> Minstrel {
         let rates = Rates::of(phy);
         let list = rates.as_slice();
-        let state = |i: usize| RateState::new(list[i.min(list.len() - 1)], phy);
+        let costs = Costs {
+            phy: *phy,
+            length: REFERENCE_OCTETS * LENGTH_PARTS,
+        };
+        let state = |i: usize| {
+            let rate = list[i.min(list.len() - 1)];
+            let tries = costs.tries(rate);
+            RateState {
+                tries,
+                tries_now: tries,
+                ..RateState::new(rate)
+            }
+        };
         Minstrel {
             len: list.len(),
             rates: core::array::from_fn(state),
+            costs,
             best: [0; 3],
             next_look: None,
             table: permutations(list.len(), seed),
@@ -167,22 +284,30 @@ impl Minstrel {
         if first {
             return;
         }
-        self.rates[..self.len].iter_mut().for_each(RateState::look);
-        let rates = self.rates();
-        // the faster one of equals
+        let mut lately = [None; MAX_RATES];
+        for (state, lately) in self.rates[..self.len].iter_mut().zip(&mut lately) {
+            let now = state.average();
+            *lately = now.map(|share| self.costs.throughput(state.rate, share));
+            state.throughput = self.costs.throughput(state.rate, state.probability);
+            state.tries = self.costs.tries(state.rate);
+        }
+        let rates = &self.rates[..self.len];
+        // the faster one of equals; the slowest if none carries anything
         let most = |not: Option<usize>| {
-            (0..rates.len())
-                .filter(|i| Some(*i) != not)
-                .max_by_key(|i| rates[*i].throughput())
-                .unwrap_or(0)
+            let others = (0..rates.len()).filter(|i| Some(*i) != not);
+            let alive = others.filter(|i| rates[*i].throughput > 0);
+            alive.max_by_key(|i| rates[*i].throughput).unwrap_or(0)
         };
         let first = most(None);
         let sure = |i: &usize| rates[*i].probability >= ONE / 100 * 95;
-        let surest = (0..rates.len())
-            .filter(sure)
-            .max_by_key(|i| rates[*i].throughput());
+        let surest = (0..rates.len()).filter(sure).max_by_key(|i| rates[*i].throughput);
         let likeliest = || (0..rates.len()).max_by_key(|i| rates[*i].probability);
         self.best = [first, most(Some(first)), surest.or_else(likeliest).unwrap_or(0)];
+        let most = rates[first].throughput;
+        for (state, lately) in self.rates[..self.len].iter_mut().zip(lately) {
+            state.may_win = self.costs.throughput(state.rate, ONE) > most;
+            state.plan(lately.map(|carried| carried > 0 && carried >= most));
+        }
     }
 
     /// The rate to be sampled next, if it is time for one.
@@ -214,15 +339,15 @@ impl Minstrel {
 }
 
 impl Algorithm for Minstrel {
-    fn chain(&mut self, now: Instant, _: &Ask) -> SeriesList {
+    fn chain(&mut self, now: Instant, ask: &Ask) -> SeriesList {
+        self.costs.note(ask.octets);
         self.look(now);
         let [best, second, surest] = self.best;
         let usual = |i: usize| self.series(i, self.rates[i].tries_now);
         let mut chain = [usual(best), usual(second), usual(surest), usual(0)];
         self.indirect = None;
         if let Some(index) = self.sample() {
-            let slower = self.rates[index].frame_us > self.rates[best].frame_us;
-            if slower && self.rates[index].skipped < SKIPPED {
+            if !self.rates[index].may_win && self.rates[index].skipped < SKIPPED {
                 // only if the best one fails; counts as half until it is used
                 chain[1] = self.series(index, self.rates[index].tries_now);
                 self.indirect = Some(self.rates[index].rate);

@@ -7,15 +7,18 @@
 //! | [`rsin`] | the chain with the least residual loss that still fits before the deadline, from the strength of ACKs |
 //!
 //! The number of tries is the protocol's above: a one-shot stays a one-shot, at a rate that is chosen here. Frames to
-//! groups, and frames that expect no ACK, pass unchanged.
+//! groups, and frames that expect no ACK, pass unchanged. On a host that takes one rate for each request
+//! ([`Capabilities::series`](radio::Capabilities)) a chain goes down in pieces.
 
 pub mod minstrel;
+mod pieces;
 pub mod rsin;
 #[cfg(test)]
 mod tests;
 
 use frame::mac::Header;
 use frame::{MacAddr, Phy, Rate};
+use pieces::{First, Pieces};
 use radio::tx::MAX_SERIES;
 use radio::{
     AckPolicy, AdapterId, Attribute, AttributeName, Confirm, Duration, Event, Instant, Msdu, Outcome,
@@ -145,6 +148,7 @@ impl<P: Protocol, A: Algorithm + Clone, const PEERS: usize, const N: usize> Rate
                 fresh,
                 peers: core::array::from_fn(|_| None),
                 flights: [None; N],
+                pieces: Pieces::new(),
             },
         }
     }
@@ -166,6 +170,7 @@ struct Control<A, const PEERS: usize, const N: usize> {
     fresh: A,
     peers: [Option<Peer<A>>; PEERS],
     flights: [Option<Flight>; N],
+    pieces: Pieces,
 }
 
 impl<A: Algorithm + Clone, const PEERS: usize, const N: usize> Control<A, PEERS, N> {
@@ -211,6 +216,13 @@ impl<A: Algorithm + Clone, const PEERS: usize, const N: usize> Control<A, PEERS,
         Some(chain)
     }
 
+    /// The chain with which a request went down.
+    fn flies(&mut self, token: Token, chain: SeriesList) {
+        if let Some(flight) = self.flights.iter_mut().flatten().find(|f| f.token == token) {
+            flight.chain = chain;
+        }
+    }
+
     fn learn(&mut self, now: Instant, confirm: &Confirm) {
         let mine = |f: &Option<Flight>| f.is_some_and(|f| f.token == confirm.token);
         let Some(flight) = self.flights.iter_mut().find(|f| mine(f)).and_then(Option::take) else {
@@ -253,9 +265,18 @@ impl<A: Algorithm + Clone, const PEERS: usize, const N: usize> Radio for Desk<'_
     }
 
     fn request(&mut self, token: Token, frame: &[u8], how: &TxHow) {
-        let chain = self.control.choose(self.now, token, frame, how);
-        let how = chain.map_or(*how, |chain| how.series(chain));
-        self.radio.request(token, frame, &how);
+        let Some(chain) = self.control.choose(self.now, token, frame, how) else {
+            return self.radio.request(token, frame, how);
+        };
+        let pieces = &mut self.control.pieces;
+        let first = match pieces.first(token, frame, how, chain, self.radio) {
+            First::Part(first) => first,
+            First::Whole(whole) => {
+                self.control.flies(token, whole);
+                whole
+            }
+        };
+        self.radio.request(token, frame, &how.series(first));
     }
 
     fn set(&mut self, token: Token, adapter: AdapterId, attribute: Attribute) {
@@ -267,7 +288,7 @@ impl<A: Algorithm + Clone, const PEERS: usize, const N: usize> Radio for Desk<'_
     }
 
     fn abort(&mut self, token: Token) {
-        self.radio.abort(token);
+        self.radio.abort(self.control.pieces.unwanted(token));
     }
 
     fn deliver(&mut self, msdu: Msdu<'_>) {
@@ -279,8 +300,13 @@ impl<P: Protocol, A: Algorithm + Clone, const PEERS: usize, const N: usize> Prot
     for RateControl<P, A, PEERS, N>
 {
     fn handle(&mut self, now: Instant, event: Event<'_>, radio: &mut dyn Radio) {
+        let mut event = event;
         if let Event::Confirm(c) = &event {
-            self.control.learn(now, c);
+            let Some(told) = self.control.pieces.ended(c, radio) else {
+                return;
+            };
+            self.control.learn(now, &told);
+            event = Event::Confirm(told);
         }
         let control = &mut self.control;
         let mut desk = Desk { now, control, radio };

@@ -85,23 +85,22 @@ fn rates_of_phys() {
     );
 }
 
-/// Looking around costs: one frame in ten begins with another rate. Five per cent where most rates work; more where
-/// half of them are dead, because the faster dead ones are tried four times in each interval.
+/// Looking around costs little, whether most rates work or half of them are dead.
 #[test]
 fn minstrel_carries_what_the_best_rate_carries() {
     let links = [
-        ([0.0; 8], 0.95),
-        ([0.0, 0.0, 0.0, 0.0, 0.01, 0.05, 0.6, 0.95], 0.95),
-        ([0.3; 8], 0.95),
-        ([0.0, 0.0, 0.05, 0.6, 0.9, 1.0, 1.0, 1.0], 0.92),
-        ([0.02, 0.3, 0.2, 0.7, 1.0, 1.0, 1.0, 1.0], 0.92),
+        [0.0; 8],
+        [0.0, 0.0, 0.0, 0.0, 0.01, 0.05, 0.6, 0.95],
+        [0.3; 8],
+        [0.0, 0.0, 0.05, 0.6, 0.9, 1.0, 1.0, 1.0],
+        [0.02, 0.3, 0.2, 0.7, 1.0, 1.0, 1.0, 1.0],
     ];
-    for (i, (losses, share)) in links.into_iter().enumerate() {
+    for (i, losses) in links.into_iter().enumerate() {
         let fixed = |rate: &Rate| goodput(&mut Fixed(*rate), losses, 5);
         let best = Rates::of(&PHY).as_slice().iter().map(fixed).fold(0.0, f64::max);
         let ours = goodput(&mut Minstrel::new(&PHY, 1), losses, 5);
         assert!(
-            ours > share * best,
+            ours > 0.95 * best,
             "link {i}: {ours:.0} frames/s, {best:.0} at the best fixed rate"
         );
     }
@@ -119,13 +118,14 @@ fn minstrel_finds_the_fastest_that_works() {
     assert_eq!(later.best(), Rate::OFDM_12);
 }
 
-/// Tries that fit into 6 ms with the reference frame: by hand for 6 and 54 Mb/s of 802.11a.
-/// 6 Mb/s: 1624 us of frame, 16 + 44 of answer; with half windows of 67, 139, 283 us three tries take 5.5 ms. 54 Mb/s: 200 us and 16 + 28; six tries take 5.97 ms.
+/// Tries that fit into 6 ms with the frame of 1,200 octets: by hand for 6 and 54 Mb/s of 802.11a.
+/// 6 Mb/s: 34 us of DIFS, 1624 of frame, 16 + 44 of answer; with half windows of 67, 139, 283 us three tries take 5.6 ms.
+/// 54 Mb/s: 34, 200, and 16 + 28; five tries take 3.6 ms, and the sixth, with half a window of 2299 us, ends after 6.2.
 #[test]
 fn tries_of_minstrel() {
     let minstrel = Minstrel::new(&PHY, 1);
     let tries: Vec<u8> = minstrel.rates().iter().map(|r| r.tries).collect();
-    assert_eq!((tries[0], tries[7]), (3, 6));
+    assert_eq!((tries[0], tries[7]), (3, 5));
     assert!(tries.is_sorted());
 }
 
@@ -315,6 +315,49 @@ fn each_receiver_has_its_rates() {
     let best = |i: usize| room.protocol::<Stack>(0).algorithm(address[i]).unwrap().best();
     assert_eq!((best(1), kbps(best(2))), (Rate::OFDM_54, 240));
     assert!(room.protocol::<Stack>(0).algorithm(address[0]).is_none());
+    room.close();
+}
+
+/// A host that takes one rate for each request: what fails at the first goes on with the next, up to as many tries as were
+/// asked for, and the protocol above has one confirm for it.
+#[test]
+fn chains_in_pieces() {
+    let address = [1, 2].map(MacAddr::local);
+    let mut room = Room::new(1);
+    room.series = 1;
+    for me in address {
+        room.add(me, move || stack(me, 7));
+    }
+    // 36 Mb/s and more are lost, and every try of the last frames
+    let count = std::rc::Rc::new(core::cell::Cell::new(0));
+    let retried = count.clone();
+    room.script(move |a| {
+        let (_, series) = a.how.series.at(a.before).unwrap();
+        let retry = Header::parse(a.frame)
+            .unwrap()
+            .flags()
+            .contains(frame::mac::Flags::RETRY);
+        count.set(count.get() + u32::from(retry && a.before == 0));
+        if kbps(series.rate) >= 360 || a.frame.last() == Some(&9) {
+            Fate::DataLost
+        } else {
+            Fate::Arrives
+        }
+    });
+    for i in 0..1_000_u64 {
+        let last = if i < 990 { 7 } else { 9 };
+        room.submit(i * 2_000_000, 0, address[1], &[last; 200], None);
+    }
+    room.run_until(2_100_000_000);
+    assert_eq!(room.delivered.len(), 990);
+    assert!(retried.get() > 10, "{} went on", retried.get());
+    let stack = room.protocol::<Stack>(0);
+    assert_eq!(kbps(stack.algorithm(address[1]).unwrap().best()), 240);
+    let confirms = &stack.protocol().counters().confirms;
+    assert_eq!(
+        (confirms.acked, confirms.not_acked, confirms.total()),
+        (990, 10, 1_000)
+    );
     room.close();
 }
 

@@ -7,7 +7,7 @@
 use super::WINDOW;
 
 /// Slopes are in parts per 10^12.
-const ONE: i128 = 1_000_000_000_000;
+pub(super) const ONE: i128 = 1_000_000_000_000;
 
 /// Two clocks are at most 2 x 20 ppm apart (IEEE 802.11-2016, 17.3.9.5: each within 20 ppm); beyond 100 ppm it is
 /// noise.
@@ -118,6 +118,11 @@ impl Fit {
         let per_span = (u128::from(noise) * 2).saturating_mul(u128::from(age)) / u128::from(self.span.max(1));
         let unknown = u128::from(age) * UNKNOWN_SLOPE as u128 / ONE as u128;
         noise.saturating_add(per_span.min(unknown) as u64)
+    }
+
+    /// What it gains, parts of [`ONE`].
+    pub(super) fn slope(&self) -> i64 {
+        self.slope
     }
 
     pub(super) fn rate_ppb(&self) -> i64 {

@@ -247,7 +247,7 @@ impl<P: Protocol, const N: usize, const L: usize, const S: usize> Tdma<P, N, L, 
             self.learn_time(now, radio);
             self.next = self.next_window(now);
             if let Some(window) = self.next.filter(|w| w.open <= now) {
-                self.use_slot(window, radio);
+                self.use_slot(now, window, radio);
                 self.next = self.next_window(now);
             }
             if !self.above.pay(now, radio) {
@@ -264,7 +264,7 @@ impl<P: Protocol, const N: usize, const L: usize, const S: usize> Tdma<P, N, L, 
         }
         if self.first_beacon.is_some_and(|t| t <= now) && self.sending.is_none() {
             self.first_beacon = None;
-            self.send_beacon(now + self.config.plan.cycle(), None, None, radio);
+            self.send_beacon(now, now + self.config.plan.cycle(), None, None, radio);
         }
     }
 

@@ -4,19 +4,20 @@ use super::Tdma;
 use super::join::wire::MAX_LIST_OCTETS;
 use super::window::{BEHIND, Content, Right, Window};
 use crate::mac::beacon::{BeaconFrame, MAX_BEACON_OCTETS};
+use crate::mac::sync::SHIFTS_OCTETS;
 use crate::mac::sync::reference::FOLLOW_UP_OCTETS;
 use frame::mac::Header;
 use frame::mac::header::set_retry;
 use radio::{AckPolicy, Confirm, Instant, Outcome, Protocol, Queue, Radio, RtsPolicy, SeriesList, TxHow};
 
 impl<P: Protocol, const N: usize, const L: usize, const S: usize> Tdma<P, N, L, S> {
-    pub(super) fn use_slot(&mut self, window: Window, radio: &mut dyn Radio) {
+    pub(super) fn use_slot(&mut self, now: Instant, window: Window, radio: &mut dyn Radio) {
         self.done = Some((window.cycle, window.own));
         let guard_ends = window.close + self.config.plan.costs().release.min;
         let not_before = self.holds_back.then_some(window.start);
         let index = match window.content {
             Content::Beacon => {
-                return self.send_beacon(guard_ends, not_before, Some(window.cycle), radio);
+                return self.send_beacon(now, guard_ends, not_before, Some(window.cycle), radio);
             }
             Content::Ask(_) | Content::Sign => {
                 return self.send_errand(window, guard_ends, not_before, radio);
@@ -42,6 +43,7 @@ impl<P: Protocol, const N: usize, const L: usize, const S: usize> Tdma<P, N, L, 
 
     pub(super) fn send_beacon(
         &mut self,
+        now: Instant,
         expires: Instant,
         not_before: Option<Instant>,
         cycle: Option<u64>,
@@ -80,8 +82,8 @@ impl<P: Protocol, const N: usize, const L: usize, const S: usize> Tdma<P, N, L, 
         self.sequence = (self.sequence + 1) & 0xfff;
         let token = radio.token();
         self.sending = Some(token);
-        let mut out = [0; MAX_BEACON_OCTETS + MAX_LIST_OCTETS];
-        radio.request(token, self.write_beacon(&beacon, cycle, &mut out), &how);
+        let mut out = [0; MAX_BEACON_OCTETS + MAX_LIST_OCTETS + SHIFTS_OCTETS];
+        radio.request(token, self.write_beacon(now, &beacon, cycle, &mut out), &how);
     }
 
     pub(super) fn beacon_ended(&mut self, now: Instant, confirm: &Confirm, radio: &mut dyn Radio) {

@@ -114,7 +114,8 @@ impl SlotCosts {
         self.exchange(u32::from(beacon.octets), beacon.rate, false)
     }
 
-    fn slot(&self, exchange: Duration) -> Duration {
+    /// A slot for an exchange: guard, exchange, and the space before the next one.
+    pub fn slot(&self, exchange: Duration) -> Duration {
         self.guard() + exchange + self.ifs()
     }
 }

@@ -4,7 +4,7 @@ use super::registrar::flows;
 use super::wire::{ASK_OCTETS, Ask, List, MAX_BODY_OCTETS, MAX_LIST_OCTETS, ONE_REPORT_OCTETS, OUI, Word};
 use super::{JoinCounters, Membership, Reason, Registrar, Ticket};
 use crate::mac::beacon::{BeaconFrame, MAX_BEACON_OCTETS};
-use crate::mac::sync::{NetworkTime, on_air};
+use crate::mac::sync::{NetworkTime, SHIFTS_OCTETS, Shifts, on_air};
 use crate::mac::tdma::watch::{Verdict, judge};
 use crate::mac::tdma::window::{Content, SEEN, Window, own_slots};
 use crate::mac::tdma::{Tdma, TdmaConfig};
@@ -328,22 +328,28 @@ impl<P: Protocol, const N: usize, const L: usize, const S: usize> Tdma<P, N, L, 
     /// Writes a beacon with all that it has to say.
     pub(in crate::mac::tdma) fn write_beacon<'o>(
         &mut self,
+        now: Instant,
         beacon: &BeaconFrame<'_>,
         cycle: Option<u64>,
-        out: &'o mut [u8; MAX_BEACON_OCTETS + MAX_LIST_OCTETS],
+        out: &'o mut [u8; MAX_BEACON_OCTETS + MAX_LIST_OCTETS + SHIFTS_OCTETS],
     ) -> &'o [u8] {
+        let shifts = self.config.sync.shifts(now).map(|s| s.body());
+        let clocks = shifts.as_ref().map(Shifts::element);
         let slot = self.config.plan.beacon().map_or(0, |b| usize::from(b.octets));
-        let bare = beacon.emit_with(None, out).len() + 4;
+        let bare = beacon.emit_with(clocks.as_slice(), out).len() + 4;
         let Some(word) = self.word(cycle, slot.saturating_sub(bare)) else {
             return &out[..bare - 4];
         };
         let mut body = [0; MAX_BODY_OCTETS];
         let n = word.emit(&mut body);
-        let vendor = Vendor {
+        let word = Vendor {
             oui: OUI,
             body: &body[..n],
         };
-        beacon.emit_with(Some(vendor), out)
+        match clocks {
+            Some(clocks) => beacon.emit_with(&[word, clocks], out),
+            None => beacon.emit_with(&[word], out),
+        }
     }
 }
 

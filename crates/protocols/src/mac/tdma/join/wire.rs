@@ -92,6 +92,7 @@ impl Word {
     /// Finds the word in the elements of a beacon.
     pub fn find(elements: Elements<'_>) -> Option<Word> {
         elements.iter().find_map(|e| match e {
+            // the same organisation says something of clocks, too
             Element::Vendor(v) if v.oui == OUI => Word::parse(v.body),
             _ => None,
         })
