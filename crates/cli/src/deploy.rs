@@ -65,7 +65,7 @@ pub struct Args {
     /// access point's, has the node's address, and is given the protocol's rate meanwhile
     #[arg(long, value_name = "PATH", default_value = "monitor", value_parser = confirm)]
     confirm: Path,
-    /// How the node waits: spin, sleep or timerfd [default: the host.wait of the scenario]
+    /// How the node waits: spin, sleep or timerfd [default: `wait` of the node's group in the scenario]
     #[arg(long, value_name = "HOW", value_parser = wait)]
     wait: Option<Wait>,
     /// SCHED_FIFO with this priority, and locked memory
@@ -181,7 +181,8 @@ pub fn main(args: &Args, ui: &Ui) -> Result<ExitCode, Failure> {
         let why = certificates.iter().find_map(|c| c.as_ref().err());
         ui.say(format!("note: {sentence}: {}", why.map_or("", String::as_str)))?;
     }
-    for sentence in done.refusal().into_iter().chain(done.lateness()) {
+    let sentences = [done.refusal(), done.lateness(), done.silence(args.confirm)];
+    for sentence in sentences.into_iter().flatten() {
         ui::warn(&sentence);
     }
     if let Some(folder) = &folder {

@@ -98,12 +98,12 @@ const CERTIFY: Tests = Tests {
     names: &["lib"],
     args: &["certify"],
 };
-/// What is told of the packets of ordinary interfaces, by the radio and by the socket, and what an access point carries; and the
-/// news of a radio.
+/// What is told of the packets of ordinary interfaces, by the radio and by the socket, and what an access point carries; the
+/// news of a radio; and how punctual a host wakes up.
 const ORDINARY: Tests = Tests {
     folder: LINUX,
     names: &["lib"],
-    args: &["reports::", "ordinary::", "keeper::"],
+    args: &["reports::", "ordinary::", "keeper::", "wait::"],
 };
 /// The planes of frames, where the medium and the sender are on different processors.
 const PLANES: Tests = Tests {

@@ -18,7 +18,7 @@ use crate::ui::{self, Failure, Ui};
 /// Marks the process inside the guest.
 const INSIDE: &str = "SDMAC_LAB_COMPARE";
 
-/// Exit code when a row is outside its interval, or requests were refused.
+/// Exit code when the two do not agree.
 const DISAGREE: u8 = 1;
 
 /// Run a scenario in the simulator and on real 802.11 stacks, and put the numbers side by side
@@ -28,7 +28,8 @@ const DISAGREE: u8 = 1;
 /// stacks should lie where that of as many more runs of the simulator would, with 99.9 %. Hosts and clocks of the scenario are models that
 /// only the simulator has. Losses are judged by what was submitted before the last tenth of the measured time.
 ///
-/// Exit code: 0 when every row is inside its interval and no request was refused, 1 when not, 125 when the lab failed.
+/// Exit code: 0 when every row is inside its interval, no request was refused or without a status, and the air was in time; 1 when
+/// not, 125 when the lab failed.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   sdmac lab compare scenarios/hidden-nodes.toml
@@ -134,7 +135,8 @@ pub fn main(args: &Args, cache: &Cache, ui: &Ui) -> Result<ExitCode, Failure> {
     }
     if !agree(&real, &answer.rows) {
         ui::warn(
-            "the real stacks and the simulator do not agree: a row is outside, or requests were refused",
+            "the real stacks and the simulator do not agree: a row is outside its interval or there on one side only, requests were \
+             refused or without a status, or the air was late",
         );
         return Ok(ExitCode::from(DISAGREE));
     }

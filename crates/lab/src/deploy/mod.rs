@@ -159,6 +159,25 @@ impl Deployed {
         self.requests.refusals.warning(&self.node, self.requests.ended())
     }
 
+    /// One sentence if most requests ended without a status, by this way of outcomes.
+    pub fn silence(&self, confirm: Path) -> Option<String> {
+        let (unknown, ended) = (self.requests.unknown, self.requests.ended());
+        let why = match confirm {
+            Path::Status => {
+                "Linux tells nothing of a frame to a group, or to a station that is not in its network: see whether `iw dev IFACE station \
+                 dump` has the receiver, and let all join with one BSSID (iw dev IFACE ibss join NAME MHZ fixed-freq BSSID)"
+            }
+            _ => {
+                "the driver or its medium tells nothing of them: `sdmac certify` says for which frames it does, and under `sdmac air` \
+                 or the like that program may have gone"
+            }
+        };
+        (unknown * 2 > ended).then(|| {
+            let node = &self.node;
+            format!("{node}: {unknown} of {ended} requests ended without a status: {why}")
+        })
+    }
+
     /// One sentence if slots were lost because this host was late.
     pub fn lateness(&self) -> Option<String> {
         let of_slots = self.slots.map(|s| (s.overruns, s.late, s.released));

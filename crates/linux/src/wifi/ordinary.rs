@@ -149,7 +149,7 @@ pub(super) fn find(
         )));
     }
     let mhz = config.channel_mhz;
-    let join = format!("iw dev {name} ibss join NAME {mhz}");
+    let join = format!("iw dev {name} ibss join NAME {mhz} fixed-freq BSSID");
     let link = control
         .link(found.index)
         .map_err(Error::control("look at an interface"))?;

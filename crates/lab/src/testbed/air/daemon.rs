@@ -43,6 +43,8 @@ struct Desk {
     told: u64,
     late: u64,
     latest_ns: u64,
+    /// A radio has.
+    has_sent: bool,
 }
 
 pub(super) struct Daemon {
@@ -129,6 +131,7 @@ impl Daemon {
                 told: 0,
                 late: 0,
                 latest_ns: 0,
+                has_sent: false,
             },
         };
         daemon.look();
@@ -208,6 +211,7 @@ impl Daemon {
             self.desk.refuse(sent)?;
             return Ok(());
         };
+        self.desk.has_sent = true;
         let now = self.air.now_ns();
         let from = Header::parse(&sent.frame).ok().and_then(|h| h.transmitter());
         let is_new = from.is_some_and(|from| !self.senders.contains(&(port, from)));
@@ -293,9 +297,11 @@ impl Desk {
         let Some(key) = self.keys[port as usize] else {
             return Ok(false);
         };
-        self.told += 1;
-        self.late += u64::from(late_ns > LATE_NS);
-        self.latest_ns = self.latest_ns.max(late_ns);
+        // Until a radio sends, nobody is there who could be told too late.
+        let begun = u64::from(self.has_sent);
+        self.told += begun;
+        self.late += begun * u64::from(late_ns > LATE_NS);
+        self.latest_ns = self.latest_ns.max(begun * late_ns);
         match what {
             Happening::Done(confirm) => {
                 if let Some(open) = self.open.remove(&(port, confirm.token)) {
