@@ -53,6 +53,12 @@ impl Plan {
         if !(100..=10_000_000).contains(&self.period_us) {
             return Err(MeasureError::Plan("the period is 100 us to 10 s"));
         }
+        let is_virtual = std::env::var("SDMAC_LAB").as_deref() == Ok("virtual");
+        if is_virtual && self.loads.iter().any(|load| *load != Load::Idle) {
+            return Err(MeasureError::Plan(
+                "virtual time stands still while a load computes, so none would end here: measure under load with `sdmac lab run --qemu`",
+            ));
+        }
         Ok(())
     }
 }
