@@ -111,6 +111,12 @@ const PLANES: Tests = Tests {
     names: &["wifi"],
     args: &["all_nine_planes_are"],
 };
+/// The places of probes, of each driver that has some.
+const PLACES: Tests = Tests {
+    folder: LINUX,
+    names: &["lib"],
+    args: &["probe::"],
+};
 /// A processor that ordinary threads leave.
 const TUNE: Tests = Tests {
     folder: LINUX,
@@ -141,6 +147,8 @@ const IN_QEMU: &[(&[Tests], &str)] = &[
     (&HOST, "--qemu rt --radios 4"),
     (&[PLANES], "--qemu standard --radios 4 --cpus 2"),
     (&[PLANES], "--qemu rt --radios 4 --cpus 2"),
+    (&[PLACES], "--qemu standard"),
+    (&[PLACES], "--qemu rt"),
     (&[TUNE], "--qemu standard --cpus 2"),
     // paths are as seen from the folder of the package
     (&[MODULES], "--qemu standard --radios 4 --module ../../kernel"),
