@@ -80,6 +80,12 @@ const MODULES: Tests = Tests {
     names: &["wifi_confirm", "wifi_no_allocation", "wifi_module"],
     args: &[],
 };
+/// What goes wrong with frames pending, with outcomes by the monitor and by that module.
+const PENDING: Tests = Tests {
+    folder: LINUX,
+    names: &["wifi"],
+    args: &["_with_frames_pending"],
+};
 /// The contract, with outcomes by that module.
 const DEVICE: Tests = Tests {
     folder: LAB,
@@ -153,6 +159,8 @@ const IN_QEMU: &[(&[Tests], &str)] = &[
     // paths are as seen from the folder of the package
     (&[MODULES], "--qemu standard --radios 4 --module ../../kernel"),
     (&[MODULES], "--qemu rt --radios 4 --module ../../kernel"),
+    (&[PENDING], "--qemu standard --radios 4 --module ../../kernel"),
+    (&[PENDING], "--qemu rt --radios 4 --module ../../kernel"),
     (&[DEVICE], "--qemu rt --radios 4 --module ../../kernel"),
 ];
 
