@@ -2,10 +2,12 @@
 //! simulated radios away, so it runs in a guest of its own; where the driver is no module it says that it is skipped.
 #![allow(unsafe_code)] // A system call that only tests need; see the SAFETY reason.
 
+use std::collections::HashSet;
 use std::sync::atomic::AtomicBool;
 
 use frame::{MacAddr, Rate};
 use linux::hwsim::Medium;
+use linux::wifi::confirm::Path;
 use linux::wifi::{Adapter, AdapterConfig, Host, HostConfig, simulated_radios};
 use radio::{Confirm, Duration, Event, Instant, Outcome, Protocol, Radio, Refusal, TxHow};
 
@@ -75,65 +77,83 @@ fn a_module_without_mac80211() {
     let load = || rustix::system::finit_module(std::fs::File::open(&file).unwrap(), c"", 0);
     load().unwrap();
     assert!(unload(c"sdmac_confirm"), "without the driver");
-    // Another driver of the guest uses mac80211, too.
-    unload(c"carl9170");
+    // Other drivers of the guest use mac80211, too.
+    for module in [c"carl9170", c"ath9k", c"ath9k_common", c"ath9k_hw", c"ath"] {
+        unload(module);
+    }
     assert!(unload(c"mac80211"));
     assert_eq!(load(), Err(rustix::io::Errno::NOENT));
     assert!(!std::path::Path::new("/dev/sdmac").exists());
 }
 
+/// A host on one radio, with its protocol.
+struct Bench {
+    host: Host,
+    few: Few,
+}
+
+impl Bench {
+    fn on(radio: &str, confirm: Path) -> Bench {
+        let adapter = Adapter::open(AdapterConfig::new(radio, 2412)).unwrap();
+        let few = Few {
+            me: adapter.address(),
+            next: 0,
+            due: None,
+            confirms: Vec::new(),
+        };
+        let config = HostConfig {
+            confirm_timeout: Duration::from_ms(50),
+            confirm,
+            ..HostConfig::default()
+        };
+        let host = Host::new(vec![adapter], config).unwrap();
+        Bench { host, few }
+    }
+
+    fn run(&mut self, for_ms: u64) {
+        let until = Host::now() + Duration::from_ms(for_ms);
+        let stop = AtomicBool::new(false);
+        self.host.run(&mut self.few, &mut (), Some(until), &stop).unwrap();
+    }
+}
+
+/// Outcomes come up by the monitor, and on a second radio by our module's device, where it is loaded.
 #[test]
 fn a_driver_that_is_unloaded_with_frames_pending() {
-    let Some(radios) = simulated_radios(1) else { return };
-    let adapter = Adapter::open(AdapterConfig::new(&radios.names[0], 2412)).unwrap();
-    let mut few = Few {
-        me: adapter.address(),
-        next: 0,
-        due: None,
-        confirms: Vec::new(),
+    let device = std::env::var_os("SDMAC_LAB_MODULE").map(|_| Path::Device);
+    let ways: Vec<Path> = [Some(Path::Monitor), device].into_iter().flatten().collect();
+    let Some(radios) = simulated_radios(ways.len()) else {
+        return;
     };
-    let config = HostConfig {
-        confirm_timeout: Duration::from_ms(50),
-        ..HostConfig::default()
-    };
-    let mut host = Host::new(vec![adapter], config).unwrap();
-    let stop = AtomicBool::new(false);
+    let benches = radios.names.iter().zip(&ways);
+    let mut benches: Vec<Bench> = benches.map(|(radio, way)| Bench::on(radio, *way)).collect();
+    eprintln!("by {ways:?}");
     // A medium that holds every frame.
     let mut medium = Medium::open().unwrap();
     medium.register().unwrap();
-    host.run(
-        &mut few,
-        &mut (),
-        Some(Host::now() + Duration::from_ms(10)),
-        &stop,
-    )
-    .unwrap();
-    assert!(few.confirms.is_empty(), "all are pending");
+    for bench in &mut benches {
+        bench.run(10);
+        assert!(bench.few.confirms.is_empty(), "all are pending");
+    }
     if !unload(c"mac80211_hwsim") {
         return eprintln!("skipped: this kernel has the driver built in");
     }
-    host.run(
-        &mut few,
-        &mut (),
-        Some(Host::now() + Duration::from_ms(100)),
-        &stop,
-    )
-    .unwrap();
-    assert_eq!(few.confirms.len(), usize::from(PENDING), "{:?}", few.confirms);
-    let ended = |c: &Confirm| matches!(c.outcome, Outcome::Unknown | Outcome::NotAcked);
-    assert!(few.confirms.iter().all(ended), "{:?}", few.confirms);
-    few.due = Some(Instant::ZERO);
-    host.run(
-        &mut few,
-        &mut (),
-        Some(Host::now() + Duration::from_ms(20)),
-        &stop,
-    )
-    .unwrap();
-    let last = few.confirms.last().map(|c| c.outcome);
-    assert_eq!(last, Some(Outcome::Refused(Refusal::NoAdapter)));
-    host.finish(&mut few, &mut ()).unwrap();
-    drop(host);
+    for bench in &mut benches {
+        bench.run(100);
+        let confirms = &bench.few.confirms;
+        assert_eq!(confirms.len(), usize::from(PENDING), "{confirms:?}");
+        let ended = |c: &Confirm| matches!(c.outcome, Outcome::Unknown | Outcome::NotAcked);
+        assert!(confirms.iter().all(ended), "{confirms:?}");
+        let tokens: HashSet<_> = confirms.iter().map(|c| c.token).collect();
+        assert_eq!(tokens.len(), confirms.len(), "each has one: {confirms:?}");
+        bench.few.due = Some(Instant::ZERO);
+        bench.run(20);
+        let last = bench.few.confirms.last().map(|c| c.outcome);
+        assert_eq!(last, Some(Outcome::Refused(Refusal::NoAdapter)));
+        bench.host.finish(&mut bench.few, &mut ()).unwrap();
+        assert_eq!(bench.few.confirms.len(), usize::from(PENDING) + 1);
+    }
+    drop(benches);
     // And it can go on: nobody holds what is gone.
     let error = Adapter::open(AdapterConfig::new("phy0", 2412)).unwrap_err();
     assert!(error.to_string().contains("no radio"), "{error}");

@@ -80,6 +80,12 @@ const MODULES: Tests = Tests {
     names: &["wifi_confirm", "wifi_no_allocation", "wifi_module"],
     args: &[],
 };
+/// What goes wrong with frames pending, with outcomes by the monitor and by that module.
+const PENDING: Tests = Tests {
+    folder: LINUX,
+    names: &["wifi"],
+    args: &["_with_frames_pending"],
+};
 /// The contract, with outcomes by that module.
 const DEVICE: Tests = Tests {
     folder: LAB,
@@ -111,6 +117,12 @@ const PLANES: Tests = Tests {
     names: &["wifi"],
     args: &["all_nine_planes_are"],
 };
+/// The places of probes, of each driver that has some.
+const PLACES: Tests = Tests {
+    folder: LINUX,
+    names: &["lib"],
+    args: &["probe::"],
+};
 /// A processor that ordinary threads leave.
 const TUNE: Tests = Tests {
     folder: LINUX,
@@ -141,10 +153,14 @@ const IN_QEMU: &[(&[Tests], &str)] = &[
     (&HOST, "--qemu rt --radios 4"),
     (&[PLANES], "--qemu standard --radios 4 --cpus 2"),
     (&[PLANES], "--qemu rt --radios 4 --cpus 2"),
+    (&[PLACES], "--qemu standard"),
+    (&[PLACES], "--qemu rt"),
     (&[TUNE], "--qemu standard --cpus 2"),
     // paths are as seen from the folder of the package
     (&[MODULES], "--qemu standard --radios 4 --module ../../kernel"),
     (&[MODULES], "--qemu rt --radios 4 --module ../../kernel"),
+    (&[PENDING], "--qemu standard --radios 4 --module ../../kernel"),
+    (&[PENDING], "--qemu rt --radios 4 --module ../../kernel"),
     (&[DEVICE], "--qemu rt --radios 4 --module ../../kernel"),
 ];
 

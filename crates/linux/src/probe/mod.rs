@@ -191,3 +191,29 @@ fn of_kprobes(k: Kprobes) -> (Source, Vec<(Plane, &'static str)>) {
     let functions = k.functions.clone();
     (Source::Kprobes(k), functions)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whether this is one of Debian's kernels, in the lab: there the drivers are loaded, and types and probes can be had.
+    pub(super) fn is_debian_in_the_lab() -> bool {
+        std::env::var_os("SDMAC_LAB").is_some_and(|time| time == "real")
+    }
+
+    /// The kernel takes a probe at each place, for all planes from t2 to t8.
+    #[test]
+    fn each_driver_is_probed_in_both_ways() {
+        if !is_debian_in_the_lab() {
+            return eprintln!("skipped: not on Debian's kernel in the lab");
+        }
+        for driver in ["mac80211_hwsim", "ath9k"] {
+            for way in [Way::Fentry, Way::Kprobe] {
+                let probes = Probes::open(way, [driver], 1).unwrap();
+                let found = probes.functions();
+                let planes: Vec<Plane> = found.iter().map(|(plane, _)| *plane).collect();
+                assert_eq!(planes, Plane::ALL[1..8], "{driver}, {way:?}: {found:?}");
+            }
+        }
+    }
+}

@@ -1,7 +1,7 @@
 //! Which function of the kernel is which plane, for each driver.
 //!
-//! Found in the sources of Linux 6.1, and tried on mac80211_hwsim. Those of ath9k are there under these names in Debian's
-//! module; no such adapter was at hand.
+//! Found in the sources of Linux 6.1, and tried on mac80211_hwsim. Those of ath9k take a probe in Debian's kernels, standard and
+//! PREEMPT_RT; no such adapter was at hand.
 
 use radio::Plane;
 

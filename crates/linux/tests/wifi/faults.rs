@@ -3,6 +3,7 @@
 
 use linux::hwsim::{self, Medium, Series, Status};
 use linux::wifi::clock_counts_instructions;
+use linux::wifi::confirm::Path;
 use radio::Refusal;
 
 use super::*;
@@ -72,6 +73,19 @@ fn patient(outstanding: u16) -> HostConfig {
     }
 }
 
+/// The same by each way by which outcomes of a monitor come up: our kernel module's device, too, where it is loaded.
+fn patient_by_each_way() -> Vec<HostConfig> {
+    let device = std::env::var_os("SDMAC_LAB_MODULE").map(|_| Path::Device);
+    let all = [Some(Path::Monitor), device].into_iter().flatten();
+    let by = |confirm| HostConfig {
+        confirm,
+        ..patient(64)
+    };
+    let all: Vec<HostConfig> = all.map(by).collect();
+    eprintln!("by {:?}", all.iter().map(|c| c.confirm).collect::<Vec<_>>());
+    all
+}
+
 /// So many frames to nobody, made at the start.
 fn script(me: MacAddr, count: u16) -> Checked<Script> {
     let requests = (0..count)
@@ -118,56 +132,60 @@ fn once_more(host: &mut Host) -> Outcome {
 #[test]
 fn an_interface_that_goes_down_with_frames_pending() {
     let Some((_lab, [first, _])) = lab() else { return };
-    let adapter = open(&first);
-    let (me, name) = (adapter.address(), adapter.interfaces().next().unwrap().to_owned());
-    let mut host = host(adapter, patient(64));
-    let mut script = script(me, 10);
-    let mut medium = Holding::start();
-    run_for(&mut host, &mut script, 10);
-    assert_eq!(medium.collect(), 10, "all are pending");
-    std::fs::write(format!("/sys/class/net/{name}/flags"), "0x0").unwrap();
-    run_for(&mut host, &mut script, 10);
-    assert_eq!(once_more(&mut host), Outcome::Refused(Refusal::NoAdapter));
-    // Whether the kernel gives a status to what was pending is its affair; that each has a confirm is ours.
-    let outcomes = outcomes_of(host, script);
-    assert_eq!(outcomes.iter().map(|(_, n)| n).sum::<usize>(), 10);
-    assert!(
-        outcomes
-            .iter()
-            .all(|(o, _)| matches!(o, Outcome::Unknown | Outcome::NotAcked)),
-        "{outcomes:?}"
-    );
-    drop(medium);
-    assert!(our_interfaces().is_empty());
+    for config in patient_by_each_way() {
+        let adapter = open(&first);
+        let (me, name) = (adapter.address(), adapter.interfaces().next().unwrap().to_owned());
+        let mut host = host(adapter, config);
+        let mut script = script(me, 10);
+        let mut medium = Holding::start();
+        run_for(&mut host, &mut script, 10);
+        assert_eq!(medium.collect(), 10, "all are pending");
+        std::fs::write(format!("/sys/class/net/{name}/flags"), "0x0").unwrap();
+        run_for(&mut host, &mut script, 10);
+        assert_eq!(once_more(&mut host), Outcome::Refused(Refusal::NoAdapter));
+        // Whether the kernel gives a status to what was pending is its affair; that each has a confirm is ours.
+        let outcomes = outcomes_of(host, script);
+        assert_eq!(outcomes.iter().map(|(_, n)| n).sum::<usize>(), 10);
+        assert!(
+            outcomes
+                .iter()
+                .all(|(o, _)| matches!(o, Outcome::Unknown | Outcome::NotAcked)),
+            "{outcomes:?}"
+        );
+        drop(medium);
+        assert!(our_interfaces().is_empty());
+    }
 }
 
 #[test]
 fn a_radio_that_is_pulled_out_with_frames_pending() {
     let Some((_lab, _)) = lab() else { return };
-    let mut maker = Medium::open().unwrap();
-    let radio = maker.add_radio().unwrap();
-    let adapter = open(&radio.name);
-    let me = adapter.address();
-    let mut host = host(adapter, patient(64));
-    let mut script = script(me, 10);
-    let mut medium = Holding::start();
-    run_for(&mut host, &mut script, 10);
-    assert_eq!(medium.collect(), 10);
-    maker.remove_radio(radio.id).unwrap();
-    run_for(&mut host, &mut script, 10);
-    assert_eq!(once_more(&mut host), Outcome::Refused(Refusal::NoAdapter));
-    let outcomes = outcomes_of(host, script);
-    assert_eq!(outcomes.iter().map(|(_, n)| n).sum::<usize>(), 10);
-    assert!(
-        outcomes
-            .iter()
-            .all(|(o, _)| matches!(o, Outcome::Unknown | Outcome::NotAcked)),
-        "{outcomes:?}"
-    );
-    drop(medium);
-    let error = Adapter::open(AdapterConfig::new(&radio.name, CHANNEL)).unwrap_err();
-    assert!(error.to_string().contains("no radio"), "{error}");
-    assert!(our_interfaces().is_empty());
+    for config in patient_by_each_way() {
+        let mut maker = Medium::open().unwrap();
+        let radio = maker.add_radio().unwrap();
+        let adapter = open(&radio.name);
+        let me = adapter.address();
+        let mut host = host(adapter, config);
+        let mut script = script(me, 10);
+        let mut medium = Holding::start();
+        run_for(&mut host, &mut script, 10);
+        assert_eq!(medium.collect(), 10);
+        maker.remove_radio(radio.id).unwrap();
+        run_for(&mut host, &mut script, 10);
+        assert_eq!(once_more(&mut host), Outcome::Refused(Refusal::NoAdapter));
+        let outcomes = outcomes_of(host, script);
+        assert_eq!(outcomes.iter().map(|(_, n)| n).sum::<usize>(), 10);
+        assert!(
+            outcomes
+                .iter()
+                .all(|(o, _)| matches!(o, Outcome::Unknown | Outcome::NotAcked)),
+            "{outcomes:?}"
+        );
+        drop(medium);
+        let error = Adapter::open(AdapterConfig::new(&radio.name, CHANNEL)).unwrap_err();
+        assert!(error.to_string().contains("no radio"), "{error}");
+        assert!(our_interfaces().is_empty());
+    }
 }
 
 #[test]
@@ -175,23 +193,25 @@ fn a_medium_that_dies_with_frames_pending() {
     let Some((_lab, [first, second])) = lab() else {
         return;
     };
-    let peer = open(&second);
-    let adapter = open(&first);
-    let (me, to) = (adapter.address(), peer.address());
-    let mut host = host(adapter, patient(64));
-    let mut script = script(me, 10);
-    let mut medium = Holding::start();
-    run_for(&mut host, &mut script, 10);
-    assert_eq!(medium.collect(), 10);
-    drop(medium); // As if it were killed: the kernel sees that its socket closes.
-    run_for(&mut host, &mut script, 400);
-    // The kernel goes on with its own air.
-    let mut one = Resend(data(Kind::DATA, to, me, 4_000, 0), None);
-    let until = Host::now() + Duration::from_ms(50);
-    host.run(&mut one, &mut (), Some(until), &AtomicBool::new(false))
-        .unwrap();
-    assert_eq!(one.1, Some(Outcome::Acked));
-    assert_eq!(outcomes_of(host, script), [(Outcome::Unknown, 10)]);
+    for config in patient_by_each_way() {
+        let peer = open(&second);
+        let adapter = open(&first);
+        let (me, to) = (adapter.address(), peer.address());
+        let mut host = host(adapter, config);
+        let mut script = script(me, 10);
+        let mut medium = Holding::start();
+        run_for(&mut host, &mut script, 10);
+        assert_eq!(medium.collect(), 10);
+        drop(medium); // As if it were killed: the kernel sees that its socket closes.
+        run_for(&mut host, &mut script, 400);
+        // The kernel goes on with its own air.
+        let mut one = Resend(data(Kind::DATA, to, me, 4_000, 0), None);
+        let until = Host::now() + Duration::from_ms(50);
+        host.run(&mut one, &mut (), Some(until), &AtomicBool::new(false))
+            .unwrap();
+        assert_eq!(one.1, Some(Outcome::Acked));
+        assert_eq!(outcomes_of(host, script), [(Outcome::Unknown, 10)]);
+    }
 }
 
 /// A medium that answers two of three never: those are unknown, and the others are told in the order of their requests.

@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 /// The files of the host, a layer of memory on top, the 802.11 stack with its simulated radios and its ciphers, the queue
-/// of packets for programs, and sticks on a USB.
+/// of packets for programs, sticks on a USB, and a driver that has no adapter here, but functions to probe.
 pub const WANTED: &[&str] = &[
     "virtio_pci",
     "9pnet_virtio",
@@ -18,6 +18,7 @@ pub const WANTED: &[&str] = &[
     "mac80211_hwsim",
     "xhci_pci",
     "carl9170",
+    "ath9k",
 ];
 
 /// A module in the package.
