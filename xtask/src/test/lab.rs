@@ -129,6 +129,12 @@ const TUNE: Tests = Tests {
     names: &["lib"],
     args: &["machine::tune"],
 };
+/// The queueing discipline that lets frames go at their time of departure.
+const ETF: Tests = Tests {
+    folder: LINUX,
+    names: &["lib"],
+    args: &["host::etf"],
+};
 /// The simulator as the air between stacks.
 const AIR: Tests = Tests {
     folder: LAB,
@@ -156,6 +162,7 @@ const IN_QEMU: &[(&[Tests], &str)] = &[
     (&[PLACES], "--qemu standard"),
     (&[PLACES], "--qemu rt"),
     (&[TUNE], "--qemu standard --cpus 2"),
+    (&[ETF], "--qemu standard --cpus 2"),
     // paths are as seen from the folder of the package
     (&[MODULES], "--qemu standard --radios 4 --module ../../kernel"),
     (&[MODULES], "--qemu rt --radios 4 --module ../../kernel"),

@@ -58,8 +58,10 @@ pub struct Celled {
     pub crossed: u64,
     /// ... sent on behind one, ...
     pub relayed: u64,
-    /// ... and those that nobody had room for or knew a way for.
+    /// ... and those that ended on the way, for want of room or of a border that leads on.
     pub uncrossed: u64,
+    /// Its own frames that went in search of a receiver.
+    pub searched: u64,
 }
 
 impl From<&program::Celled> for Celled {
@@ -77,6 +79,7 @@ impl From<&program::Celled> for Celled {
             crossed: c.crossed,
             relayed: c.relayed,
             uncrossed: c.uncrossed,
+            searched: c.searched,
         }
     }
 }

@@ -245,6 +245,7 @@ fn crossed(scenario: &Scenario, world: &World<Program>, metrics: &mut BTreeMap<&
     metrics.insert("cells_crossed", sum(|c| c.crossed));
     metrics.insert("cells_relayed", sum(|c| c.relayed));
     metrics.insert("cells_uncrossed", sum(|c| c.uncrossed));
+    metrics.insert("cells_searched", sum(|c| c.searched));
 }
 
 /// What nodes that roam have counted since their start.

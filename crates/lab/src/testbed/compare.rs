@@ -468,7 +468,7 @@ mod tests {
         assert!(!agree(&[late], &row(4.0)));
         // What only one of the two has is no agreement, nor is nothing at all.
         let alone = table(&[of(4.0)], &[Numbers::default(), Numbers::default()]);
-        assert!(!agree(&[others.clone()], &alone));
+        assert!(!agree(std::slice::from_ref(&others), &alone));
         let nothing = table(&[Numbers::default()], &[Numbers::default(), Numbers::default()]);
         assert!(!agree(&[others], &nothing));
     }

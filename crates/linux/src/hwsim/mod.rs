@@ -15,9 +15,11 @@
 mod early;
 mod error;
 mod message;
+mod series;
 mod switches;
 
 pub use error::Error;
+pub use series::{MAX_SERIES, Series, flag};
 pub use switches::{Change, Switchboard, Switches, switchboard};
 
 use std::collections::VecDeque;
@@ -36,8 +38,6 @@ use crate::wifi::wait::Waiter;
 use early::Newest;
 use message::command;
 
-/// Series of rates in a plan (`IEEE80211_TX_MAX_RATES`).
-pub const MAX_SERIES: usize = 4;
 /// Room for what radios send while we are busy: about a thousand long frames.
 const RECEIVE_OCTETS: usize = 4 << 20;
 /// What makes the radio's own address of that of its first interface.
@@ -61,44 +61,6 @@ impl Radio {
         key.0[0] |= RADIO_BIT;
         key
     }
-}
-
-/// One step of a retry chain.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Series {
-    /// Rate: legacy index in the band, MCS, or streams and MCS; -1: none, and the chain ends.
-    pub index: i8,
-    /// Tries.
-    pub tries: u8,
-    /// Bits of [`flag`].
-    pub flags: u16,
-}
-
-impl Series {
-    /// The end of a chain.
-    pub const NONE: Series = Series {
-        index: -1,
-        tries: 0,
-        flags: 0,
-    };
-}
-
-/// Bits of [`Series::flags`].
-pub mod flag {
-    /// RTS goes first.
-    pub const RTS: u16 = 0x1;
-    /// Short preamble.
-    pub const SHORT_PREAMBLE: u16 = 0x4;
-    /// The index is an MCS of 802.11n.
-    pub const HT: u16 = 0x8;
-    /// 40 MHz.
-    pub const MHZ_40: u16 = 0x20;
-    /// Short guard interval.
-    pub const SHORT_GUARD: u16 = 0x80;
-    /// The index is streams - 1 (upper 4 bits) and MCS of 802.11ac.
-    pub const VHT: u16 = 0x100;
-    /// 80 or 160 MHz.
-    pub const WIDER: u16 = 0x200 | 0x400;
 }
 
 /// A frame that a radio sends. It stays open until [`Medium::report`] ends it.

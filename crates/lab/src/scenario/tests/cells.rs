@@ -69,7 +69,7 @@ fn cells_that_cannot_be_are_told() {
     }
 }
 
-/// The robot is heard at the desk from its own cell and from the next one, and not from the third.
+/// The robot is heard at the desk, and the desk by the robot, from its own cell, from the next one, and from the third.
 #[test]
 fn a_robot_walks_through_three_cells() {
     let delivered = |seconds: u64| {
@@ -84,7 +84,7 @@ fn a_robot_walks_through_three_cells() {
     for flow in 0..2 {
         let over_the_border = second[flow] - first[flow];
         assert!(over_the_border >= 330, "{first:?} {second:?}");
-        assert!(third[flow] - second[flow] <= 5, "{second:?} {third:?}");
+        assert!(third[flow] - second[flow] >= 155, "{second:?} {third:?}");
     }
 }
 

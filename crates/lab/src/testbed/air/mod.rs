@@ -11,6 +11,7 @@
 pub mod count;
 mod daemon;
 pub mod rates;
+mod wish;
 pub mod world;
 
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 /// The files of the host, a layer of memory on top, the 802.11 stack with its simulated radios and its ciphers, the queue
-/// of packets for programs, sticks on a USB, and a driver that has no adapter here, but functions to probe.
+/// of packets for programs, times of departure, sticks on a USB, and a driver that has no adapter here, but functions to probe.
 pub const WANTED: &[&str] = &[
     "virtio_pci",
     "9pnet_virtio",
@@ -15,6 +15,7 @@ pub const WANTED: &[&str] = &[
     "cmac",
     "ctr",
     "veth",
+    "sch_etf",
     "mac80211_hwsim",
     "xhci_pci",
     "carl9170",

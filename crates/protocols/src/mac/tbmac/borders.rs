@@ -1,23 +1,28 @@
-//! Frames from cell to cell. Of the members near a border the one with the smallest address is the gateway there. In the
-//! slot of the border the gateways of both cells meet on the channel of one of them, in turns; the visitor sends, the
-//! host of the channel listens, and takes what it heard into its own slot.
-//!
-//! A gateway keeps every frame of its cell whose receiver is no member of it for the neighbour, and drops what comes from
-//! there for somebody who is no member here: one border is crossed, not several. Frames to groups stay in their cell.
+//! What a host knows of the borders of its cell, and the frames that it holds for them. Of the members near a border the one with
+//! the smallest address is the gateway there. In the slot of the border the gateways of both cells meet on the channel of
+//! one of them, in turns; the visitor sends, or shows itself if it has nothing to send, and the host of the channel listens.
+//! A border is open if its gateway heard that of the other cell lately. What it hears it takes into its own slot, if it is
+//! for a member or goes on over a border of another gateway ([`super::crossing`]).
 
 use super::cell::{BORDERS, Cell};
+use super::message::Report;
 use super::table::SILENT_ROUNDS;
+use super::way::{Onward, Way};
 use frame::MacAddr;
-use frame::mac::Header;
 
-/// Frames that wait for a border, and frames that wait for the own slot, at most.
-const WAITING: usize = 2;
+/// Frames that wait for borders, and frames that wait for the own slot, at most.
+const WAITING: usize = 4;
+/// Rounds after which a border is not open any more, if nobody was heard across it: a gateway comes in every other round.
+const OPEN_ROUNDS: u8 = 2 * SILENT_ROUNDS;
+/// Of so many turns a gateway goes in one to a border that is not open.
+const KNOCK_TURNS: u64 = 4;
 
 /// A member, as its last report had it.
 #[derive(Clone, Copy, Debug)]
 struct Seen {
     host: MacAddr,
     near: u8,
+    open: u8,
     silent: u8,
 }
 
@@ -26,16 +31,18 @@ struct Seen {
 struct Frame<const L: usize> {
     octets: [u8; L],
     len: usize,
-    /// The border that it is for.
-    border: u8,
+    way: Way,
+    /// The borders that it is for, as bits.
+    over: u8,
 }
 
 impl<const L: usize> Frame<L> {
-    fn new(octets: &[u8], border: u8) -> Option<Frame<L>> {
+    fn new(octets: &[u8], onward: Onward) -> Option<Frame<L>> {
         let mut frame = Frame {
             octets: [0; L],
             len: octets.len(),
-            border,
+            way: onward.way,
+            over: onward.over,
         };
         frame.octets.get_mut(..octets.len())?.copy_from_slice(octets);
         Some(frame)
@@ -65,9 +72,9 @@ impl<const L: usize> Line<L> {
         }
     }
 
-    fn first(&self, border: Option<u8>) -> Option<usize> {
-        let fits = |f: &Option<Frame<L>>| f.is_some_and(|f| border.is_none_or(|b| b == f.border));
-        self.0.iter().position(fits)
+    /// The first one for one of these borders.
+    fn first(&self, over: u8) -> Option<usize> {
+        self.0.iter().position(|f| f.is_some_and(|f| f.over & over != 0))
     }
 
     fn remove(&mut self, index: usize) {
@@ -81,6 +88,8 @@ impl<const L: usize> Line<L> {
 pub(super) struct Borders<const S: usize, const L: usize> {
     near: u8,
     members: [Option<Seen>; S],
+    /// Rounds since somebody was heard across each border.
+    across: [u8; BORDERS as usize],
     out: Line<L>,
     relayed: Line<L>,
 }
@@ -91,6 +100,7 @@ impl<const S: usize, const L: usize> Borders<S, L> {
         Borders {
             near,
             members: [None; S],
+            across: [u8::MAX; BORDERS as usize],
             out: Line::EMPTY,
             relayed: Line::EMPTY,
         }
@@ -106,18 +116,24 @@ impl<const S: usize, const L: usize> Borders<S, L> {
     }
 
     /// A member was heard in its slot.
-    pub(super) fn heard(&mut self, slot: u8, host: MacAddr, near: u8, leave: bool) {
+    pub(super) fn heard(&mut self, host: MacAddr, report: &Report) {
         for seen in &mut self.members {
             *seen = seen.filter(|s| s.host != host);
         }
-        if let Some(place) = self.members.get_mut(usize::from(slot)) {
+        if let Some(place) = self.members.get_mut(usize::from(report.slot)) {
             let seen = Seen {
                 host,
-                near,
+                near: report.near,
+                open: report.between.map_or(0, |b| b.open),
                 silent: 0,
             };
-            *place = (!leave).then_some(seen);
+            *place = (!report.leave).then_some(seen);
         }
+    }
+
+    /// Somebody was heard across a border.
+    pub(super) fn heard_across(&mut self, border: u8) {
+        self.across[usize::from(border)] = 0;
     }
 
     /// A round is over.
@@ -128,9 +144,23 @@ impl<const S: usize, const L: usize> Borders<S, L> {
             }
             *seen = seen.filter(|s| s.silent <= SILENT_ROUNDS);
         }
+        for rounds in &mut self.across {
+            *rounds = rounds.saturating_add(1);
+        }
     }
 
-    fn is_member(&self, host: MacAddr) -> bool {
+    /// All members that it hears.
+    pub(super) fn members(&self) -> impl Iterator<Item = MacAddr> {
+        self.members.iter().flatten().map(|s| s.host)
+    }
+
+    /// Borders across which it heard somebody lately, as bits.
+    pub(super) fn heard_lately(&self) -> u8 {
+        let open = |b: &u8| self.across[usize::from(*b)] <= OPEN_ROUNDS;
+        (0..BORDERS).filter(open).fold(0, |bits, b| bits | 1 << b)
+    }
+
+    pub(super) fn is_member(&self, host: MacAddr) -> bool {
         self.members.iter().flatten().any(|s| s.host == host)
     }
 
@@ -141,65 +171,94 @@ impl<const S: usize, const L: usize> Borders<S, L> {
         self.near & bit != 0 && !members.any(|s| s.near & bit != 0 && s.host < me)
     }
 
-    /// A frame of a member, or of `me`: if its receiver is not in this cell it waits at all borders where `me` is the
-    /// gateway. Tells how many had no room for it.
-    pub(super) fn keep(&mut self, me: MacAddr, frame: &[u8]) -> u64 {
-        let Ok(header) = Header::parse(frame) else {
-            return 0;
-        };
-        let to = header.receiver();
-        if to.is_group() || to == me || self.is_member(to) {
-            return 0;
-        }
-        let mut lost = 0;
-        for border in 0..BORDERS {
-            if self.is_gateway(me, border) {
-                lost += u64::from(!self.out.push(Frame::new(frame, border)));
-            }
-        }
-        lost
+    /// The borders where `me`, which owns a slot, is the gateway, as bits.
+    pub(super) fn gateways(&self, me: MacAddr) -> u8 {
+        let mine = |b: &u8| self.is_gateway(me, *b);
+        (0..BORDERS).filter(mine).fold(0, |bits, b| bits | 1 << b)
     }
 
-    /// The border whose meeting is the first from slot `from` on to which `me` goes in `round` with a frame, and its slot.
+    /// The borders with gateways that heard each other lately, as `me` knows it, as bits.
+    pub(super) fn open(&self, me: MacAddr) -> u8 {
+        let open = |border: &u8| {
+            let bit = 1 << border;
+            let near = self.members.iter().flatten().filter(|s| s.near & bit != 0);
+            match near
+                .min_by_key(|s| s.host)
+                .filter(|_| !self.is_gateway(me, *border))
+            {
+                Some(gateway) => gateway.open & bit != 0,
+                None => self.near & self.heard_lately() & bit != 0,
+            }
+        };
+        (0..BORDERS).filter(open).fold(0, |bits, b| bits | 1 << b)
+    }
+
+    /// Takes in a frame that goes over borders of its own; false if there is no room.
+    pub(super) fn keep(&mut self, frame: &[u8], onward: Onward) -> bool {
+        self.out.push(Frame::new(frame, onward))
+    }
+
+    /// The border whose meeting is the first from slot `from` on to which `me` goes in `round`, and its slot. It knocks at
+    /// borders that are not open, too, but not as often.
     pub(super) fn next_visit(&self, me: MacAddr, cell: Cell, round: u64, from: u8) -> Option<(u8, u8)> {
+        let open = self.heard_lately();
+        let knocks = (round / 2 + u64::from(me.0[5])).is_multiple_of(KNOCK_TURNS);
         let visits = (0..BORDERS).filter_map(|border| {
             let meeting = cell.meeting(border);
             let away = meeting.first == (round % 2 == 1);
-            let goes = away && meeting.slot >= from && self.out.first(Some(border)).is_some();
-            (goes && self.is_gateway(me, border)).then_some((meeting.slot, border))
+            let wants = knocks || open & 1 << border != 0;
+            let goes = away && wants && meeting.slot >= from && self.is_gateway(me, border);
+            goes.then_some((meeting.slot, border))
         });
         visits.min()
     }
 
-    /// The frame for a border.
-    pub(super) fn crossing(&self, border: u8) -> &[u8] {
-        let frame = self.out.first(Some(border)).and_then(|i| self.out.0[i].as_ref());
-        frame.map_or(&[], Frame::octets)
+    /// The frame for a border, and its way.
+    pub(super) fn crossing(&self, border: u8) -> Option<(&[u8], Way)> {
+        let frame = self.out.first(1 << border).and_then(|i| self.out.0[i].as_ref());
+        frame.map(|f| (f.octets(), f.way))
     }
 
-    /// It was sent.
+    /// It was sent over this border.
     pub(super) fn crossed(&mut self, border: u8) {
-        if let Some(i) = self.out.first(Some(border)) {
-            self.out.remove(i);
+        if let Some(i) = self.out.first(1 << border) {
+            let over = self.out.0[i].as_mut().map(|f| {
+                f.over &= !(1 << border);
+                f.over
+            });
+            if over == Some(0) {
+                self.out.remove(i);
+            }
         }
     }
 
-    /// Takes in a frame from a neighbour: whether it is for a member, and there was room for it.
-    pub(super) fn arrived(&mut self, frame: &[u8]) -> bool {
-        let member = Header::parse(frame).is_ok_and(|h| self.is_member(h.receiver()));
-        member && self.relayed.push(Frame::new(frame, 0))
+    /// Takes in a frame that goes into its own slot; false if there is no room.
+    pub(super) fn arrived(&mut self, frame: &[u8], onward: Onward) -> bool {
+        self.relayed.push(Frame::new(frame, onward))
     }
 
     /// What goes in its own slot for a neighbour.
-    pub(super) fn relay(&self) -> Option<&[u8]> {
-        self.relayed
-            .first(None)
-            .and_then(|i| self.relayed.0[i].as_ref())
-            .map(Frame::octets)
+    pub(super) fn relay(&self) -> Option<(&[u8], Onward)> {
+        let frame = self.relayed.0[0].as_ref();
+        frame.map(|f| {
+            let onward = Onward {
+                way: f.way,
+                over: f.over,
+            };
+            (f.octets(), onward)
+        })
     }
 
     /// It was sent.
     pub(super) fn relayed(&mut self) {
         self.relayed.remove(0);
+    }
+
+    /// Somebody else has sent it on in this cell, so that it does not have to: the frame that `is_it` knows.
+    pub(super) fn spare(&mut self, is_it: impl Fn(&[u8], &Way) -> bool) {
+        let found = |f: &Option<Frame<L>>| f.as_ref().is_some_and(|f| is_it(f.octets(), &f.way));
+        if let Some(i) = self.relayed.0.iter().position(found) {
+            self.relayed.remove(i);
+        }
     }
 }

@@ -64,6 +64,14 @@ impl Cell {
         (0..BORDERS).find(|b| self.neighbour(*b) == other)
     }
 
+    /// Borders between it and another cell, at least.
+    pub const fn distance(self, other: Cell) -> u32 {
+        let (q, r) = (other.q as i32 - self.q as i32, other.r as i32 - self.r as i32);
+        let (q, r, s) = (q.unsigned_abs(), r.unsigned_abs(), (q + r).unsigned_abs());
+        let two = if q > r { q } else { r };
+        if two > s { two } else { s }
+    }
+
     /// The meeting at a border. A border has an axis, and of the two cells there one has it in the positive
     /// direction: of that one the parity along the axis decides which of the two slots of the axis it is.
     pub const fn meeting(self, border: u8) -> Meeting {
@@ -153,6 +161,38 @@ mod tests {
                 assert_eq!(cell.border_to(cell), None);
             }
         }
+    }
+
+    /// As many steps as it takes to get there.
+    #[test]
+    fn distances() {
+        let here = Cell { q: 2, r: -1 };
+        let mut reached = std::vec![here];
+        for steps in 0..5 {
+            assert_eq!(
+                reached.len(),
+                if steps == 0 {
+                    1
+                } else {
+                    1 + 3 * steps * (steps + 1)
+                }
+            );
+            for q in -10..10 {
+                for r in -10..10 {
+                    let cell = Cell { q, r };
+                    assert_eq!(reached.contains(&cell), here.distance(cell) as usize <= steps);
+                }
+            }
+            let next: std::vec::Vec<Cell> = reached
+                .iter()
+                .flat_map(|c| (0..BORDERS).map(|b| c.neighbour(b)))
+                .collect();
+            reached.extend(next);
+            reached.sort_unstable();
+            reached.dedup();
+        }
+        let (a, b) = (i16::MIN, i16::MAX);
+        assert_eq!(Cell { q: a, r: a }.distance(Cell { q: b, r: b }), 131_070);
     }
 
     #[test]

@@ -2,13 +2,12 @@
 
 use super::borders::Borders;
 use super::cell::Cell;
-use super::message::{Body, MAX_REPORT_OCTETS, Message, Report};
+use super::message::{Between, Body, MAX_REPORT_OCTETS, Message, Report};
 use super::{Member, OPEN, Tbmac};
 use crate::mac::data::{ETHERTYPE_PROTOCOL, MAX_DATA_OCTETS, Received};
 use crate::mac::sync::NetworkTime;
 use crate::mac::tbmac::member::Chance;
 use crate::mac::tdma::mix;
-use frame::mac::Header;
 use frame::{AccessCategory, MacAddr};
 use radio::{AckPolicy, Attribute, Event, Indication, Instant, Protocol, Queue, Radio, TxHow};
 
@@ -35,13 +34,13 @@ pub(super) enum Mark {
 
 /// What travels in a frame.
 #[derive(Clone, Copy)]
-enum Inner {
+pub(super) enum Inner {
     Nothing,
     /// A request from above.
     Held(usize),
     /// What came over a border.
     Relay,
-    /// What goes over this border.
+    /// What goes over this border, or nothing.
     Crossing(u8),
 }
 
@@ -176,6 +175,7 @@ impl<P: Protocol, const S: usize, const N: usize, const L: usize> Tbmac<P, S, N,
         self.count(before, after);
         let told = self.leaving.filter(|_| after.is_none() || self.farewell);
         if let Some(cell) = told {
+            self.look_back();
             self.config.cell = cell;
             self.leaving = None;
             self.member = Some(Member::new(self.config.me, self.config.halvings));
@@ -233,66 +233,37 @@ impl<P: Protocol, const S: usize, const N: usize, const L: usize> Tbmac<P, S, N,
         };
         let waiting = self.above.held.waiting().filter(ready);
         let first = waiting.min_by_key(|(_, h)| h.order()).map(|(i, _)| i);
-        let near = self.borders.near();
-        let body = Body::Report(Report { near, ..report });
-        let other = self.borders.relay().is_some();
+        let other = self.borders.relay().map(|(_, onward)| onward);
         // what comes from other cells and what the host has itself take turns
-        let own = first.filter(|_| !other || self.was_relay);
-        self.was_relay = other && own.is_none();
-        match own {
-            None if other => {
+        let own = first.filter(|_| other.is_none() || self.was_relay);
+        self.was_relay = other.is_some() && own.is_none();
+        let (what, onward) = match (own, other) {
+            (Some(index), _) => (Inner::Held(index), self.set_off(index)),
+            (None, Some(_)) => (Inner::Relay, other),
+            (None, None) => (Inner::Nothing, None),
+        };
+        let between = self.config.rounds.retune().map(|_| Between {
+            open: self.borders.heard_lately(),
+            onward,
+        });
+        let body = Body::Report(Report {
+            near: self.borders.near(),
+            between,
+            ..report
+        });
+        self.send(body, what, radio);
+        match what {
+            Inner::Held(_) => self.counters.released += 1,
+            Inner::Relay => {
                 self.counters.relayed += 1;
-                self.send(body, Inner::Relay, radio);
                 self.borders.relayed();
             }
-            None => self.send(body, Inner::Nothing, radio),
-            Some(index) => {
-                self.counters.released += 1;
-                if self.config.rounds.retune().is_some()
-                    && let Some(held) = self.above.held.get(index)
-                {
-                    self.counters.uncrossed += self.borders.keep(self.config.me, held.frame());
-                }
-                self.send(body, Inner::Held(index), radio);
-            }
+            _ => {}
         }
-    }
-
-    /// Sends a frame to the gateway of a neighbour.
-    fn cross(&mut self, slot: u8, border: u8, radio: &mut dyn Radio) {
-        let from = self.config.cell;
-        self.counters.crossed += 1;
-        self.send(Body::Crossing { slot, from }, Inner::Crossing(border), radio);
-        self.borders.crossed(border);
-    }
-
-    /// A frame from another cell.
-    fn cross_in(
-        &mut self,
-        from: Cell,
-        inner: &[u8],
-        now: Instant,
-        heard: &Indication<'_>,
-        radio: &mut dyn Radio,
-    ) {
-        let me = self.config.me;
-        let border = self.config.cell.border_to(from);
-        let owner = self.member.as_ref().and_then(Member::slot).is_some();
-        if !owner || !border.is_some_and(|b| self.borders.is_gateway(me, b)) {
-            return;
-        }
-        if Header::parse(inner).is_ok_and(|h| h.receiver() == me) {
-            let inner = Indication {
-                frame: inner,
-                ..*heard
-            };
-            return self.above.tell(now, Event::Indication(inner), radio);
-        }
-        self.counters.uncrossed += u64::from(!self.borders.arrived(inner));
     }
 
     /// Sends a message, with a frame in it or without.
-    fn send(&mut self, body: Body, what: Inner, radio: &mut dyn Radio) {
+    pub(super) fn send(&mut self, body: Body, what: Inner, radio: &mut dyn Radio) {
         let cell = match what {
             Inner::Crossing(border) => self.config.cell.neighbour(border),
             _ => self.config.cell,
@@ -307,8 +278,8 @@ impl<P: Protocol, const S: usize, const N: usize, const L: usize> Tbmac<P, S, N,
         let inner = match what {
             Inner::Nothing => &[],
             Inner::Held(index) => self.above.held.get(index).map_or(&[][..], |h| h.frame()),
-            Inner::Relay => self.borders.relay().unwrap_or(&[]),
-            Inner::Crossing(border) => self.borders.crossing(border),
+            Inner::Relay => self.borders.relay().map_or(&[][..], |(frame, _)| frame),
+            Inner::Crossing(border) => self.borders.crossing(border).map_or(&[][..], |(frame, _)| frame),
         };
         let mut out = [0; MAX_DATA_OCTETS];
         let to = MacAddr::BROADCAST;
@@ -353,7 +324,8 @@ impl<P: Protocol, const S: usize, const N: usize, const L: usize> Tbmac<P, S, N,
             match &message.body {
                 Body::Report(report) => {
                     member.heard(from, report);
-                    self.borders.heard(report.slot, from, report.near, report.leave);
+                    self.borders.heard(from, report);
+                    self.places.forget(from);
                 }
                 Body::Request(request) => member.requested(from, request),
                 Body::Crossing { .. } => {}
@@ -361,14 +333,12 @@ impl<P: Protocol, const S: usize, const N: usize, const L: usize> Tbmac<P, S, N,
             let after = member.slot();
             self.count(before, after);
         }
-        if let Body::Crossing { from, .. } = message.body {
-            return self.cross_in(from, inner, now, heard, radio);
-        }
-        if !inner.is_empty() {
-            if self.config.rounds.retune().is_some() && self.member.as_ref().and_then(Member::slot).is_some()
-            {
-                self.counters.uncrossed += self.borders.keep(self.config.me, inner);
-            }
+        let first = match message.body {
+            Body::Crossing { from, way, .. } => return self.cross_in(from, way, inner, now, heard, radio),
+            Body::Report(report) => self.passes(report.between.and_then(|b| b.onward), inner),
+            Body::Request(_) => true,
+        };
+        if first && !inner.is_empty() {
             let inner = Indication {
                 frame: inner,
                 ..*heard

@@ -168,6 +168,7 @@ impl<const S: usize> Member<S> {
             near: 0,
             view,
             promises,
+            between: None,
         })
     }
 

@@ -15,11 +15,14 @@
 
 mod borders;
 pub mod cell;
+mod crossing;
 mod drive;
 pub mod member;
 pub mod message;
+mod places;
 pub mod rounds;
 pub mod table;
+pub mod way;
 
 use super::data::{ETHERTYPE_PROTOCOL, Framer, Identity, Role};
 use super::overlay::{Above, Access, AccessSetting, DEFAULT_HELD, DEFAULT_HELD_OCTETS};
@@ -31,13 +34,15 @@ use drive::Mark;
 use frame::MacAddr;
 use member::Member;
 use message::Request;
+use places::Places;
 use radio::{AdapterId, Confirm, Duration, Event, Instant, Outcome, Protocol, Queue, Radio, Token};
 use rounds::Rounds;
+use way::Onward;
 
 /// Slots of a contention-free period, if nothing else is said.
 pub const DEFAULT_SLOTS: usize = 16;
 /// Frames of its own and changes of channel that may be open below.
-const OPEN: usize = 4;
+const OPEN: usize = 8;
 
 /// How a [`Tbmac`] works.
 #[derive(Clone, Debug)]
@@ -106,7 +111,10 @@ pub struct TbmacCounters {
     pub crossed: u64,
     /// Frames from another cell sent on in its own slot.
     pub relayed: u64,
-    /// Frames that did not go from cell to cell: no room, or nobody knows the receiver.
+    /// Its own frames that went in search of a receiver, since nobody knew its cell.
+    pub searched: u64,
+    /// Frames that ended on their way from cell to cell: no room, no open border that leads on, or the receiver was gone. Not
+    /// the copies of a search that find nobody.
     pub uncrossed: u64,
     /// Outcomes of reports alone and of requests for slots.
     pub own: Tally,
@@ -128,6 +136,9 @@ pub struct Tbmac<
     /// `None` until the clock is to be trusted.
     member: Option<Member<S>>,
     borders: Borders<S, L>,
+    places: Places,
+    /// A request in flight that goes over borders where the host itself is the gateway.
+    parting: Option<(usize, Onward)>,
     /// The last frame in its own slot came from another cell.
     was_relay: bool,
     round: u64,
@@ -163,6 +174,8 @@ impl<P: Protocol, const S: usize, const N: usize, const L: usize> Tbmac<P, S, N,
             framer: Framer::all_qos(identity, ETHERTYPE_PROTOCOL),
             member: None,
             borders: Borders::new(0),
+            places: Places::EMPTY,
+            parting: None,
             was_relay: false,
             round: 0,
             mark: Mark::Slot,
@@ -239,6 +252,12 @@ impl<P: Protocol, const S: usize, const N: usize, const L: usize> Tbmac<P, S, N,
         let over = held.is_unwanted() || held.how.expires.is_some_and(|t| t < now);
         let again = matches!(confirm.outcome, Outcome::Expired | Outcome::Aborted) && !over;
         self.counters.late += u64::from(confirm.outcome == Outcome::Expired);
+        if self.parting.is_some_and(|(parting, _)| parting == index) {
+            match confirm.outcome {
+                Outcome::Expired | Outcome::Aborted | Outcome::Refused(_) => self.parting = None,
+                _ => self.part(),
+            }
+        }
         if again {
             self.above.held.wait_again(index);
         } else {

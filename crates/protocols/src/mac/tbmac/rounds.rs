@@ -12,7 +12,7 @@
 //! last frame to be heard by the protocol and for the next one to be released.
 
 use super::cell::BORDERS;
-use super::message::report_octets;
+use super::message::{BETWEEN_OCTETS, report_octets};
 use super::table::MAX_REQUESTS;
 use crate::mac::tdma::schedule::Release;
 use frame::{Phy, Rate, ppdu_us};
@@ -43,6 +43,7 @@ pub struct RoundCosts {
 /// The times of a round, the same in all hosts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Rounds {
+    phy: Phy,
     rate: Rate,
     octets: u16,
     slots: u8,
@@ -83,6 +84,11 @@ pub const fn mpdu_octets(inner: usize, asks: u8) -> usize {
     AROUND + report_octets(asks as usize) + inner
 }
 
+fn slot(phy: Phy, rate: Rate, octets: u16, guard: Duration) -> Duration {
+    let data = ppdu_us(rate, octets.into(), phy.band) + phy.difs_us();
+    guard + Duration::from_us(data.into())
+}
+
 impl Rounds {
     /// Rounds with `slots` slots in the contention-free period.
     ///
@@ -106,23 +112,31 @@ impl Rounds {
             return Err(RoundsError::TooShort { least });
         }
         let guard = release.jitter() + sync_error;
-        let data = ppdu_us(rate, octets.into(), phy.band) + phy.difs_us();
         Ok(Rounds {
+            phy,
             rate,
             octets,
             slots,
             asks,
             guard,
-            slot: guard + Duration::from_us(data.into()),
+            slot: slot(phy, rate, octets, guard),
             lead: release.min,
             hear: heard + release.min,
             retune: None,
         })
     }
 
-    /// The same with slots between cells; changing the channel takes `retune`, as a quantile.
-    pub const fn with_borders(self, retune: Duration) -> Rounds {
+    /// The same with slots between cells; changing the channel takes `retune`, as a quantile. Reports are longer by
+    /// [`BETWEEN_OCTETS`], and so are all slots: there is as much room in them.
+    pub fn with_borders(self, retune: Duration) -> Rounds {
+        let more = match self.retune {
+            Some(_) => 0,
+            None => BETWEEN_OCTETS as u16,
+        };
+        let octets = self.octets.saturating_add(more);
         Rounds {
+            octets,
+            slot: slot(self.phy, self.rate, octets, self.guard),
             retune: Some(retune),
             ..self
         }
@@ -146,7 +160,8 @@ impl Rounds {
 
     /// Octets of a request from above that still fit behind a report.
     pub fn room(&self) -> usize {
-        usize::from(self.octets) - mpdu_octets(0, self.asks)
+        let between = if self.retune.is_some() { BETWEEN_OCTETS } else { 0 };
+        usize::from(self.octets) - mpdu_octets(between, self.asks)
     }
 
     /// Slots of a contention-free period.
@@ -224,13 +239,18 @@ mod tests {
         assert_eq!(mpdu_octets(r.room(), 4), 102);
     }
 
+    /// 12 octets more take 48 us, and the room stays the same.
     #[test]
     fn slots_between_cells_come_before_those_to_ask_in() {
         let r = rounds(102, 4).unwrap().with_borders(Duration::from_us(200));
-        assert_eq!(r.border(0), Duration::from_us(16 * 730));
-        assert_eq!(r.border(2), Duration::from_us(16 * 730 + 2 * 1_130));
-        assert_eq!(r.ask(0), Duration::from_us(16 * 730 + 6 * 1_130));
-        assert_eq!(r.length(), Duration::from_us(20 * 730 + 6 * 1_130));
+        assert_eq!(r.slot(), Duration::from_us(778));
+        assert_eq!(r.room(), rounds(102, 4).unwrap().room());
+        assert_eq!(r.border(0), Duration::from_us(16 * 778));
+        assert_eq!(r.border(2), Duration::from_us(16 * 778 + 2 * 1_178));
+        assert_eq!(r.ask(0), Duration::from_us(16 * 778 + 6 * 1_178));
+        assert_eq!(r.length(), Duration::from_us(20 * 778 + 6 * 1_178));
+        let again = r.with_borders(Duration::from_us(100));
+        assert_eq!((again.slot(), again.room()), (r.slot(), r.room()));
     }
 
     #[test]

@@ -164,6 +164,40 @@ fn cells_do_not_mix() {
     room.close();
 }
 
+/// A gateway's own frame that comes too late for its slot goes in the next one, and over the border once. (On one channel; in
+/// their own slots the two hosts do not hear each other, and do not have to.)
+#[test]
+fn what_was_late_crosses_a_border_once() {
+    let mut room = Room::new(6);
+    room.carrier_sense = false;
+    room.delays.request_ns = 10_000..=22_000;
+    let cells = [HERE, HERE.neighbour(0)];
+    for (i, cell) in cells.into_iter().enumerate() {
+        let me = node(i as u32);
+        room.add(me, move || -> Stack {
+            let rounds = rounds().with_borders(US(50));
+            let sender = Sender::new(SenderConfig::new(identity(me), Rate::OFDM_24));
+            let mut host = Tbmac::new(TbmacConfig::new(me, cell, rounds), sender);
+            host.set_near(0x3f);
+            host
+        });
+    }
+    let round = rounds().with_borders(US(50)).length().as_ns();
+    for i in 0..50 {
+        room.submit((100 + 4 * i) * round, 0, node(1), &[i as u8], None);
+    }
+    room.run_until(320 * round);
+    assert!(room.protocol::<Stack>(0).counters().late >= 10);
+    let mut got: Vec<u8> = room.delivered.iter().map(|d| d.payload[0]).collect();
+    let all = got.len();
+    got.sort_unstable();
+    got.dedup();
+    assert_eq!(got.len(), all, "something came twice");
+    // every second release is late, and what is late for its meeting is lost
+    assert!(all >= 15, "{all}");
+    room.close();
+}
+
 #[test]
 fn without_a_clock_nothing_is_sent() {
     let mut room = Room::new(5);

@@ -29,6 +29,7 @@ fn report(slot: u8, table: &[Entry]) -> Report {
         near: 0,
         view: View::of(table),
         promises: Promises::default(),
+        between: None,
     }
 }
 
