@@ -123,6 +123,12 @@ const PLACES: Tests = Tests {
     names: &["lib"],
     args: &["probe::"],
 };
+/// A host that leaves its processor to nobody.
+const SPIN: Tests = Tests {
+    folder: LINUX,
+    names: &["wifi"],
+    args: &["a_host_that_spins"],
+};
 /// A processor that ordinary threads leave.
 const TUNE: Tests = Tests {
     folder: LINUX,
@@ -159,6 +165,8 @@ const IN_QEMU: &[(&[Tests], &str)] = &[
     (&HOST, "--qemu rt --radios 4"),
     (&[PLANES], "--qemu standard --radios 4 --cpus 2"),
     (&[PLANES], "--qemu rt --radios 4 --cpus 2"),
+    (&[SPIN], "--qemu standard --radios 4 --cpus 2"),
+    (&[SPIN], "--qemu rt --radios 4 --cpus 2"),
     (&[PLACES], "--qemu standard"),
     (&[PLACES], "--qemu rt"),
     (&[TUNE], "--qemu standard --cpus 2"),

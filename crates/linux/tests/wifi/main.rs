@@ -34,6 +34,10 @@ fn open(radio: &str) -> Adapter {
     Adapter::open(AdapterConfig::new(radio, CHANNEL)).unwrap()
 }
 
+fn cpus() -> usize {
+    std::thread::available_parallelism().unwrap().get()
+}
+
 fn our_interfaces() -> Vec<String> {
     let all = Control::open().unwrap().interfaces().unwrap();
     all.into_iter()

@@ -178,10 +178,6 @@ fn all_planes_of(radio: &str, way: Way, window: usize, count: usize) {
     );
 }
 
-fn cpus() -> usize {
-    std::thread::available_parallelism().unwrap().get()
-}
-
 #[test]
 fn all_nine_planes_are_stamped_in_order() {
     let Some((_lab, [first, _])) = lab() else { return };

@@ -184,7 +184,7 @@ fn every_way_to_wait_and_to_sit_keeps_the_times() {
     let ways = [
         (Wait::Timerfd, Seat::default()),
         (Wait::Sleep, Seat::default()),
-        // Not with SCHED_FIFO: there is one CPU, and the kernel's own threads need it.
+        // With SCHED_FIFO only on a CPU of its own, below: the kernel's own threads need the one that there is here.
         (Wait::Spin, Seat::default()),
         (
             Wait::Timerfd,
@@ -204,36 +204,61 @@ fn every_way_to_wait_and_to_sit_keeps_the_times() {
         ),
     ];
     for (wait, seat) in ways {
-        let peer = open(&second);
-        let adapter = open(&first);
-        let (to, me) = (peer.address(), adapter.address());
-        // From the start of the script on.
-        let time = |n: u16| Instant::from_us(1_000 * u64::from(n));
-        let requests = (0..20).map(|n| (data(Kind::DATA, to, me, n, 0), HOW.not_before(time(n))));
-        let script = Script {
-            requests: requests.collect(),
-            ..Script::default()
+        keeps_the_times(&first, &second, wait, seat);
+    }
+}
+
+/// The last CPU is the host's, which leaves it to no ordinary thread and does not rest.
+#[test]
+fn a_host_that_spins_with_sched_fifo_on_a_cpu_of_its_own_keeps_the_times() {
+    let Some((_lab, [first, second])) = lab() else {
+        return;
+    };
+    let last = cpus() - 1;
+    if last == 0 {
+        return eprintln!("skipped: there is one CPU (sdmac lab run --qemu standard --cpus 2)");
+    }
+    for priority in [10, 60] {
+        let seat = Seat {
+            cpu: Some(last),
+            fifo: Some(priority),
+            lock_memory: true,
         };
-        let config = HostConfig {
-            wait,
-            ..HostConfig::default()
-        };
-        let before = Host::now();
-        let script = std::thread::scope(|scope| {
-            let seated = scope.spawn(|| {
-                let mut host = host(adapter, config);
-                seat.take().unwrap();
-                run(&mut host, script)
-            });
-            seated.join().unwrap()
+        keeps_the_times(&first, &second, Wait::Spin, seat);
+    }
+}
+
+/// A host that waits and sits like this sends twenty frames, each at its time.
+fn keeps_the_times(first: &str, second: &str, wait: Wait, seat: Seat) {
+    let peer = open(second);
+    let adapter = open(first);
+    let (to, me) = (peer.address(), adapter.address());
+    // From the start of the script on.
+    let time = |n: u16| Instant::from_us(1_000 * u64::from(n));
+    let requests = (0..20).map(|n| (data(Kind::DATA, to, me, n, 0), HOW.not_before(time(n))));
+    let script = Script {
+        requests: requests.collect(),
+        ..Script::default()
+    };
+    let config = HostConfig {
+        wait,
+        ..HostConfig::default()
+    };
+    let before = Host::now();
+    let script = std::thread::scope(|scope| {
+        let seated = scope.spawn(|| {
+            let mut host = host(adapter, config);
+            seat.take().unwrap();
+            run(&mut host, script)
         });
-        assert_eq!(script.confirms.len(), 20, "{wait:?} {seat:?}");
-        for (n, confirm) in (0..).zip(&script.confirms) {
-            assert_eq!(confirm.outcome, Outcome::Acked, "{wait:?} {seat:?}");
-            let t9 = confirm.stamps.get_host(Plane::T9).unwrap();
-            let least = before + time(n).since(Instant::ZERO);
-            assert!(t9 > least, "{wait:?} {seat:?}: {t9:?}, not before {least:?}");
-        }
+        seated.join().unwrap()
+    });
+    assert_eq!(script.confirms.len(), 20, "{wait:?} {seat:?}");
+    for (n, confirm) in (0..).zip(&script.confirms) {
+        assert_eq!(confirm.outcome, Outcome::Acked, "{wait:?} {seat:?}");
+        let t9 = confirm.stamps.get_host(Plane::T9).unwrap();
+        let least = before + time(n).since(Instant::ZERO);
+        assert!(t9 > least, "{wait:?} {seat:?}: {t9:?}, not before {least:?}");
     }
 }
 
