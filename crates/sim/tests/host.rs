@@ -37,7 +37,7 @@ fn beacon(from: u32) -> Vec<u8> {
     f
 }
 
-/// The timestamp is the sender's TSF when its first bit is sent: 20 us of preamble and 24 octets after the start.
+/// The timestamp is the sender's TSF when its first bit is sent: 20 us of preamble, 2 octets of SERVICE and 24 octets after the start.
 #[test]
 fn beacons_carry_the_tsf() {
     let mut lab = Lab::near(1);
@@ -51,7 +51,7 @@ fn beacons_carry_the_tsf() {
     lab.adapter(sender, plan.collect());
     lab.node(vec![]);
     lab.run(2_000);
-    let expected = |at: u64| (7 * MS + at + 52 * US + at / 50_000) / 1_000;
+    let expected = |at: u64| (7 * MS + at + 54_666 + at / 50_000) / 1_000;
     let seen: Vec<Seen> = lab.script(1).seen.iter().map(|s| s.1.clone()).collect();
     assert_eq!(
         seen,
