@@ -279,7 +279,7 @@ fn real_stacks_and_the_simulator_give_the_same_numbers() {
             &["duration=3s", "hosts=8", "output.latency=true"],
             "5",
             0..u64::MAX,
-            (8.0, 0.0),
+            (12.0, 0.0),
         ),
         (
             "scenarios/gilbert-elliott.toml",
