@@ -297,8 +297,8 @@ fn station(scenario: &Scenario, node: &str, seed: u64) -> Result<Station, Deploy
 }
 
 /// Runs a node for the duration of the scenario, or until `stop`. `ready` is told its addresses and tells when the scenario begins,
-/// on the host's clock. `progress` is told the time that it has run, ns. It is called between two events of the protocol, so it must return at once: it may set a number that another
-/// thread shows, and not write to a terminal.
+/// on the host's clock. `progress` is told the time that it has run, ns. It is called between two events of the protocol, so it
+/// must return at once: it may set a number that another thread shows, and not write to a terminal.
 ///
 /// # Errors
 /// [`DeployError`].

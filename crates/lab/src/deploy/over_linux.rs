@@ -62,10 +62,10 @@ pub(super) fn carry(
     let mut watched = Watched::new(station.program, &feed.sources, site.tape_octets);
     site.seat.take()?;
     let addresses: Vec<MacAddr> = host.adapters().iter().map(Adapter::address).collect();
-    host.prepare(None);
+    host.prepare();
     let times = Times::of(scenario, ready(&addresses));
     let start = times.wait(station.config.start_ns, stop);
-    host.prepare(Some(start));
+    host.begin_at(start);
     feed.start(start, times.since, times.settle);
     watched.since = times.since;
     while !times.is_over(stop) {

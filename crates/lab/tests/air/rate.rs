@@ -126,7 +126,7 @@ fn by_linux(scenario: &Scenario, rate: Option<Rate>) -> f64 {
         } = &mut sender;
         match rate {
             Some(rate) => control.pin_rate(interface, CHANNEL, rate).unwrap(),
-            None => control.free_rates(interface).unwrap(),
+            None => control.free_rates(interface.index).unwrap(),
         }
         get_acquainted(&sender, &receiver);
         saturated(&sender, &receiver)

@@ -73,8 +73,8 @@ impl Control {
         .map_err(Error::control("give a radio to another network namespace"))
     }
 
-    /// Lets rate control choose no rate but this one of 802.11a, b or g for data to single stations. It has to be a basic rate of
-    /// the network: in an ad hoc network of Linux's 6, 12 or 24 Mb/s at 5 GHz.
+    /// Lets rate control choose no rate but this one of 802.11a, b or g for data, to groups too. It has to be a basic rate of the
+    /// network: in an ad hoc network of Linux's 6, 12 or 24 Mb/s at 5 GHz.
     ///
     /// # Errors
     /// [`Error::NoPermission`] without CAP_NET_ADMIN; [`Error::Kernel`] for a rate that is not basic; [`Error::Config`] for one of
@@ -96,20 +96,14 @@ impl Control {
             .map_err(Error::control("let an interface have one rate"))
     }
 
-    /// Gives rate control all rates of an interface again.
-    pub(super) fn unpin_rate(&mut self, interface: u32) -> std::io::Result<()> {
-        self.tell(command::SET_TX_BITRATE_MASK, |m| {
-            number(m, attr::IFINDEX, interface)
-        })
-    }
-
-    /// Lets rate control choose among all rates again. That it may not stays with an interface when it goes down.
+    /// Lets rate control choose among all rates of an interface again, which is named by its number: it may be gone by now. That it
+    /// may not stays with an interface when it goes down.
     ///
     /// # Errors
-    /// [`Error::NoPermission`] without CAP_NET_ADMIN; [`Error::Kernel`].
-    pub fn free_rates(&mut self, interface: &Interface) -> Result<(), Error> {
+    /// [`Error::NoPermission`] without CAP_NET_ADMIN; [`Error::Kernel`], also if there is no such interface.
+    pub fn free_rates(&mut self, interface: u32) -> Result<(), Error> {
         self.tell(command::SET_TX_BITRATE_MASK, |m| {
-            number(m, attr::IFINDEX, interface.index)
+            number(m, attr::IFINDEX, interface)
         })
         .map_err(Error::control("let an interface have all rates"))
     }

@@ -257,17 +257,19 @@ impl Host {
     /// Reads the state of its radios, and waits for that: the one time that it waits for the clerk. The first
     /// [`run`](Self::run) does it otherwise, before the protocol starts; who has several hosts that are to start at one time
     /// prepares them before.
-    ///
-    /// Adapter time that is the computer's begins when the protocol starts, as that of an adapter that was just switched on, or at
-    /// `start`, if it is said here or later.
-    pub fn prepare(&mut self, start: Option<Instant>) {
-        self.start = start.or(self.start);
+    pub fn prepare(&mut self) {
         if !std::mem::replace(&mut self.prepared, true) {
             // What it does not know yet would surprise the protocol.
             self.desk.changes.clerk.look();
             self.has_news = true;
             self.news();
         }
+    }
+
+    /// Lets adapter time that is the computer's begin at `start`. Without this it begins when the protocol starts, as that of an
+    /// adapter that was just switched on.
+    pub fn begin_at(&mut self, start: Instant) {
+        self.start = Some(start);
     }
 
     /// Runs `protocol` until `until`, or until `stop` is set (by a signal handler, say), which is seen within 100 ms.
@@ -288,7 +290,7 @@ impl Host {
             probes.use_this_thread();
         }
         if !self.started {
-            self.prepare(None);
+            self.prepare();
             self.started = true;
             let at = self.tick();
             let start = self.start.unwrap_or(at);

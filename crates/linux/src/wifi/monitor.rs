@@ -273,9 +273,9 @@ fn rate_mark(wiphy: u32) -> PathBuf {
 /// Gives an interface all rates again; one that is gone takes its rate along. The kernel does it only while the interface is
 /// up, so of one that is down the note stays.
 fn give_rates_back(control: &mut Control, wiphy: u32, interface: u32) {
-    let given = control.unpin_rate(interface);
-    let code = given.as_ref().err().and_then(io::Error::raw_os_error);
-    if given.is_ok() || code == Some(libc::ENODEV) {
+    let given = control.free_rates(interface);
+    let is_gone = |e: &Error| matches!(e, Error::Kernel { source, .. } if source.raw_os_error() == Some(libc::ENODEV));
+    if given.as_ref().err().is_none_or(is_gone) {
         let _ = std::fs::remove_file(rate_mark(wiphy));
     }
 }
