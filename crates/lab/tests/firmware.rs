@@ -1,15 +1,15 @@
 //! The firmware for microcontrollers, in QEMU, as it was built in its folder. Run with `--ignored`; `cargo xtask test`
 //! builds it first. Time is that of the simulator, so each run is the same.
 
-use lab::testbed::board::{FIRMWARE, Heard, Network, Options};
+use lab::testbed::board::{FIRMWARE, Heard, Network, Options, counts};
 use std::path::{Path, PathBuf};
 
-fn firmware() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(FIRMWARE)
+fn at_root(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)
 }
 
 fn network(boards: u32, chain: bool) -> Network {
-    let firmware = firmware();
+    let firmware = at_root(FIRMWARE);
     let options = Options {
         firmware: &firmware,
         boards,
@@ -86,4 +86,41 @@ fn a_chain_answers_over_several_hops() {
     let routes = get(&mut network, 1, "/routes").text;
     // a question and an answer each of the second and the third at least
     assert!(number(&routes, "forwarded") >= 4, "{routes}");
+}
+
+/// The instructions in `papers` are those of this driver, within 2 %. With `INSTA_UPDATE=always`, as for snapshots, the file is
+/// written anew.
+#[test]
+#[ignore = "needs the firmware, and qemu-system-arm"]
+fn instructions_are_those_of_the_papers() {
+    let found = counts::count(&at_root(counts::FIRMWARE)).unwrap_or_else(|e| panic!("{e}"));
+    let path = at_root("papers/contiki80211/instructions.toml");
+    let text = std::fs::read_to_string(&path).unwrap_or_default();
+    if std::env::var("INSTA_UPDATE").as_deref() == Ok("always") {
+        let comment: String = text
+            .lines()
+            .take_while(|l| l.starts_with('#'))
+            .map(|l| format!("{l}\n"))
+            .collect();
+        let numbers = toml::to_string(&found).unwrap();
+        std::fs::write(&path, format!("{comment}\n{numbers}")).unwrap();
+        return;
+    }
+    let known: counts::Counts = toml::from_str(&text).unwrap();
+    let names = |all: &counts::Counts| -> Vec<String> {
+        all.iter()
+            .flat_map(|(what, of)| of.keys().map(move |which| format!("{what} {which}")))
+            .collect()
+    };
+    assert_eq!(names(&found), names(&known));
+    for (what, which, count) in found
+        .iter()
+        .flat_map(|(what, of)| of.iter().map(move |(which, count)| (what, which, *count)))
+    {
+        let known = known[what][which];
+        assert!(
+            count.abs_diff(known) * 50 <= known,
+            "{what} {which}: {count}, and the file says {known}"
+        );
+    }
 }

@@ -9,7 +9,8 @@ use core::ptr::{addr_of, read_volatile, write_volatile};
 use ar9170::pipe::Act;
 use cortex_m::asm;
 use cortex_m::interrupt::InterruptNumber;
-use cortex_m::peripheral::NVIC;
+use cortex_m::peripheral::syst::SystClkSource;
+use cortex_m::peripheral::{NVIC, Peripherals, SYST};
 use cortex_m_rt::STACK_PAINT_VALUE;
 
 /// The first UART.
@@ -51,6 +52,12 @@ fn set(register: usize, value: u32) {
 /// The serial pipe.
 pub struct Uart(());
 
+impl Default for Uart {
+    fn default() -> Self {
+        Uart::new()
+    }
+}
+
 impl Uart {
     /// Switches it on. Interrupts are not taken: they end the sleep of the core, and nothing else.
     pub fn new() -> Uart {
@@ -83,6 +90,32 @@ impl Uart {
     }
 }
 
+/// The system timer of the core, which counts its clock down: 25 MHz.
+pub struct Clock(SYST);
+
+/// What it counts to.
+const CLOCK_MASK: u32 = 0xff_ffff;
+
+impl Clock {
+    /// Starts it; `None` if it was started before.
+    pub fn start() -> Option<Clock> {
+        let mut timer = Peripherals::take()?.SYST;
+        timer.set_clock_source(SystClkSource::Core);
+        timer.set_reload(CLOCK_MASK);
+        timer.clear_current();
+        timer.enable_counter();
+        Some(Clock(timer))
+    }
+
+    /// Its periods while `work` is done, and reading it, up to 2^24.
+    #[inline(never)]
+    pub fn periods(&mut self, work: &mut dyn FnMut()) -> u32 {
+        let begin = SYST::get_current();
+        work();
+        begin.wrapping_sub(SYST::get_current()) & CLOCK_MASK
+    }
+}
+
 unsafe extern "C" {
     static _stack_end: u32;
     static _stack_start: u32;
@@ -104,6 +137,13 @@ pub fn stack() -> (usize, usize) {
 /// Octets of RAM that are not stack.
 pub fn fixed_octets() -> usize {
     addr_of!(__sheap) as usize - addr_of!(__sdata) as usize
+}
+
+impl Write for Uart {
+    fn write_str(&mut self, text: &str) -> core::fmt::Result {
+        Uart::write(self, text.as_bytes());
+        Ok(())
+    }
 }
 
 /// Writes into a buffer what fits.

@@ -6,13 +6,11 @@
 #![no_std]
 #![no_main]
 
-mod board;
-
 use ar9170::codec::Firmware;
 use ar9170::driver::{BeaconTiming, BusEvent, Config, Driver, Dynamic};
 use ar9170::pipe::{Act, DRIVER_OCTETS, Decoder, PipeBus, Tell};
-use board::Uart;
 use cortex_m_rt::entry;
+use firmware::board::{self, Uart};
 use node::{Memory, Setup, Station, Storage};
 use protocols::mac::ibss::Ibss;
 use radio::{Event, Instant, Protocol, Radio};

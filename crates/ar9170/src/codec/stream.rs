@@ -13,8 +13,9 @@
 //! searched for the pattern, or whoever sends one with the pattern in it could speak for the firmware. What is lost then
 //! shows in the sequence numbers of the responses.
 //!
-//! [`FirstHeader`] is what the first version of Contiki80211 did, for comparison: it reads the response at the head of
-//! a transfer, and does not see those that were grouped behind it.
+//! What Contiki80211 did, for comparison: [`FirstHeader`] reads the response at the head of a transfer, and does not see those
+//! that were grouped behind it; [`Search`] looks for the pattern at each octet of a read, and does not see what lies
+//! across its end.
 
 use super::response::{Response, Responses};
 use super::{array, u16_at};
@@ -53,10 +54,7 @@ impl<'a> Units<'a> {
 
     /// Where the pattern of a block of responses begins, at `from` or behind.
     fn find_block(&self, from: usize) -> Option<usize> {
-        const LEN: usize = PREFIX_OCTETS + RESPONSE_MARK.len();
-        let windows = self.rest.get(from..)?.windows(LEN);
-        let is_block = |w: &[u8]| w[1..4] == [0, TAG[0], TAG[1]] && w[4..] == RESPONSE_MARK;
-        windows.into_iter().position(is_block).map(|at| from + at)
+        find_block(self.rest.get(from..)?).map(|at| from + at)
     }
 
     fn damaged(&mut self, until: Option<usize>) -> Unit<'a> {
@@ -64,6 +62,14 @@ impl<'a> Units<'a> {
         self.rest = rest;
         Unit::Damaged(damaged)
     }
+}
+
+/// Where the pattern of a block of responses begins.
+fn find_block(octets: &[u8]) -> Option<usize> {
+    let is_block = |w: &[u8]| w[1..4] == [0, TAG[0], TAG[1]] && w[4..] == RESPONSE_MARK;
+    octets
+        .windows(PREFIX_OCTETS + RESPONSE_MARK.len())
+        .position(is_block)
 }
 
 /// What a payload is.
@@ -113,6 +119,25 @@ impl<'a> FirstHeader<'a> {
     pub fn response(&self) -> Option<Response<'a>> {
         let payload = self.0.get(PREFIX_OCTETS..)?;
         Responses::new(payload.strip_prefix(&RESPONSE_MARK)?).next()
+    }
+}
+
+/// The blocks of responses that the pattern finds in a read, whatever is before them; see the [module](self).
+#[derive(Clone, Copy, Debug)]
+pub struct Search<'a>(pub &'a [u8]);
+
+impl<'a> Iterator for Search<'a> {
+    type Item = Responses<'a>;
+
+    fn next(&mut self) -> Option<Responses<'a>> {
+        loop {
+            let found = self.0.get(find_block(self.0)?..)?;
+            self.0 = found.get(1..)?;
+            let block = found.get(PREFIX_OCTETS + RESPONSE_MARK.len()..PREFIX_OCTETS + usize::from(found[0]));
+            if let Some(block) = block {
+                return Some(Responses::new(block));
+            }
+        }
     }
 }
 
@@ -192,6 +217,14 @@ mod tests {
         });
         assert_eq!(frames.collect::<Vec<_>>(), [41, 50, 60]);
         assert_eq!(FirstHeader(&transfer).response().unwrap().sequence, 0);
+        let searched = |read: &[u8]| Search(read).flatten().map(|r| r.sequence).collect::<Vec<_>>();
+        assert_eq!(searched(&transfer), [0, 1, 2, 3, 4, 5]);
+        assert_eq!(
+            searched(&transfer[..transfer.len() - 1]),
+            [0, 1, 2, 3],
+            "across the end"
+        );
+        assert_eq!(searched(&transfer[1..]), [3, 4, 5]);
     }
 
     #[test]

@@ -28,10 +28,15 @@ pub trait Buffers {
     fn used_octets(&self) -> usize;
 }
 
+/// Memory that begins at a word.
+#[derive(Clone, Debug)]
+#[repr(align(4))]
+struct Words<const L: usize>([u8; L]);
+
 /// `N` buffers of `L` octets, for a unit each.
 #[derive(Clone, Debug)]
 pub struct Static<const N: usize, const L: usize> {
-    units: [[u8; L]; N],
+    units: [Words<L>; N],
     lengths: [u16; N],
     first: usize,
     len: usize,
@@ -40,7 +45,7 @@ pub struct Static<const N: usize, const L: usize> {
 impl<const N: usize, const L: usize> Default for Static<N, L> {
     fn default() -> Self {
         Static {
-            units: [[0; L]; N],
+            units: [const { Words([0; L]) }; N],
             lengths: [0; N],
             first: 0,
             len: 0,
@@ -58,7 +63,7 @@ impl<const N: usize, const L: usize> Buffers for Static<N, L> {
             return false;
         }
         let at = (self.first + self.len) % N;
-        self.units[at][..unit.len()].copy_from_slice(unit);
+        self.units[at].0[..unit.len()].copy_from_slice(unit);
         self.lengths[at] = unit.len() as u16;
         self.len += 1;
         true
@@ -67,7 +72,7 @@ impl<const N: usize, const L: usize> Buffers for Static<N, L> {
     fn transfer_ends(&mut self) {}
 
     fn first(&self) -> Option<&[u8]> {
-        (self.len > 0).then(|| &self.units[self.first][..self.lengths[self.first].into()])
+        (self.len > 0).then(|| &self.units[self.first].0[..self.lengths[self.first].into()])
     }
 
     fn release(&mut self) {
@@ -86,14 +91,20 @@ impl<const N: usize, const L: usize> Buffers for Static<N, L> {
     }
 }
 
-/// Octets before each unit that say how long it is.
-const LENGTH: usize = 2;
+/// Octets before each unit, of which the first two say how long it is. With four, and the end of each unit rounded up, units begin at
+/// words, as they do in transfers, and are copied by words: that takes a third of the instructions.
+const LENGTH: usize = 4;
+
+/// Octets of a unit of so many, with its length.
+const fn whole(octets: usize) -> usize {
+    LENGTH + octets.next_multiple_of(LENGTH)
+}
 
 /// A heap of `OCTETS` octets, from which each unit takes what it needs. As frames leave in the order in which they
 /// came, it is a ring, and nothing is ever between them; a unit that does not fit before the end begins at the front.
 #[derive(Clone, Debug)]
 pub struct Dynamic<const OCTETS: usize> {
-    octets: [u8; OCTETS],
+    octets: Words<OCTETS>,
     /// Where the oldest unit begins, where the next one will, and where those at the end stop.
     head: usize,
     tail: usize,
@@ -111,7 +122,7 @@ impl<const OCTETS: usize> Dynamic<OCTETS> {
     /// Nothing is in it.
     pub const fn new() -> Self {
         Dynamic {
-            octets: [0; OCTETS],
+            octets: Words([0; OCTETS]),
             head: 0,
             tail: 0,
             end: OCTETS,
@@ -130,7 +141,7 @@ impl<const OCTETS: usize> Dynamic<OCTETS> {
     }
 
     fn length_at(&self, at: usize) -> usize {
-        u16::from_le_bytes([self.octets[at], self.octets[at + 1]]).into()
+        u16::from_le_bytes([self.octets.0[at], self.octets.0[at + 1]]).into()
     }
 }
 
@@ -140,15 +151,16 @@ impl<const OCTETS: usize> Buffers for Dynamic<OCTETS> {
     }
 
     fn keep(&mut self, unit: &[u8]) -> bool {
-        let all = LENGTH + unit.len();
+        let all = whole(unit.len());
         let (Some(at), Ok(length)) = (self.place(all), u16::try_from(unit.len())) else {
             return false;
         };
         if at != self.tail {
             self.end = self.tail;
         }
-        self.octets[at..at + LENGTH].copy_from_slice(&length.to_le_bytes());
-        self.octets[at + LENGTH..at + all].copy_from_slice(unit);
+        let place = &mut self.octets.0[at..at + all];
+        place[..2].copy_from_slice(&length.to_le_bytes());
+        place[LENGTH..LENGTH + unit.len()].copy_from_slice(unit);
         self.tail = at + all;
         self.used += all;
         true
@@ -161,14 +173,14 @@ impl<const OCTETS: usize> Buffers for Dynamic<OCTETS> {
             return None;
         }
         let at = self.head + LENGTH;
-        Some(&self.octets[at..at + self.length_at(self.head)])
+        Some(&self.octets.0[at..at + self.length_at(self.head)])
     }
 
     fn release(&mut self) {
         if self.used == 0 {
             return;
         }
-        let all = LENGTH + self.length_at(self.head);
+        let all = whole(self.length_at(self.head));
         self.head += all;
         self.used -= all;
         if self.used == 0 {
@@ -190,7 +202,7 @@ impl<const OCTETS: usize> Buffers for Dynamic<OCTETS> {
 /// `N` buffers of `L` octets, for the units of one transfer each.
 #[derive(Clone, Debug)]
 pub struct Hybrid<const N: usize, const L: usize> {
-    buffers: [[u8; L]; N],
+    buffers: [Words<L>; N],
     /// Octets written into each, and those of them that were told.
     filled: [(usize, usize); N],
     /// The oldest buffer that is taken, how many hold a transfer that has come, how many wait for one.
@@ -202,7 +214,7 @@ pub struct Hybrid<const N: usize, const L: usize> {
 impl<const N: usize, const L: usize> Default for Hybrid<N, L> {
     fn default() -> Self {
         Hybrid {
-            buffers: [[0; L]; N],
+            buffers: [const { Words([0; L]) }; N],
             filled: [(0, 0); N],
             first: 0,
             full: 0,
@@ -233,16 +245,16 @@ impl<const N: usize, const L: usize> Buffers for Hybrid<N, L> {
     fn keep(&mut self, unit: &[u8]) -> bool {
         let at = (self.first + self.full) % N;
         let (end, _) = self.filled[at];
-        let all = LENGTH + unit.len();
+        let all = whole(unit.len());
         let (true, Some(place), Ok(length)) = (
             self.armed > 0,
-            self.buffers[at].get_mut(end..end + all),
+            self.buffers[at].0.get_mut(end..end + all),
             u16::try_from(unit.len()),
         ) else {
             return false;
         };
-        place[..LENGTH].copy_from_slice(&length.to_le_bytes());
-        place[LENGTH..].copy_from_slice(unit);
+        place[..2].copy_from_slice(&length.to_le_bytes());
+        place[LENGTH..LENGTH + unit.len()].copy_from_slice(unit);
         self.filled[at].0 += all;
         true
     }
@@ -259,7 +271,7 @@ impl<const N: usize, const L: usize> Buffers for Hybrid<N, L> {
         if self.full == 0 {
             return None;
         }
-        let buffer = &self.buffers[self.first];
+        let buffer = &self.buffers[self.first].0;
         let (_, at) = self.filled[self.first];
         let length = u16::from_le_bytes([buffer[at], buffer[at + 1]]);
         Some(&buffer[at + LENGTH..at + LENGTH + usize::from(length)])
@@ -267,7 +279,7 @@ impl<const N: usize, const L: usize> Buffers for Hybrid<N, L> {
 
     fn release(&mut self) {
         if let Some(unit) = self.first().map(<[u8]>::len) {
-            self.filled[self.first].1 += LENGTH + unit;
+            self.filled[self.first].1 += whole(unit);
             self.drop_told();
         }
     }
@@ -324,7 +336,7 @@ mod tests {
         #[test]
         fn policies_are_queues(steps in proptest::collection::vec(any::<(u8, u16)>(), 0..200)) {
             next_to_a_queue(Static::<4, 80>::default(), &steps)?;
-            next_to_a_queue(Dynamic::<250>::default(), &steps)?;
+            next_to_a_queue(Dynamic::<251>::default(), &steps)?;
             next_to_a_queue(Hybrid::<3, 200>::default(), &steps)?;
         }
     }
@@ -340,7 +352,7 @@ mod tests {
         assert!(fixed.arm() && dynamic.arm() && hybrid.arm());
         assert_eq!(used(&fixed, &dynamic, &hybrid), (400, 0, 100));
         assert!(fixed.keep(&[1; 30]) && dynamic.keep(&[1; 30]) && hybrid.keep(&[1; 30]));
-        assert_eq!(used(&fixed, &dynamic, &hybrid), (400, 32, 100));
+        assert_eq!(used(&fixed, &dynamic, &hybrid), (400, 36, 100));
         hybrid.transfer_ends();
         fixed.release();
         dynamic.release();

@@ -274,7 +274,8 @@ fn rate_mark(wiphy: u32) -> PathBuf {
 /// up, so of one that is down the note stays.
 fn give_rates_back(control: &mut Control, wiphy: u32, interface: u32) {
     let given = control.free_rates(interface);
-    let is_gone = |e: &Error| matches!(e, Error::Kernel { source, .. } if source.raw_os_error() == Some(libc::ENODEV));
+    let is_gone =
+        |e: &Error| matches!(e, Error::Kernel { source, .. } if source.raw_os_error() == Some(libc::ENODEV));
     if given.as_ref().err().is_none_or(is_gone) {
         let _ = std::fs::remove_file(rate_mark(wiphy));
     }

@@ -6,10 +6,9 @@
 //!              unit, unit ... ------------------------------------------------> next transfer, grouped
 //! ```
 //!
-//! Transfers are the octets of the stick, read by the parsers themselves: [`FirstHeader`], the search of the paper, [`Units`].
+//! Transfers are the octets of the stick, read by the parsers themselves: [`FirstHeader`], [`Search`], [`Units`].
 
-use ar9170::codec::response::Responses;
-use ar9170::codec::stream::{FirstHeader, RESPONSE_MARK, TAG, Unit, Units, write_unit};
+use ar9170::codec::stream::{FirstHeader, RESPONSE_MARK, Search, Unit, Units, write_unit};
 use ar9170::driver::Buffers;
 use sim::rng::{Cause, Stream};
 
@@ -140,12 +139,9 @@ fn frame(at: u64, octets: u64) -> Item {
     }
 }
 
-/// Responses that a search for the pattern finds in one read.
+/// Responses that the paper's search finds in one read.
 fn search(read: &[u8]) -> u64 {
-    let is_block = |w: &[u8]| w[1..4] == [0, TAG[0], TAG[1]] && w[4..] == RESPONSE_MARK;
-    let all = read.windows(16).enumerate().filter(|(_, w)| is_block(w));
-    let found = all.filter_map(|(at, w)| read.get(at + 16..at + 4 + usize::from(w[0])));
-    found.map(|block| Responses::new(block).count() as u64).sum()
+    Search(read).map(|block| block.count() as u64).sum()
 }
 
 /// Responses that our parser finds in a transfer.

@@ -5,6 +5,7 @@
 mod air;
 pub mod bus;
 mod figures;
+mod instructions;
 pub mod psm;
 pub mod queue;
 mod values;
@@ -245,7 +246,9 @@ impl Measured {
         let figures = self.figures().into_iter();
         let plots = figures.fold(Section::new("Figures"), |plots, (_, figure)| plots.figure(figure));
         let title = "Does the paper on Contiki80211 come out again?";
-        reproduction.page_of(title, "Glaropoulos, Vukadinovic, Mangold", Some(plots), time)
+        let mut page = reproduction.page_of(title, "Glaropoulos, Vukadinovic, Mangold", Some(plots), time);
+        page.sections.push(instructions::section());
+        page
     }
 }
 

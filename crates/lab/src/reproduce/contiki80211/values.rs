@@ -13,6 +13,7 @@ const MHZ: f64 = 84.0;
 pub fn of(measured: &Measured) -> Values {
     let mut values = Values::default();
     arithmetic(&mut values);
+    super::instructions::put(&mut values);
     parsing(&mut values, measured);
     buffers(&mut values, measured);
     filtering(&mut values, measured);

@@ -10,8 +10,9 @@
 //! Time is that of the simulator: a board is told what time it is with each message, and the simulator waits for its
 //! answer. So a run is the same on every computer, however slow, and what a board computes takes no time.
 //!
-//! [`qemu`] is one board, [`network`] all of them.
+//! [`qemu`] is one board, [`network`] all of them; [`counts`] is a board without a stick, which counts its instructions.
 
+pub mod counts;
 pub mod network;
 pub mod qemu;
 

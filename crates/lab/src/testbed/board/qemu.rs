@@ -47,6 +47,41 @@ pub enum BoardError {
     Strange(u32, u8),
 }
 
+impl BoardError {
+    /// What an error of the pipe to a board says.
+    pub(super) fn of(board: u32, error: io::Error) -> BoardError {
+        match error.kind() {
+            ErrorKind::WouldBlock | ErrorKind::TimedOut => BoardError::Silent(board),
+            _ => BoardError::Gone(board, error),
+        }
+    }
+}
+
+/// Starts a board with a firmware, its UART as our end of a pipe. It runs until the group is dropped.
+pub(super) fn switch_on(elf: &Path, more: &[&str]) -> Result<(Group, UnixStream), BoardError> {
+    let qemu = tools::find(QEMU.0).ok_or(BoardError::NoQemu)?;
+    if !elf.is_file() {
+        return Err(BoardError::NoFirmware(elf.to_owned()));
+    }
+    let started = || {
+        let (ours, its) = UnixStream::pair()?;
+        ours.set_read_timeout(Some(SILENCE))?;
+        ours.set_write_timeout(Some(SILENCE))?;
+        let mut command = Command::new(qemu);
+        command
+            .args(["-machine", "mps2-an385", "-nodefaults", "-display", "none"])
+            .args(["-monitor", "none", "-chardev", "stdio,id=pipe,signal=off"])
+            .args(["-serial", "chardev:pipe"])
+            .args(more)
+            .arg("-kernel")
+            .arg(elf)
+            .stdin(Stdio::from(OwnedFd::from(its.try_clone()?)))
+            .stdout(Stdio::from(OwnedFd::from(its)));
+        Ok((Group::spawn(&mut command)?, ours))
+    };
+    started().map_err(BoardError::Start)
+}
+
 /// A microcontroller that runs the firmware.
 #[derive(Debug)]
 pub struct Board {
@@ -66,38 +101,7 @@ impl Board {
     /// # Errors
     /// See [`BoardError`].
     pub fn start(number: u32, elf: &Path, setup: &Setup) -> Result<Board, BoardError> {
-        let qemu = tools::find(QEMU.0).ok_or(BoardError::NoQemu)?;
-        if !elf.is_file() {
-            return Err(BoardError::NoFirmware(elf.to_owned()));
-        }
-        let started = || {
-            let (ours, its) = UnixStream::pair()?;
-            ours.set_read_timeout(Some(SILENCE))?;
-            ours.set_write_timeout(Some(SILENCE))?;
-            let mut command = Command::new(qemu);
-            command
-                .args([
-                    "-machine",
-                    "mps2-an385",
-                    "-nodefaults",
-                    "-display",
-                    "none",
-                    "-monitor",
-                    "none",
-                ])
-                .args([
-                    "-chardev",
-                    "stdio,id=pipe,signal=off",
-                    "-serial",
-                    "chardev:pipe",
-                    "-kernel",
-                ])
-                .arg(elf)
-                .stdin(Stdio::from(OwnedFd::from(its.try_clone()?)))
-                .stdout(Stdio::from(OwnedFd::from(its)));
-            Ok((Group::spawn(&mut command)?, ours))
-        };
-        let (group, pipe) = started().map_err(BoardError::Start)?;
+        let (group, pipe) = switch_on(elf, &[])?;
         let mut board = Board {
             number,
             _qemu: group,
@@ -123,10 +127,7 @@ impl Board {
     }
 
     fn broken(&self, error: io::Error) -> BoardError {
-        match error.kind() {
-            ErrorKind::WouldBlock | ErrorKind::TimedOut => BoardError::Silent(self.number),
-            _ => BoardError::Gone(self.number, error),
-        }
+        BoardError::of(self.number, error)
     }
 
     /// Tells it something, and lets it act until it rests.

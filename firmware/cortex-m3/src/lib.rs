@@ -1,0 +1,4 @@
+//! What the programs for the board share.
+#![no_std]
+
+pub mod board;
