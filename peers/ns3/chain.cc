@@ -26,22 +26,29 @@ NeighboursOnly(const NodeContainer& nodes)
     return loss;
 }
 
-/// The TCP of the comparison: Linux's Reno with timestamps and SACK, which never gives a connection up.
+/// The TCP of the comparison, which never gives a connection up. `newreno` is RFC 6582 and no more: an acknowledgement for each
+/// segment, a first window of three, limited transmit, no SACK, no options, as `sdmac` has it. Otherwise Linux's Reno with timestamps and SACK.
 void
-ConfigureTcp()
+ConfigureTcp(bool newreno)
 {
-    Config::SetDefault("ns3::TcpL4Protocol::SocketType", TypeIdValue(TcpLinuxReno::GetTypeId()));
+    const TypeId type = newreno ? TcpNewReno::GetTypeId() : TcpLinuxReno::GetTypeId();
+    Config::SetDefault("ns3::TcpL4Protocol::SocketType", TypeIdValue(type));
+    const uint32_t window = newreno ? 65535 : 131072;
     for (auto [name, value] : std::vector<std::pair<std::string, uint32_t>>{
              {"SegmentSize", 1448},
-             {"SndBufSize", 131072},
-             {"RcvBufSize", 131072},
-             {"InitialCwnd", 10},
-             {"DelAckCount", 2},
+             {"SndBufSize", window},
+             {"RcvBufSize", window},
+             {"InitialCwnd", newreno ? 3 : 10},
+             {"DelAckCount", newreno ? 1 : 2},
              {"DataRetries", 1000},
              {"ConnCount", 1000},
          })
     {
         Config::SetDefault("ns3::TcpSocket::" + name, UintegerValue(value));
+    }
+    for (const std::string option : {"Sack", "Timestamp", "WindowScaling"})
+    {
+        Config::SetDefault("ns3::TcpSocketBase::" + option, BooleanValue(!newreno));
     }
 }
 
@@ -83,14 +90,19 @@ main(int argc, char** argv)
     uint32_t mbps = 6;
     uint32_t flows = 1;
     uint32_t octets = 2'000'000;
+    std::string tcp = "newreno";
+    uint32_t queue = 51;
     peer::Experiment experiment("chain", 600);
     experiment.Option("hops", "hops from the first node to the last", hops);
     experiment.Option("rate", "Mb/s of data and ACK frames", mbps);
     experiment.Option("flows", "parallel TCP connections", flows);
     experiment.Option("octets", "octets per connection", octets);
+    experiment.Option("tcp", "newreno or linux", tcp);
+    experiment.Option("queue", "frames that a node holds at most", queue);
     experiment.Parse(argc, argv);
 
-    ConfigureTcp();
+    ConfigureTcp(tcp == "newreno");
+    Config::SetDefault("ns3::WifiMacQueue::MaxSize", StringValue(std::to_string(queue) + "p"));
     peer::Radio radio;
     radio.dataMbps = mbps;
     radio.controlMbps = mbps;

@@ -50,11 +50,18 @@ impl Row {
         differences.max_by(|a, b| a.abs().total_cmp(&b.abs()))
     }
 
+    fn is_within_spread(&self, share: f64) -> Option<bool> {
+        let (ours, around) = (mean(&self.ours)?, share * mean(&self.theirs)?.abs());
+        let (least, most) = least_and_most(&self.theirs);
+        Some((least - around..=most + around).contains(&ours))
+    }
+
     /// Whether that is near enough; none when the metric is not judged. What cannot be compared is not near.
     pub(super) fn ok(&self) -> Option<bool> {
         let allowed = match self.tolerance {
             Tolerance::Relative(share) => share * mean(&self.theirs).unwrap_or(f64::NAN).abs(),
             Tolerance::Absolute(allowed) => allowed,
+            Tolerance::Spread(share) => return Some(self.is_within_spread(share).unwrap_or(false)),
             Tolerance::Shown => return None,
         };
         // half a unit in the tenth place: the means of equal values are equal
@@ -103,6 +110,12 @@ pub(super) fn rows(outcomes: &[Outcome]) -> Vec<Row> {
 /// True if something was judged and nothing was refused.
 pub(super) fn accepted(rows: &[Row]) -> bool {
     rows.iter().all(|row| row.ok() != Some(false)) && rows.iter().any(|row| row.ok() == Some(true))
+}
+
+/// The ends of some values.
+pub(super) fn least_and_most(values: &[f64]) -> (f64, f64) {
+    let ends = (f64::INFINITY, f64::NEG_INFINITY);
+    values.iter().fold(ends, |(least, most), x| (least.min(*x), most.max(*x)))
 }
 
 /// None of no values.
@@ -164,6 +177,16 @@ mod tests {
         // the same mean, but other runs
         assert_eq!(verdict(&[0.984, 0.962]), Some(false));
         assert_eq!(row(Tolerance::Absolute(0.0), &[34.0], &[34.0]).ok(), Some(true));
+    }
+
+    #[test]
+    fn a_mean_lies_within_the_spread_of_the_others() {
+        let verdict = |ours: &[f64]| row(Tolerance::Spread(0.01), &[90.0, 110.0], ours).ok();
+        assert_eq!(verdict(&[80.0, 100.0]), Some(true));
+        assert_eq!(verdict(&[89.1, 89.1]), Some(true));
+        assert_eq!(verdict(&[111.0, 111.2]), Some(false));
+        assert_eq!(verdict(&[]), Some(false));
+        assert_eq!(verdict(&[f64::NAN]), Some(false));
     }
 
     #[test]

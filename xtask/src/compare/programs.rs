@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 
 use super::measure;
-use super::scenario::Case;
+use super::scenario::{Case, Program};
 
 /// Where `sdmac run --json` puts its metrics, in the last line of its output.
 const SDMAC_METRICS: &str = "/result/metrics";
@@ -50,8 +50,16 @@ impl Folders {
         self.root.join(scenario_file(scenario)).exists()
     }
 
-    /// Compiles `sdmac` in release, and the program with nothing but its simulator.
-    pub(super) fn build_sdmac(&self) -> Result<()> {
+    /// Compiles in release what the programs need: `sdmac` and the program with nothing but its simulator, or an example.
+    pub(super) fn build_sdmac(&self, programs: &[Program]) -> Result<()> {
+        for program in programs {
+            if let Program::Example(name) = program {
+                self.build(&["build", "--package", "sdmac-lab", "--example", name])?;
+            }
+        }
+        if !programs.contains(&Program::Sdmac) {
+            return Ok(());
+        }
         let whole = ["build", "--package", "sdmac"];
         // linked as a small program is shipped, so that its memory is its own and not that of libraries
         let bare = [
@@ -111,7 +119,11 @@ impl Folders {
     pub(super) fn run_sdmac(&self, case: &Case, run: u32) -> Result<Run> {
         let finished = measure::run(&mut self.sdmac(case, run))?;
         let answer = last_line(&finished.stdout).context("sdmac")?;
-        let Some(metrics) = answer.pointer(SDMAC_METRICS) else {
+        let metrics = match case.scenario.program {
+            Program::Sdmac => answer.pointer(SDMAC_METRICS),
+            Program::Example(_) => Some(&answer),
+        };
+        let Some(metrics) = metrics else {
             bail!("sdmac printed no {SDMAC_METRICS}");
         };
         Ok(Run {
@@ -156,6 +168,15 @@ impl Folders {
     }
 
     fn sdmac(&self, case: &Case, run: u32) -> Command {
+        if let Program::Example(name) = case.scenario.program {
+            let mut command = Command::new(self.target.join("release/examples").join(name));
+            command.current_dir(&self.root).arg(run.to_string());
+            for (name, value) in &case.parameters {
+                command.arg(format!("{name}={value}"));
+            }
+            command.arg(format!("duration={:.0}", case.seconds));
+            return command;
+        }
         let mut command = Command::new(self.target.join("release/sdmac"));
         command
             .current_dir(&self.root)

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::judge::{Outcome, Row, accepted, mean};
+use super::judge::{Outcome, Row, accepted, least_and_most, mean};
 use super::programs::Run;
-use super::scenario::Tolerance;
+use super::scenario::{Program, Tolerance};
 
 /// The results as a table.
 pub(super) fn results(rows: &[Row]) -> String {
@@ -12,6 +12,7 @@ pub(super) fn results(rows: &[Row]) -> String {
         let allowed = match row.tolerance {
             Tolerance::Relative(share) => format!("{} %", number(share * 100.0)),
             Tolerance::Absolute(allowed) => number(allowed),
+            Tolerance::Spread(share) => format!("spread + {} %", number(share * 100.0)),
             Tolerance::Shown => String::new(),
         };
         let verdict = match row.ok() {
@@ -51,8 +52,7 @@ fn spread(values: &[f64]) -> String {
     let Some(mean) = mean(values) else {
         return "-".into();
     };
-    let least = values.iter().copied().fold(f64::INFINITY, f64::min);
-    let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let (least, most) = least_and_most(values);
     if least == most {
         number(mean)
     } else {
@@ -64,7 +64,7 @@ fn spread(values: &[f64]) -> String {
 fn difference(row: &Row) -> String {
     match (row.difference(), row.tolerance, mean(&row.theirs)) {
         (None, _, _) => "-".into(),
-        (Some(difference), Tolerance::Relative(_) | Tolerance::Shown, Some(reference))
+        (Some(difference), Tolerance::Relative(_) | Tolerance::Spread(_) | Tolerance::Shown, Some(reference))
             if reference != 0.0 =>
         {
             format!("{:+.2} %", 100.0 * difference / reference)
@@ -121,7 +121,11 @@ pub(super) fn costs(outcomes: &[Outcome]) -> String {
             continue;
         };
         let whole = Cost::of(&outcome.sdmac, outcome.sdmac_instructions);
-        lines.push(cost_line(outcome, "sdmac run", &ns3, whole.as_ref()));
+        let program = match outcome.case.scenario.program {
+            Program::Sdmac => "sdmac run",
+            Program::Example(name) => name,
+        };
+        lines.push(cost_line(outcome, program, &ns3, whole.as_ref()));
         if let Some(bare) = Cost::of(&outcome.bare, None) {
             lines.push(cost_line(outcome, "bare", &ns3, Some(&bare)));
         }
@@ -182,6 +186,7 @@ pub(super) fn json(outcomes: &[Outcome], rows: &[Row], trouble: &[String], memor
         let tolerance = match row.tolerance {
             Tolerance::Relative(share) => json!({"relative": share}),
             Tolerance::Absolute(allowed) => json!({"absolute": allowed}),
+            Tolerance::Spread(share) => json!({"spread": share}),
             Tolerance::Shown => Value::Null,
         };
         json!({

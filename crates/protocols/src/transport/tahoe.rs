@@ -2,8 +2,9 @@
 //! the signal of congestion. It travels behind the header of ATP, so that both cost the same octets.
 //!
 //! Rules: RFC 9293 (call, close), RFC 5681 (slow start, congestion avoidance, three duplicates), RFC 6582 (NewReno),
-//! RFC 6298 with a time stamp in every segment (timers), an initial window of 4380 octets (RFC 3390). Tahoe goes
-//! back to the oldest octet that is not acknowledged and sends everything from there again. Neither has SACK.
+//! RFC 6298 with a time stamp in every segment (timers), an initial window of 4380 octets (RFC 3390); NewReno has limited
+//! transmit (RFC 3042), too. Tahoe goes back to the oldest octet that is not acknowledged and sends everything from there again.
+//! Neither has SACK.
 //!
 //! It is a baseline and no more: no keep-alive, so that an end with nothing to send waits for ever; no authentication
 //! of resets beyond the window; no delayed acknowledgements.
@@ -103,6 +104,8 @@ pub struct Connection<O, const H: usize = 64> {
     threshold: u64,
     peer_window: u64,
     duplicates: u8,
+    /// Octets that went beyond the window since the first duplicate.
+    beyond: u64,
     /// The highest number when loss was last seen; NewReno is in recovery up to there.
     recover: u64,
     recovering: bool,
@@ -152,6 +155,7 @@ impl<O: AsRef<[u8]> + AsMut<[u8]>, const H: usize> Connection<O, H> {
             threshold: MOST_WINDOW,
             peer_window: 0,
             duplicates: 0,
+            beyond: 0,
             recover: 0,
             recovering: false,
             timer: Timer::default(),
@@ -187,16 +191,28 @@ impl<O: AsRef<[u8]> + AsMut<[u8]>, const H: usize> Connection<O, H> {
     /// Octets of the next segment if it may go: whole segments within both windows.
     fn may_send(&self) -> Option<u64> {
         let octets = (self.end() - self.next).min(self.segment());
-        let usable = self.window.min(self.peer_window) / self.segment() * self.segment();
+        let usable = (self.window + self.limited()).min(self.peer_window) / self.segment() * self.segment();
         let flight = self.next - self.una;
         (octets > 0 && flight + octets <= usable).then_some(octets)
     }
 
-    /// A loss was seen: half of what is on the way is the new threshold.
+    /// Octets beyond the window: for each of the first two duplicates a new segment may go, so that a third one comes from small
+    /// windows, too (limited transmit, RFC 3042).
+    fn limited(&self) -> u64 {
+        let is_new = self.next >= self.highest && !self.recovering;
+        match self.config.recovery {
+            Recovery::NewReno if is_new => u64::from(self.duplicates.min(2)) * self.segment(),
+            _ => 0,
+        }
+    }
+
+    /// A loss was seen: half of what is on the way is the new threshold. What went beyond the window does not count (RFC 5681,
+    /// 3.2).
     fn halve(&mut self) {
-        self.threshold = ((self.highest - self.una) / 2).max(2 * self.segment());
+        let flight = (self.highest - self.una).saturating_sub(self.beyond);
+        self.threshold = (flight / 2).max(2 * self.segment());
         self.recover = self.highest;
-        self.duplicates = 0;
+        (self.duplicates, self.beyond) = (0, 0);
     }
 
     fn expired(&mut self, now: Instant) {
@@ -215,8 +231,8 @@ impl<O: AsRef<[u8]> + AsMut<[u8]>, const H: usize> Connection<O, H> {
         let fresh = ack - self.una;
         self.una = ack;
         self.next = self.next.max(ack);
-        self.duplicates = 0;
-        if self.recovering && ack <= self.recover {
+        (self.duplicates, self.beyond) = (0, 0);
+        if self.recovering && ack < self.recover {
             // a partial one: the next hole
             self.again = true;
             self.window = self.window.saturating_sub(fresh) + self.segment();
@@ -305,6 +321,9 @@ impl<O: AsRef<[u8]> + AsMut<[u8]>, const H: usize> Connection<O, H> {
             let at = self.next;
             self.send(now, at, path);
             self.next += octets;
+            if self.limited() > 0 && self.next - self.una > self.window {
+                self.beyond += octets;
+            }
             burst += 1;
         }
         self.highest = self.highest.max(self.next);
