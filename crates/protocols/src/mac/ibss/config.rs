@@ -35,6 +35,8 @@ pub struct IbssConfig {
     pub power_save: bool,
     /// How long before a TBTT it wakes up.
     pub wake_ahead: Duration,
+    /// That time adapts itself to the host, between 2 and 16 TU; `wake_ahead`, in whole TU, is where it begins.
+    pub adapt_wake_ahead: bool,
     /// Rate of data to one station.
     pub rate: Rate,
     /// Rate of everything else; the basic rate.
@@ -74,6 +76,7 @@ impl IbssConfig {
             autostart: true,
             power_save: true,
             wake_ahead: Duration::from_tu(1),
+            adapt_wake_ahead: false,
             rate,
             group_rate: Rate::OFDM_6,
             tries: DEFAULT_TRIES,
@@ -117,6 +120,10 @@ pub struct IbssCounters {
     pub intervals_dozed: u64,
     /// See `intervals_dozed`.
     pub intervals: u64,
+    /// Times that it woke up for a TBTT, and of these, those at which the adapter was not awake by then.
+    pub wakes: u64,
+    /// See `wakes`.
+    pub wakes_late: u64,
     /// MSDUs from above.
     pub submitted: u64,
     /// Of these, without room: too long, or the queue was full.

@@ -3,15 +3,17 @@
 use super::network::{self, MAX_OCTETS, Network};
 use super::{Ibss, Sent, tbtt};
 use frame::MacAddr;
-use radio::{Attribute, Confirm, Duration, Instant, Outcome, Queue, Radio, TxHow};
+use radio::{Attribute, Confirm, Duration, Instant, Outcome, Queue, Radio, Token, TxHow};
 
 /// Who was not heard for so long is forgotten: what Linux does.
 const FORGET: Duration = Duration::from_ms(60_000);
 
 impl<const Q: usize, const L: usize> Ibss<Q, L> {
     pub(super) fn member_timer(&mut self, now: Instant, network: &Network, radio: &mut dyn Radio) {
-        if self.dozes && self.tbtt - self.config.wake_ahead <= now {
-            self.wake(now, radio);
+        if self.dozes && self.tbtt - self.wake_ahead() <= now {
+            if let Some(token) = self.wake(now, radio) {
+                self.ahead.wakes(token);
+            }
         }
         if self.tbtt <= now {
             self.begin_interval(now, network, radio);
@@ -38,6 +40,9 @@ impl<const Q: usize, const L: usize> Ibss<Q, L> {
     fn begin_interval(&mut self, now: Instant, network: &Network, radio: &mut dyn Radio) {
         let begin = self.tbtt;
         self.counters.intervals += 1;
+        if self.ahead.is_late() {
+            self.woken(true);
+        }
         self.begun = now;
         self.plan(now, radio);
         let slots = self.draw(2 * u64::from(self.config.cw_min) + 1);
@@ -70,11 +75,19 @@ impl<const Q: usize, const L: usize> Ibss<Q, L> {
         }
     }
 
-    pub(super) fn wake(&mut self, now: Instant, radio: &mut dyn Radio) {
-        if core::mem::take(&mut self.dozes) {
+    /// The adapter is awake for a TBTT, or should be.
+    pub(super) fn woken(&mut self, late: bool) {
+        self.counters.wakes += 1;
+        self.counters.wakes_late += u64::from(late);
+        self.ahead.note(late);
+    }
+
+    /// Ends a doze, and tells by which request.
+    pub(super) fn wake(&mut self, now: Instant, radio: &mut dyn Radio) -> Option<Token> {
+        core::mem::take(&mut self.dozes).then(|| {
             self.ledger.wakes(now);
-            Self::set(radio, Attribute::Reception(true));
-        }
+            Self::set(radio, Attribute::Reception(true))
+        })
     }
 
     fn send_beacon(&mut self, network: &Network, radio: &mut dyn Radio) {

@@ -26,6 +26,7 @@
 //! Frames are plain data with LLC/SNAP; with the feature `ccmp` and a key ([`IbssConfig`]) protected by CCMP. What is not here: the multi-hop extension of Contiki80211
 //! and its adaptation of the time before a TBTT.
 
+mod adapt;
 mod config;
 mod energy;
 mod interval;
@@ -43,6 +44,7 @@ pub use network::Network;
 
 use super::data::Duplicates;
 use crate::dice::Dice;
+use adapt::Ahead;
 use energy::Ledger;
 use frame::{Band, MacAddr, Rate, ppdu_us};
 use neighbours::Neighbours;
@@ -83,6 +85,7 @@ pub struct Ibss<const Q: usize = 16, const L: usize = 1_500> {
     duplicates: Duplicates<KNOWN>,
     protection: Protection,
     ledger: Ledger,
+    ahead: Ahead,
     counters: IbssCounters,
     band: Band,
     /// The next TBTT, and when the last one was told.
@@ -119,6 +122,7 @@ impl<const Q: usize, const L: usize> Ibss<Q, L> {
             duplicates: Duplicates::default(),
             protection: Protection::new(&config),
             ledger: Ledger::default(),
+            ahead: Ahead::new(&config),
             counters: IbssCounters::default(),
             band: Band::Ghz5,
             tbtt: Instant::ZERO,
@@ -164,6 +168,11 @@ impl<const Q: usize, const L: usize> Ibss<Q, L> {
     /// Where its radio's time went until `now`.
     pub fn energy(&self, now: Instant) -> Energy {
         self.ledger.close(now)
+    }
+
+    /// How long before a TBTT it wakes up.
+    pub fn wake_ahead(&self) -> Duration {
+        self.ahead.time(&self.config)
     }
 
     /// MSDUs that wait.
@@ -338,6 +347,9 @@ impl<const Q: usize, const L: usize> Protocol for Ibss<Q, L> {
                 self.indication(now, &received, radio);
             }
             Event::Set(answer) => {
+                if self.ahead.is_awake(answer.token) {
+                    self.woken(now > self.tbtt);
+                }
                 if self.setting_tsf.take_if(|t| *t == answer.token).is_some() {
                     self.plan(now, radio);
                 }
@@ -350,7 +362,7 @@ impl<const Q: usize, const L: usize> Protocol for Ibss<Q, L> {
         match self.phase {
             Phase::Idle => None,
             Phase::Scanning(until) => Some(until),
-            Phase::Member(_) if self.dozes => Some(self.tbtt - self.config.wake_ahead),
+            Phase::Member(_) if self.dozes => Some(self.tbtt - self.wake_ahead()),
             Phase::Member(_) => {
                 let all = [Some(self.tbtt), self.beacon_at, self.window_end];
                 all.into_iter().flatten().min()

@@ -161,6 +161,42 @@ fn who_has_nothing_to_say_dozes() {
     room.close();
 }
 
+/// A host whose timers are up to 4 ms late, and whose adapter takes a millisecond to wake up: 2 TU before a TBTT are too
+/// few, and 5 are enough. It tries 4 again after four rounds of 64, and is back after one.
+#[test]
+fn it_wakes_up_as_early_as_its_host_needs() {
+    let run = |adapt_wake_ahead: bool, late_ns: u64| {
+        // such hosts know late that another has sent the beacon
+        let slow = |i: u32| IbssConfig {
+            slot: Duration::from_ms(5),
+            cw_min: 7,
+            wake_ahead: Duration::from_tu(2),
+            adapt_wake_ahead,
+            ..config(i, 80)
+        };
+        let mut room = Room::new(3);
+        room.delays.timer_ns = 0..=late_ns;
+        // one alone sends all beacons, and does not doze
+        for i in 0..2 {
+            room.add(address(i), || Ibss::<8, 200>::new(slow(i)));
+        }
+        room.run_until(100_000 * MS);
+        let (s, after) = (station(&room, 0).wake_ahead().as_us() / 1_024, room.now_ns());
+        let before = *station(&room, 0).counters();
+        room.run_until(after + 200_000 * MS);
+        let c = *station(&room, 0).counters();
+        room.close();
+        assert!(before.wakes > 300, "{before:?}");
+        let late = (c.wakes_late - before.wakes_late) * 100 / (c.wakes - before.wakes);
+        (s, late)
+    };
+    let (tu, late) = run(false, 4_000_000);
+    assert!(tu == 2 && late > 50, "{tu} TU, {late} % late");
+    let (tu, late) = run(true, 4_000_000);
+    assert!((4..=5).contains(&tu) && late < 10, "{tu} TU, {late} % late");
+    assert_eq!(run(true, 0), (2, 0));
+}
+
 #[test]
 fn frames_for_nobody_are_given_up() {
     let mut room = room(1, 10);

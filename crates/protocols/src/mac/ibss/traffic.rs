@@ -88,6 +88,7 @@ impl<const Q: usize, const L: usize> Ibss<Q, L> {
             return;
         }
         let saves = network.atim_window_tu > 0;
+        let ahead = self.wake_ahead();
         let (awake, group) = (&self.neighbours, self.group_announced);
         let listens = |to: MacAddr| if to.is_group() { group } else { awake.is_awake(to) };
         let sequence = (self.sequence + 1) & 0xfff;
@@ -95,11 +96,7 @@ impl<const Q: usize, const L: usize> Ibss<Q, L> {
         let Some(next) = self.queue.first(|w| w.sent.is_none() && may_go(w.to)) else {
             return;
         };
-        let until = if saves {
-            self.tbtt - self.config.wake_ahead
-        } else {
-            Instant::MAX
-        };
+        let until = if saves { self.tbtt - ahead } else { Instant::MAX };
         if saves && until <= now {
             return;
         }
