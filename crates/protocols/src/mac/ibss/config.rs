@@ -37,6 +37,9 @@ pub struct IbssConfig {
     pub wake_ahead: Duration,
     /// That time adapts itself to the host, between 2 and 16 TU; `wake_ahead`, in whole TU, is where it begins.
     pub adapt_wake_ahead: bool,
+    /// A station that is awake only because it sent the beacon dozes all the same, and sends a beacon whenever so much has
+    /// passed, 1 ms or more. `None`: it listens, as the standard has it.
+    pub soft_beacon: Option<Duration>,
     /// Rate of data to one station.
     pub rate: Rate,
     /// Rate of everything else; the basic rate.
@@ -77,6 +80,7 @@ impl IbssConfig {
             power_save: true,
             wake_ahead: Duration::from_tu(1),
             adapt_wake_ahead: false,
+            soft_beacon: None,
             rate,
             group_rate: Rate::OFDM_6,
             tries: DEFAULT_TRIES,
@@ -102,6 +106,10 @@ pub struct IbssCounters {
     pub beacons: u64,
     /// Beacons that another station's made unnecessary.
     pub beacons_spared: u64,
+    /// Soft beacons sent, and intervals with some.
+    pub soft_beacons: u64,
+    /// See `soft_beacons`.
+    pub soft_windows: u64,
     /// Beacons of the network that were heard.
     pub beacons_heard: u64,
     /// Times that a later timestamp was adopted.

@@ -23,7 +23,10 @@ impl<const Q: usize, const L: usize> Ibss<Q, L> {
         }
         if self.beacon_at.is_some_and(|t| t <= now) {
             self.beacon_at = None;
-            self.send_beacon(network, radio);
+            match self.soft {
+                true => self.send_soft_beacon(now, network, radio),
+                false => self.send_beacon(network, radio),
+            }
         }
     }
 
@@ -49,7 +52,7 @@ impl<const Q: usize, const L: usize> Ibss<Q, L> {
         self.beacon_at = Some(begin + self.config.slot.times(slots));
         let window = Duration::from_tu(network.atim_window_tu.into());
         self.window_end = (network.atim_window_tu > 0).then(|| begin + window);
-        (self.stays, self.group_announced) = (false, false);
+        (self.sent_beacon, self.stays, self.soft, self.group_announced) = (false, false, false, false);
         self.neighbours.erase_awake();
         self.neighbours.forget(now - FORGET);
         for waiting in self.queue.iter_mut() {
@@ -68,10 +71,7 @@ impl<const Q: usize, const L: usize> Ibss<Q, L> {
         (self.window_end, self.beacon_at) = (None, None);
         let busy = self.beacon.is_some() || self.atim.is_some() || self.other.is_some();
         if self.config.power_save && !self.stays && !busy {
-            self.counters.intervals_dozed += 1;
-            self.dozes = true;
-            self.ledger.dozes(now);
-            Self::set(radio, Attribute::Reception(false));
+            self.doze_behind_window(now, radio);
         }
     }
 
@@ -102,6 +102,10 @@ impl<const Q: usize, const L: usize> Ibss<Q, L> {
     /// Another station's beacon came first.
     pub(super) fn spare_beacon(&mut self, radio: &mut dyn Radio) {
         self.sent_last_beacon = false;
+        if self.soft {
+            // who is near us and not near that one still has to find the network
+            return;
+        }
         if self.beacon_at.take().is_some() {
             self.counters.beacons_spared += 1;
         }
@@ -111,9 +115,11 @@ impl<const Q: usize, const L: usize> Ibss<Q, L> {
     }
 
     pub(super) fn beacon_confirmed(&mut self, confirm: &Confirm) {
-        if confirm.attempts > 0 {
+        if confirm.attempts > 0 && self.soft {
+            self.counters.soft_beacons += 1;
+        } else if confirm.attempts > 0 {
             self.counters.beacons += 1;
-            (self.sent_last_beacon, self.stays) = (true, true);
+            (self.sent_last_beacon, self.sent_beacon) = (true, true);
         } else if confirm.outcome == Outcome::Aborted {
             self.counters.beacons_spared += 1;
         }

@@ -15,7 +15,7 @@
 //! - Without an ATIM window everything is sent at once.
 //! - With one, everybody is awake in it. Who has something for another says so with an ATIM; after the window it goes to
 //!   whoever acknowledged that. Who has neither sent nor received an ATIM nor sent the beacon dozes until the next TBTT.
-//! - Whoever sent the last beacon answers probe requests.
+//! - Whoever sent the last beacon answers probe requests; or dozes, too, and repeats it ([`IbssConfig::soft_beacon`]).
 //!
 //! It asks the host for: [`Attribute::Tsf`] to read and to set, [`Attribute::Bssid`], and [`Attribute::Reception`], which
 //! is how it dozes. A host that cannot tell the TSF gets a network that runs on its own clock. Where the adapter does not
@@ -23,8 +23,7 @@
 //! and what is reckoned here would come too late. The delay before a beacon
 //! is counted here, so a late host contends late; whoever then finds the medium busy draws the backoff of its queue.
 //!
-//! Frames are plain data with LLC/SNAP; with the feature `ccmp` and a key ([`IbssConfig`]) protected by CCMP. What is not here: the multi-hop extension of Contiki80211
-//! and its adaptation of the time before a TBTT.
+//! Frames are plain data with LLC/SNAP; with the feature `ccmp` and a key ([`IbssConfig`]) protected by CCMP. What is not here: the multi-hop extension of Contiki80211.
 
 mod adapt;
 mod config;
@@ -35,6 +34,7 @@ mod network;
 mod protection;
 mod queue;
 mod receive;
+mod soft_beacon;
 mod traffic;
 
 pub use config::{IbssConfig, IbssCounters};
@@ -100,8 +100,11 @@ pub struct Ibss<const Q: usize = 16, const L: usize = 1_500> {
     setting_tsf: Option<Token>,
     group_announced: bool,
     sent_last_beacon: bool,
-    /// There is a reason to stay awake in this interval.
+    /// In this interval it has sent the beacon, and there is a reason besides that to stay awake.
+    sent_beacon: bool,
     stays: bool,
+    /// It is in a soft-beacon window.
+    soft: bool,
     dozes: bool,
 }
 
@@ -136,7 +139,9 @@ impl<const Q: usize, const L: usize> Ibss<Q, L> {
             setting_tsf: None,
             group_announced: false,
             sent_last_beacon: false,
+            sent_beacon: false,
             stays: false,
+            soft: false,
             dozes: false,
         }
     }
@@ -208,7 +213,7 @@ impl<const Q: usize, const L: usize> Ibss<Q, L> {
         self.counters.expired += self.queue.remove(|w| w.sent.is_none());
         self.phase = Phase::Idle;
         (self.beacon_at, self.window_end) = (None, None);
-        self.sent_last_beacon = false;
+        (self.sent_last_beacon, self.soft) = (false, false);
         self.neighbours = Neighbours::new();
     }
 
@@ -286,7 +291,7 @@ impl<const Q: usize, const L: usize> Ibss<Q, L> {
         self.tbtt = tbtt(now, tsf, &network, false);
         (self.beacon_at, self.window_end) = (None, None);
         // until the first TBTT nobody knows who is awake
-        (self.stays, self.group_announced) = (true, false);
+        (self.stays, self.soft, self.group_announced) = (true, false, false);
         self.neighbours.erase_awake();
     }
 
@@ -317,6 +322,7 @@ impl<const Q: usize, const L: usize> Ibss<Q, L> {
         let once = self.airtime(which, sent.octets);
         self.ledger.sent(once.times(confirm.attempts.into()));
         self.pump(now, radio);
+        self.doze_on(now, radio);
     }
 }
 
@@ -362,7 +368,10 @@ impl<const Q: usize, const L: usize> Protocol for Ibss<Q, L> {
         match self.phase {
             Phase::Idle => None,
             Phase::Scanning(until) => Some(until),
-            Phase::Member(_) if self.dozes => Some(self.tbtt - self.wake_ahead()),
+            Phase::Member(_) if self.dozes => {
+                let wakes = self.tbtt - self.wake_ahead();
+                Some(self.beacon_at.map_or(wakes, |t| t.min(wakes)))
+            }
             Phase::Member(_) => {
                 let all = [Some(self.tbtt), self.beacon_at, self.window_end];
                 all.into_iter().flatten().min()

@@ -197,6 +197,79 @@ fn it_wakes_up_as_early_as_its_host_needs() {
     assert_eq!(run(true, 0), (2, 0));
 }
 
+/// Who sent the beacon and has nothing to say dozes as well, and says every 20 ms that there is a network: four times behind
+/// a window of 10 TU.
+#[test]
+fn soft_beacons_tell_of_the_network() {
+    // 98 intervals, and 5 ms are left of the last one
+    const END: u64 = 10_030 * MS;
+    let run = |soft: bool| {
+        let mut room = Room::new(1);
+        for i in 0..3 {
+            let config = IbssConfig {
+                soft_beacon: soft.then_some(Duration::from_ms(20)),
+                ..config(i, 10)
+            };
+            room.add(address(i), || Ibss::<8, 200>::new(config));
+        }
+        for n in 0..10 {
+            room.submit((1_000 + 307 * n) * MS, 0, address(1), b"to one", None);
+        }
+        room.run_until(END);
+        room
+    };
+    let (plain, soft) = (run(false), run(true));
+    for room in [&plain, &soft] {
+        assert_eq!(room.delivered.len(), 10);
+    }
+    assert_eq!(station(&plain, 0).counters().soft_windows, 0);
+    let doze = |room: &Room, i| station(room, i).energy(room.local(i, END)).doze;
+    for i in 0..3 {
+        let c = station(&soft, i).counters();
+        assert!(c.soft_windows > 15 && c.soft_windows <= c.beacons, "{c:?}");
+        assert_eq!(c.soft_beacons, 4 * c.soft_windows);
+        let e = station(&soft, i).energy(soft.local(i, END));
+        assert_eq!(e.transmit + e.receive + e.listen + e.doze, Duration::from_ns(END));
+        assert!(doze(&soft, i) > doze(&plain, i) + Duration::from_ms(1_000));
+        assert!(e.transmit > station(&plain, i).energy(plain.local(i, END)).transmit);
+    }
+    for flight in &soft.flights {
+        if Header::parse(&flight.frame).unwrap().kind() == Kind::BEACON {
+            let into_us = flight.start_ns / 1_000 % 102_400;
+            assert!(into_us < 102_400 - 1_024, "{into_us} us after a TBTT");
+        }
+    }
+    for room in [plain, soft] {
+        room.close();
+    }
+}
+
+/// Somebody who only listens finds a network between two of its TBTTs.
+#[test]
+fn a_network_is_found_by_its_soft_beacons() {
+    let found = |soft: bool| {
+        let soft = IbssConfig {
+            soft_beacon: soft.then_some(Duration::from_ms(20)),
+            ..config(0, 10)
+        };
+        let mut room = Room::new(1);
+        room.add(address(0), || Ibss::<8, 200>::new(soft));
+        room.run_until(1_040 * MS);
+        let late = IbssConfig {
+            scan: Duration::from_ms(70),
+            active_scan: false,
+            ..config(1, 10)
+        };
+        room.add(address(1), || Ibss::<8, 200>::new(late));
+        room.run_until(1_115 * MS);
+        let same = station(&room, 1).network() == station(&room, 0).network();
+        room.close();
+        same
+    };
+    assert!(found(true), "TBTTs are at 1024 and 1126 ms");
+    assert!(!found(false));
+}
+
 #[test]
 fn frames_for_nobody_are_given_up() {
     let mut room = room(1, 10);

@@ -21,7 +21,7 @@ impl<const Q: usize, const L: usize> Ibss<Q, L> {
         match self.window_end {
             Some(end) if now < end => self.announce(end, &network, radio),
             Some(_) => {}
-            None if !self.dozes => self.send_data(now, &network, radio),
+            None if !self.dozes && !self.soft => self.send_data(now, &network, radio),
             None => {}
         }
     }
