@@ -71,7 +71,7 @@ impl<const Q: usize, const L: usize> Ibss<Q, L> {
                     self.answer_probe(from, radio);
                 }
             }
-            Kind::ATIM if of_network => self.atim_heard(&header),
+            Kind::ATIM if of_network => self.atim_heard(now, &header, radio),
             Kind::DATA | Kind::QOS_DATA if of_network => {
                 if let Some(from) = header.transmitter() {
                     self.neighbours.heard(from, now);

@@ -26,6 +26,15 @@ impl<const Q: usize, const L: usize> Ibss<Q, L> {
         self.doze(now, radio);
     }
 
+    /// There is a reason to stay awake until the next TBTT. On a slow host the ATIM window may be over by now.
+    pub(super) fn stay_awake(&mut self, now: Instant, radio: &mut dyn Radio) {
+        self.stays = true;
+        if core::mem::take(&mut self.soft) {
+            self.beacon_at = None;
+        }
+        self.wake(now, radio);
+    }
+
     fn doze(&mut self, now: Instant, radio: &mut dyn Radio) {
         self.dozes = true;
         self.ledger.dozes(now);
@@ -46,11 +55,11 @@ impl<const Q: usize, const L: usize> Ibss<Q, L> {
     }
 
     /// A request has ended. If it was a soft beacon, or the answer to somebody who asked meanwhile, the doze goes on, unless
-    /// the next TBTT is near or somebody wants something after all.
+    /// the next TBTT is near.
     pub(super) fn doze_on(&mut self, now: Instant, radio: &mut dyn Radio) {
         let is_open = |sent: &Option<Sent>| sent.is_some();
         let busy = [&self.beacon, &self.other].into_iter().any(is_open);
-        if self.soft && !self.dozes && !self.stays && !busy && now < self.tbtt - self.wake_ahead() {
+        if self.soft && !self.dozes && !busy && now < self.tbtt - self.wake_ahead() {
             self.doze(now, radio);
         }
     }

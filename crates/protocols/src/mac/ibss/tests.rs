@@ -1,11 +1,14 @@
 //! Stations in a room: every frame arrives, adapters have clocks of their own that cannot be set. What contends for the
 //! medium and merges clocks is tried in the simulator.
 
+mod sleeper;
+
 use super::*;
 use crate::testing::{Clock, Room};
 use frame::Wire;
 use frame::mac::{Header, Kind};
 use frame::mgmt::ProbeResponse;
+use sleeper::Sleeper;
 use std::vec::Vec;
 
 const MS: u64 = 1_000_000;
@@ -268,6 +271,32 @@ fn a_network_is_found_by_its_soft_beacons() {
     };
     assert!(found(true), "TBTTs are at 1024 and 1126 ms");
     assert!(!found(false));
+}
+
+/// Slow hosts hear of an ATIM when its window is over, and later still that it was acknowledged. So something will come.
+#[test]
+fn a_late_atim_ends_the_doze() {
+    let mut room = Room::new(1);
+    room.delays.indicate_ns = 4_000_000..=4_000_000;
+    room.delays.confirm_ns = 6_000_000..=6_000_000;
+    for i in 0..2 {
+        // the second one hardly ever gets to send a beacon, for which it would stay awake
+        let config = IbssConfig {
+            slot: Duration::from_us([9, 1_000][i as usize]),
+            cw_min: 31,
+            ..config(i, 3)
+        };
+        room.add(address(i), || Sleeper::new(Ibss::<8, 200>::new(config)));
+    }
+    for n in 0..20 {
+        room.submit((1_200 + 307 * n) * MS, 0, address(1), b"to one", None);
+    }
+    room.run_until(8_000 * MS);
+    let receiver: &Sleeper<Ibss<8, 200>> = room.protocol(1);
+    let c = receiver.station.counters();
+    assert!(c.intervals_dozed > 0 && c.atims_heard == 20, "{c:?}");
+    assert_eq!((receiver.missed, room.delivered.len()), (0, 20));
+    room.close();
 }
 
 #[test]

@@ -71,12 +71,12 @@ impl<const Q: usize, const L: usize> Ibss<Q, L> {
     }
 
     /// Somebody has something for us, or for all.
-    pub(super) fn atim_heard(&mut self, header: &Header<'_>) {
+    pub(super) fn atim_heard(&mut self, now: Instant, header: &Header<'_>, radio: &mut dyn Radio) {
         if header.receiver() != self.config.me && !header.is_group() {
             return;
         }
         self.counters.atims_heard += 1;
-        self.stays = true;
+        self.stay_awake(now, radio);
         if let Some(from) = header.transmitter() {
             self.neighbours.is_awake_now(from);
         }
