@@ -40,6 +40,9 @@ pub struct IbssConfig {
     /// A station that is awake only because it sent the beacon dozes all the same, and sends a beacon whenever so much has
     /// passed, 1 ms or more. `None`: it listens, as the standard has it.
     pub soft_beacon: Option<Duration>,
+    /// ATIMs name the final destination and are handed on ([`super::Routing`]), so that packets cross several hops in one
+    /// interval. For all stations of a network, or none.
+    pub multi_hop: bool,
     /// Rate of data to one station.
     pub rate: Rate,
     /// Rate of everything else; the basic rate.
@@ -81,6 +84,7 @@ impl IbssConfig {
             wake_ahead: Duration::from_tu(1),
             adapt_wake_ahead: false,
             soft_beacon: None,
+            multi_hop: false,
             rate,
             group_rate: Rate::OFDM_6,
             tries: DEFAULT_TRIES,
@@ -124,6 +128,10 @@ pub struct IbssCounters {
     pub atims_failed: u64,
     /// ATIMs heard that were for it.
     pub atims_heard: u64,
+    /// ATIMs sent because others had asked, with multi-hop power save, and those that had no way on.
+    pub atims_asked_on: u64,
+    /// See `atims_asked_on`.
+    pub atims_unrouted: u64,
     /// Beacon intervals that it dozed through after the ATIM window, and all of them.
     pub intervals_dozed: u64,
     /// See `intervals_dozed`.

@@ -1,14 +1,15 @@
 //! One beacon interval of a member: TBTT, its beacon, the end of the ATIM window, sleep.
 
+use super::member::tbtt;
 use super::network::{self, MAX_OCTETS, Network};
-use super::{Ibss, Sent, tbtt};
+use super::{Ibss, Routing, Sent};
 use frame::MacAddr;
 use radio::{Attribute, Confirm, Duration, Instant, Outcome, Queue, Radio, Token, TxHow};
 
 /// Who was not heard for so long is forgotten: what Linux does.
 const FORGET: Duration = Duration::from_ms(60_000);
 
-impl<const Q: usize, const L: usize> Ibss<Q, L> {
+impl<const Q: usize, const L: usize, W: Routing> Ibss<Q, L, W> {
     pub(super) fn member_timer(&mut self, now: Instant, network: &Network, radio: &mut dyn Radio) {
         if self.dozes && self.tbtt - self.wake_ahead() <= now {
             if let Some(token) = self.wake(now, radio) {
@@ -165,7 +166,7 @@ impl<const Q: usize, const L: usize> Ibss<Q, L> {
         let token = radio.token();
         radio.request(token, mpdu, how);
         let to = match kind {
-            network::Kind::ProbeResponse(to) | network::Kind::Atim(to) => to,
+            network::Kind::ProbeResponse(to) | network::Kind::Atim(to, _) => to,
             network::Kind::Beacon | network::Kind::ProbeRequest => MacAddr::BROADCAST,
         };
         Sent {

@@ -5,13 +5,13 @@
 //! to send the beacon once more, which tells the same without being asked for. It sends no data meanwhile.
 
 use super::network::Network;
-use super::{Ibss, Sent, network};
+use super::{Ibss, Routing, Sent, network};
 use radio::{Attribute, Duration, Instant, Radio};
 
 /// Soft beacons are at least so far apart.
 const SHORTEST: Duration = Duration::from_ms(1);
 
-impl<const Q: usize, const L: usize> Ibss<Q, L> {
+impl<const Q: usize, const L: usize, W: Routing> Ibss<Q, L, W> {
     /// Behind an ATIM window: there is no reason to stay awake, but perhaps the beacon.
     pub(super) fn doze_behind_window(&mut self, now: Instant, radio: &mut dyn Radio) {
         match self.config.soft_beacon {
