@@ -1,6 +1,8 @@
 //! Ad hoc networks in the simulator: stations contend for beacons, follow the fastest clock, doze and lose nothing by it;
 //! and the same protocol on emulated AR9170 sticks.
 
+mod multi_hop;
+
 use ar9170::driver::{BeaconTiming, Config, Driver, Dynamic};
 use ar9170::emulated::Knobs;
 use frame::{MacAddr, Phy, Rate};
