@@ -11,10 +11,11 @@ const FORGET: Duration = Duration::from_ms(60_000);
 
 impl<const Q: usize, const L: usize, W: Routing> Ibss<Q, L, W> {
     pub(super) fn member_timer(&mut self, now: Instant, network: &Network, radio: &mut dyn Radio) {
-        if self.dozes && self.tbtt - self.wake_ahead() <= now {
-            if let Some(token) = self.wake(now, radio) {
-                self.ahead.wakes(token);
-            }
+        if self.dozes
+            && self.tbtt - self.wake_ahead() <= now
+            && let Some(token) = self.wake(now, radio)
+        {
+            self.ahead.wakes(token);
         }
         if self.tbtt <= now {
             self.begin_interval(now, network, radio);
