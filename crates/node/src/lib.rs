@@ -27,7 +27,9 @@ mod resources;
 pub mod routes;
 pub mod setup;
 pub mod station;
+mod ways;
 
 pub use net::{Answer, Memory, Net, Storage};
 pub use setup::Setup;
-pub use station::Station;
+pub use station::{Link, Station};
+pub use ways::Ways;

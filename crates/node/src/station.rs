@@ -2,12 +2,16 @@
 
 use crate::net::{Memory, Net, Status, Storage};
 use crate::setup::Setup;
+use crate::ways::Ways;
 use protocols::mac::ibss::Ibss;
 use radio::{AdapterId, Attribute, AttributeName, Event, Instant, Msdu, Protocol, Radio, Token, TxHow};
 
+/// The link layer of a node, with room for `Q` packets of up to `L` octets. It knows the routes, for multi-hop power save.
+pub type Link<const Q: usize, const L: usize> = Ibss<Q, L, Ways>;
+
 /// A node whose link layer has room for `Q` packets of up to `L` octets.
 pub struct Station<'a, const Q: usize, const L: usize> {
-    link: Ibss<Q, L>,
+    link: Link<Q, L>,
     net: Net<'a>,
 }
 
@@ -48,13 +52,13 @@ impl<'a, const Q: usize, const L: usize> Station<'a, Q, L> {
     /// A node that begins at `now`.
     pub fn new(now: Instant, setup: &Setup, storage: &'a mut Storage<'a>, memory: fn() -> Memory) -> Self {
         Station {
-            link: Ibss::new(setup.ibss()),
+            link: Link::with_routing(setup.ibss(), Ways::NONE),
             net: Net::new(now, setup.address, storage, memory),
         }
     }
 
     /// Its link layer.
-    pub fn link(&self) -> &Ibss<Q, L> {
+    pub fn link(&self) -> &Link<Q, L> {
         &self.link
     }
 
@@ -75,6 +79,7 @@ impl<'a, const Q: usize, const L: usize> Station<'a, Q, L> {
             dozed: counters.intervals_dozed,
         };
         self.net.poll(now, &status);
+        *self.link.routing_mut() = Ways::of(self.net.routes());
         while self.link.waiting() < Q
             && let Some((to, packet)) = self.net.next_packet()
         {
@@ -123,6 +128,7 @@ mod tests {
                 scan_ms: 150 + 400 * i as u16,
                 interval_tu: 100,
                 window_tu,
+                multi_hop: window_tu == 20,
             };
             room.add(setup.address, || {
                 Small::new(Instant::ZERO, &setup, Box::leak(Box::default()), Memory::default)
@@ -142,7 +148,7 @@ mod tests {
 
     #[test]
     fn a_node_answers_another() {
-        for window in [0, 20] {
+        for window in [0, 19, 20] {
             let mut room = room(3, window);
             let (code, text) = get(&mut room, 5 * S, 2, "/link").unwrap();
             assert_eq!(code, 0x45);

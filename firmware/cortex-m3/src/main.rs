@@ -11,8 +11,7 @@ use ar9170::driver::{BeaconTiming, BusEvent, Config, Driver, Dynamic};
 use ar9170::pipe::{Act, DRIVER_OCTETS, Decoder, PipeBus, Tell};
 use cortex_m_rt::entry;
 use firmware::board::{self, Uart};
-use node::{Memory, Setup, Station, Storage};
-use protocols::mac::ibss::Ibss;
+use node::{Link, Memory, Setup, Station, Storage};
 use radio::{Event, Instant, Protocol, Radio};
 use static_cell::{ConstStaticCell, StaticCell};
 
@@ -31,7 +30,7 @@ type Node = Station<'static, PACKETS, PACKET>;
 type Machine = Driver<'static, Late, (), Buffers, REQUESTS, REQUEST>;
 
 /// Link layer and driver alone, with the buffer of the USB.
-const LINK: usize = size_of::<Driver<'static, Ibss<PACKETS, PACKET>, (), Buffers, REQUESTS, REQUEST>>()
+const LINK: usize = size_of::<Driver<'static, Link<PACKETS, PACKET>, (), Buffers, REQUESTS, REQUEST>>()
     + size_of::<Decoder<DRIVER_OCTETS>>();
 const _: () = assert!(
     LINK < 24 * 1_024,

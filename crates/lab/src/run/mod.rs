@@ -1,5 +1,6 @@
 //! Runs a scenario with one seed and tells its metrics.
 
+mod ad_hoc;
 mod counted;
 mod fate;
 mod meter;
@@ -164,6 +165,7 @@ pub fn run(
         "frames_on_air",
         (after.frames_on_air - before.frames_on_air) as f64,
     );
+    ad_hoc::ad_hoc(scenario, seed, &world, &mut metrics);
     if let Some(measured) = &measured {
         timed(measured, &mut metrics);
     }

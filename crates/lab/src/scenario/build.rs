@@ -173,7 +173,7 @@ pub(super) fn all_nodes(s: &Scenario, seed: u64) -> impl Iterator<Item = (NodeCo
                 late_timer_ns: group.faults.late_by.0,
             };
             config.start_ns = group.start.0;
-            (config, program(s, g, node))
+            (config, program(s, g, node, seed))
         })
     });
     let foreign = s.file.foreign.iter().flat_map(|f| match f.what {

@@ -238,6 +238,7 @@ impl Check<'_> {
             }
             Protocol::Tbmac(p) => self.tbmac(p, group)?,
             Protocol::Slotted(p) => self.slotted(p)?,
+            Protocol::Ibss(p) => self.ad_hoc(p, group)?,
             Protocol::Beaconer(p) => {
                 self.rate(&p.rate, &phy)?;
                 self.longer_than_a_frame(&p.interval, p.rate.get_ref().0, 86, &phy)?;
@@ -340,11 +341,9 @@ impl Check<'_> {
                 return Err(self.source.at(t.to.span(), what));
             }
             let target = groups.iter().position(|g| g.contains(&nodes.start));
-            self.joined_alike(
-                group,
-                &self.file.group[target.expect("every node is in a group")],
-                t.to.span(),
-            )?;
+            let target = &self.file.group[target.expect("every node is in a group")];
+            self.joined_alike(group, target, t.to.span())?;
+            self.stays_in_network((group, t.octets.0), target, t.to.span())?;
             match nodes.len() {
                 1 => To::Node(nodes.start),
                 _ => To::Each(nodes),

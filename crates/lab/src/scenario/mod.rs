@@ -3,6 +3,7 @@
 //! [`Scenario::open`] reads a file with the changes of `--set` and either gives a scenario that can be run or one
 //! sentence that says what is wrong, where, and what is allowed. [`Scenario::build`] makes the world for a seed.
 
+mod ad_hoc;
 mod adapter;
 mod beacons;
 pub mod build;
@@ -274,7 +275,7 @@ impl Scenario {
             // frames in the slots of a cell are for all its hosts
             let to_all = matches!(
                 g.protocol,
-                protocol::Protocol::Beaconer(_) | protocol::Protocol::Tbmac(_)
+                protocol::Protocol::Beaconer(_) | protocol::Protocol::Tbmac(_) | protocol::Protocol::Ibss(_)
             );
             to_all || self.file.sending(g).is_some_and(|s| !s.ack)
         };

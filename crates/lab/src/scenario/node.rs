@@ -18,6 +18,7 @@ use sim::clock::Clock;
 use sim::rng::{Cause, Stream};
 
 use super::Scenario;
+use super::ad_hoc;
 use super::build::position;
 use super::cells;
 use super::file::{Group, PhyName, QueueName};
@@ -106,7 +107,7 @@ pub(super) fn sender<const D: usize>(identity: Identity, send: &Sending, phy: &P
     Sender::new(config)
 }
 
-pub(super) fn program(s: &Scenario, g: usize, node: u32) -> Program {
+pub(super) fn program(s: &Scenario, g: usize, node: u32, seed: u64) -> Program {
     let group = &s.file.group[g];
     let sending = s.file.sending(group);
     let phy = phy(sending.map_or(group.phy, |send| group.sending_adapter(send).phy));
@@ -194,6 +195,7 @@ pub(super) fn program(s: &Scenario, g: usize, node: u32) -> Program {
             let inner = sender(identity, &p.send, &phy);
             Program::Slotted(Box::new(Slotted::new(cells::slotted(p, node), inner)))
         }
+        protocol::Protocol::Ibss(p) => ad_hoc::station(p, &phy, &s.groups[g], node, seed),
         protocol::Protocol::Tdma(_) => scheduled(s, group, node, identity),
     };
     let bare = match (&group.roam, ap) {

@@ -118,7 +118,7 @@ impl Check<'_> {
             }
             if matches!(
                 group.protocol,
-                Protocol::Oneshot(_) | Protocol::Tbmac(_) | Protocol::Slotted(_)
+                Protocol::Oneshot(_) | Protocol::Tbmac(_) | Protocol::Slotted(_) | Protocol::Ibss(_)
             ) {
                 let what = format!(
                     "{:?} has redundancy, which goes with sender, sink, beaconer, edf, coordinator, responder and tdma",

@@ -6,6 +6,7 @@ use protocols::mac::beacon::Beaconer;
 use protocols::mac::edf::Edf;
 use protocols::mac::edf::coordinator::Coordinator;
 use protocols::mac::edf::responder::Responder;
+use protocols::mac::ibss::{Energy, IbssCounters};
 use protocols::mac::oneshot::Oneshot;
 use protocols::mac::overlay::DEFAULT_HELD_OCTETS;
 use protocols::mac::rate::RateControl;
@@ -22,6 +23,7 @@ use protocols::mac::tdma::join::JoinCounters;
 use protocols::mac::tdma::{Tdma, TdmaCounters};
 use radio::{Duration, Event, Instant, Protocol, Radio, TxHow};
 
+use super::ad_hoc::{LineStation, Station};
 use super::schedule::{MAX_HELD, MAX_SLOTS};
 use super::walking::Walking;
 
@@ -51,6 +53,8 @@ pub enum Program {
     TdmaEdf(Box<Scheduled<Edf<Sender<64>, MAX_HELD>>>),
     Tbmac(Box<Walking>),
     Slotted(Box<Slotted<Sender<8>, MAX_HELD, DEFAULT_HELD_OCTETS>>),
+    Ibss(Box<Station>),
+    Relay(Box<LineStation>),
     Prober(Prober),
     Redundant(Box<Redundancy<Program, MAX_HELD>>),
     Minstrel(Box<RateControl<Program, Minstrel, 64, MAX_HELD>>),
@@ -69,6 +73,15 @@ impl Program {
         }
     }
 
+    /// What a station of an ad hoc network has counted until `now`, on its clock, and where its time went.
+    pub fn ad_hoc(&self, now: Instant) -> Option<(IbssCounters, Energy)> {
+        match self {
+            Program::Ibss(p) => Some((*p.counters(), p.energy(now))),
+            Program::Relay(p) => Some((*p.link().counters(), p.link().energy(now))),
+            _ => None,
+        }
+    }
+
     fn inner(&mut self) -> &mut dyn Protocol {
         match self {
             Program::Sender(p) => p,
@@ -81,6 +94,8 @@ impl Program {
             Program::Tdma(p) => &mut **p,
             Program::Tbmac(p) => &mut **p,
             Program::Slotted(p) => &mut **p,
+            Program::Ibss(p) => &mut **p,
+            Program::Relay(p) => &mut **p,
             Program::Prober(p) => p,
             Program::TdmaEdf(p) => &mut **p,
             Program::Redundant(p) => &mut **p,
@@ -113,6 +128,8 @@ impl Protocol for Program {
             Program::Tdma(p) => p.deadline(),
             Program::Tbmac(p) => p.deadline(),
             Program::Slotted(p) => p.deadline(),
+            Program::Ibss(p) => p.deadline(),
+            Program::Relay(p) => p.deadline(),
             Program::Prober(p) => p.deadline(),
             Program::TdmaEdf(p) => p.deadline(),
             Program::Redundant(p) => p.deadline(),

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use toml::Spanned;
 
+use super::ad_hoc::AdHoc;
 use super::cells::{Slotted, Tbmac};
 use super::file::QueueName;
 use super::join::Stay;
@@ -34,6 +35,8 @@ pub enum Protocol {
     Tbmac(Tbmac),
     /// One frame at the start of each slot; all slots are its own.
     Slotted(Slotted),
+    /// A station of an ad hoc network.
+    Ibss(AdHoc),
 }
 
 /// How frames are sent.
@@ -225,6 +228,7 @@ impl Protocol {
             Protocol::Responder(p) => Some(&p.send),
             Protocol::Tbmac(p) => Some(&p.send),
             Protocol::Slotted(p) => Some(&p.send),
+            Protocol::Ibss(p) => Some(&p.send),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Broken scenarios and what is said about them; changes; the schema.
 
+mod ad_hoc;
 mod adapters;
 mod cells;
 mod layers;

@@ -253,6 +253,10 @@ number!(
     Small(u16), 1, 65_535, "integer"
 );
 number!(
+    /// A number of time units of 1024 us, or none.
+    TimeUnits(u16), 0, 65_535, "integer"
+);
+number!(
     /// AIFSN.
     Aifsn(u8), 1, 15, "integer"
 );

@@ -1,6 +1,9 @@
 //! Ad hoc networks in the simulator: stations contend for beacons, follow the fastest clock, doze and lose nothing by it;
 //! and the same protocol on emulated AR9170 sticks.
 
+mod multi_hop;
+mod nodes;
+
 use ar9170::driver::{BeaconTiming, Config, Driver, Dynamic};
 use ar9170::emulated::Knobs;
 use frame::{MacAddr, Phy, Rate};
@@ -209,16 +212,19 @@ fn power_save_loses_nothing() {
 
 /// The same protocol on computers with sticks: it joins, and data goes both ways; the sticks are put to sleep and woken.
 /// Their hardware follows the clock of the network, and the driver reads it before each TBTT. A beacon is known to others
-/// after two transfers and its airtime, 380 us: so long is a slot here.
+/// after two transfers and its airtime, 380 us: so long is a slot here. The last time with all that goes beyond the standard.
 #[test]
 fn on_emulated_sticks() {
-    for window_tu in [0, 30] {
+    for (window_tu, beyond) in [(0, false), (30, false), (30, true)] {
         let stick = |i: u32| {
             let config = config(i, window_tu);
             let config = IbssConfig {
                 wake_ahead: Duration::from_tu(4),
                 channel: Some(1),
                 slot: Duration::from_us(400),
+                soft_beacon: beyond.then_some(Duration::from_ms(20)),
+                multi_hop: beyond,
+                adapt_wake_ahead: beyond,
                 ..config
             };
             let beacon = BeaconTiming {
@@ -255,6 +261,10 @@ fn on_emulated_sticks() {
         );
         let beacons: Vec<u64> = stations.iter().map(|s| s.counters().beacons).collect();
         println!("beacons {beacons:?}");
+        let soft: u64 = stations.iter().map(|s| s.counters().soft_beacons).sum();
+        let late: u64 = stations.iter().map(|s| s.counters().wakes_late).sum();
+        println!("{soft} soft beacons, {late} late to wake up");
+        assert_eq!(soft > 100, beyond);
         assert_eq!(delivered, [20, 20, 0]);
         assert!(dozed.iter().all(|n| (*n > 20) == (window_tu > 0)), "{dozed:?}");
     }

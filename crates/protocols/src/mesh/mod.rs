@@ -6,13 +6,16 @@
 //! | [`forward`] | innermost protocol: queues datagrams, sends them to the next hop, forwards those of others |
 //! | [`olsr`] | finds routes (RFC 3626) |
 //! | [`router`] | both together; without it routes are set by hand |
+//! | [`relay`] | datagrams over an ad hoc network with power save |
 
 pub mod forward;
 pub mod header;
 pub mod olsr;
+pub mod relay;
 pub mod router;
 
 pub use forward::{Forwarder, ForwarderConfig};
 pub use header::Header;
 pub use olsr::{Olsr, OlsrConfig};
+pub use relay::{Relay, RelayCounters, RouteTable};
 pub use router::Router;

@@ -22,7 +22,7 @@ use super::rows::{Reproduction, Totals};
 use crate::report::html::{Report, Section};
 use crate::report::plot::Figure;
 use bus::{Found, Parser, Policy, Setting};
-use psm::Seen;
+use psm::{Saving, Seen};
 use queue::{Fate, Load, WINDOWS_MS};
 
 /// The claims of the paper.
@@ -106,8 +106,8 @@ enum Work {
     Bus(Bus),
     /// Networks around, and the window of [`WINDOWS_MS`] of the filter, if there is one; which piece.
     Queue(u64, Option<usize>, u64),
-    /// ATIM window, TU.
-    Chain(u16),
+    /// A chain of stations.
+    Chain(Saving),
 }
 
 /// ATIM window of the chains, TU.
@@ -123,8 +123,8 @@ pub struct Measured {
     open: Fate,
     /// With, by window; then the same for [`OTHER_NETWORKS`].
     filtered: [[Fate; 3]; 3],
-    saving: Seen,
-    awake: Seen,
+    /// By [`Saving`].
+    chains: [Seen; Saving::ALL.len()],
     /// False if it was stopped early.
     pub complete: bool,
 }
@@ -148,7 +148,7 @@ impl Plan {
                 works.extend(networks.map(|n| Work::Queue(n, Some(window), piece)));
             }
         }
-        works.extend([0, CHAIN_WINDOW_TU].map(Work::Chain));
+        works.extend(Saving::ALL.map(Work::Chain));
         works
     }
 
@@ -202,12 +202,9 @@ impl Plan {
                     None => measured.open.merge(&fate),
                 }
             }
-            Work::Chain(window_tu) => {
-                let seen = psm::chain(window_tu, self.messages(), mix3(self.seed, 3, 0));
-                match window_tu {
-                    0 => lock().awake = seen,
-                    _ => lock().saving = seen,
-                }
+            Work::Chain(saving) => {
+                let seen = psm::chain(saving, CHAIN_WINDOW_TU, self.messages(), mix3(self.seed, 3, 0));
+                lock().chains[saving as usize] = seen;
             }
         }
     }

@@ -3,6 +3,7 @@
 use super::super::estimate::Estimate;
 use super::super::values::Values;
 use super::bus::{Found, wire_ns};
+use super::psm::Seen;
 use super::queue::{Fate, Load, WINDOWS_MS};
 use super::{Bus, Measured, OTHER_NETWORKS, SEARCH_NS};
 
@@ -151,13 +152,23 @@ fn chains(values: &mut Values, measured: &Measured) {
         let square = all.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (n - 1.0);
         (all.len() > 1).then(|| Estimate::with_error(mean, (square / n).sqrt()))
     };
-    let (saving, awake) = (&measured.saving, &measured.awake);
+    let [awake, saving, multi_hop] = &measured.chains;
+    let arrived = |seen: &Seen| Estimate::exact(seen.intervals.len() as f64 / seen.messages as f64 * 100.0);
+    if let Some(intervals) = mean(&multi_hop.intervals) {
+        values.put("4-23", "multi-hop", intervals);
+        values.put("4-23", "multi-hop, doze", Estimate::exact(multi_hop.doze * 100.0));
+        values.put("4-23", "multi-hop, arrived", arrived(multi_hop));
+    }
     if let Some((standard, always)) = mean(&saving.intervals).zip(mean(&awake.intervals)) {
         values.put("4-23", "standard", standard);
         values.put("4-23", "awake", always);
         values.put("4-23", "doze", Estimate::exact(saving.doze * 100.0));
-        let arrived = saving.intervals.len() as f64 / saving.messages as f64;
-        values.put("4-23", "arrived", Estimate::exact(arrived * 100.0));
+        values.put("4-23", "arrived", arrived(saving));
+        values.put(
+            "4-23",
+            "doze gained",
+            Estimate::exact((multi_hop.doze - saving.doze) * 100.0),
+        );
         values.put("4-24", "delay", Estimate::exact(standard.value / always.value));
         values.put("4-24", "energy", Estimate::exact(saving.joules / awake.joules));
     }

@@ -89,6 +89,7 @@ fn setup(node: u32, window_tu: u16) -> Setup {
         scan_ms: 300 + 400 * node as u16,
         interval_tu: 100,
         window_tu,
+        multi_hop: false,
     }
 }
 

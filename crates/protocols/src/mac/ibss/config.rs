@@ -35,6 +35,14 @@ pub struct IbssConfig {
     pub power_save: bool,
     /// How long before a TBTT it wakes up.
     pub wake_ahead: Duration,
+    /// That time adapts itself to the host, between 2 and 16 TU; `wake_ahead`, in whole TU, is where it begins.
+    pub adapt_wake_ahead: bool,
+    /// A station that is awake only because it sent the beacon dozes all the same, and sends a beacon whenever so much has
+    /// passed, 1 ms or more. `None`: it listens, as the standard has it.
+    pub soft_beacon: Option<Duration>,
+    /// ATIMs name the final destination and are handed on ([`super::Routing`]), so that packets cross several hops in one
+    /// interval. For all stations of a network, or none.
+    pub multi_hop: bool,
     /// Rate of data to one station.
     pub rate: Rate,
     /// Rate of everything else; the basic rate.
@@ -74,6 +82,9 @@ impl IbssConfig {
             autostart: true,
             power_save: true,
             wake_ahead: Duration::from_tu(1),
+            adapt_wake_ahead: false,
+            soft_beacon: None,
+            multi_hop: false,
             rate,
             group_rate: Rate::OFDM_6,
             tries: DEFAULT_TRIES,
@@ -99,6 +110,10 @@ pub struct IbssCounters {
     pub beacons: u64,
     /// Beacons that another station's made unnecessary.
     pub beacons_spared: u64,
+    /// Soft beacons sent, and intervals with some.
+    pub soft_beacons: u64,
+    /// See `soft_beacons`.
+    pub soft_windows: u64,
     /// Beacons of the network that were heard.
     pub beacons_heard: u64,
     /// Times that a later timestamp was adopted.
@@ -113,10 +128,18 @@ pub struct IbssCounters {
     pub atims_failed: u64,
     /// ATIMs heard that were for it.
     pub atims_heard: u64,
+    /// ATIMs sent because others had asked, with multi-hop power save, and those that had no way on.
+    pub atims_asked_on: u64,
+    /// See `atims_asked_on`.
+    pub atims_unrouted: u64,
     /// Beacon intervals that it dozed through after the ATIM window, and all of them.
     pub intervals_dozed: u64,
     /// See `intervals_dozed`.
     pub intervals: u64,
+    /// Times that it woke up for a TBTT, and of these, those at which the adapter was not awake by then.
+    pub wakes: u64,
+    /// See `wakes`.
+    pub wakes_late: u64,
     /// MSDUs from above.
     pub submitted: u64,
     /// Of these, without room: too long, or the queue was full.

@@ -1,17 +1,21 @@
 //! One beacon interval of a member: TBTT, its beacon, the end of the ATIM window, sleep.
 
+use super::member::tbtt;
 use super::network::{self, MAX_OCTETS, Network};
-use super::{Ibss, Sent, tbtt};
+use super::{Ibss, Routing, Sent};
 use frame::MacAddr;
-use radio::{Attribute, Confirm, Duration, Instant, Outcome, Queue, Radio, TxHow};
+use radio::{Attribute, Confirm, Duration, Instant, Outcome, Queue, Radio, Token, TxHow};
 
 /// Who was not heard for so long is forgotten: what Linux does.
 const FORGET: Duration = Duration::from_ms(60_000);
 
-impl<const Q: usize, const L: usize> Ibss<Q, L> {
+impl<const Q: usize, const L: usize, W: Routing> Ibss<Q, L, W> {
     pub(super) fn member_timer(&mut self, now: Instant, network: &Network, radio: &mut dyn Radio) {
-        if self.dozes && self.tbtt - self.config.wake_ahead <= now {
-            self.wake(now, radio);
+        if self.dozes
+            && self.tbtt - self.wake_ahead() <= now
+            && let Some(token) = self.wake(now, radio)
+        {
+            self.ahead.wakes(token);
         }
         if self.tbtt <= now {
             self.begin_interval(now, network, radio);
@@ -21,7 +25,10 @@ impl<const Q: usize, const L: usize> Ibss<Q, L> {
         }
         if self.beacon_at.is_some_and(|t| t <= now) {
             self.beacon_at = None;
-            self.send_beacon(network, radio);
+            match self.soft {
+                true => self.send_soft_beacon(now, network, radio),
+                false => self.send_beacon(network, radio),
+            }
         }
     }
 
@@ -38,13 +45,16 @@ impl<const Q: usize, const L: usize> Ibss<Q, L> {
     fn begin_interval(&mut self, now: Instant, network: &Network, radio: &mut dyn Radio) {
         let begin = self.tbtt;
         self.counters.intervals += 1;
+        if self.ahead.is_late() {
+            self.woken(true);
+        }
         self.begun = now;
         self.plan(now, radio);
         let slots = self.draw(2 * u64::from(self.config.cw_min) + 1);
         self.beacon_at = Some(begin + self.config.slot.times(slots));
         let window = Duration::from_tu(network.atim_window_tu.into());
         self.window_end = (network.atim_window_tu > 0).then(|| begin + window);
-        (self.stays, self.group_announced) = (false, false);
+        (self.sent_beacon, self.stays, self.soft, self.group_announced) = (false, false, false, false);
         self.neighbours.erase_awake();
         self.neighbours.forget(now - FORGET);
         for waiting in self.queue.iter_mut() {
@@ -63,18 +73,23 @@ impl<const Q: usize, const L: usize> Ibss<Q, L> {
         (self.window_end, self.beacon_at) = (None, None);
         let busy = self.beacon.is_some() || self.atim.is_some() || self.other.is_some();
         if self.config.power_save && !self.stays && !busy {
-            self.counters.intervals_dozed += 1;
-            self.dozes = true;
-            self.ledger.dozes(now);
-            Self::set(radio, Attribute::Reception(false));
+            self.doze_behind_window(now, radio);
         }
     }
 
-    pub(super) fn wake(&mut self, now: Instant, radio: &mut dyn Radio) {
-        if core::mem::take(&mut self.dozes) {
+    /// The adapter is awake for a TBTT, or should be.
+    pub(super) fn woken(&mut self, late: bool) {
+        self.counters.wakes += 1;
+        self.counters.wakes_late += u64::from(late);
+        self.ahead.note(late);
+    }
+
+    /// Ends a doze, and tells by which request.
+    pub(super) fn wake(&mut self, now: Instant, radio: &mut dyn Radio) -> Option<Token> {
+        core::mem::take(&mut self.dozes).then(|| {
             self.ledger.wakes(now);
-            Self::set(radio, Attribute::Reception(true));
-        }
+            Self::set(radio, Attribute::Reception(true))
+        })
     }
 
     fn send_beacon(&mut self, network: &Network, radio: &mut dyn Radio) {
@@ -89,6 +104,10 @@ impl<const Q: usize, const L: usize> Ibss<Q, L> {
     /// Another station's beacon came first.
     pub(super) fn spare_beacon(&mut self, radio: &mut dyn Radio) {
         self.sent_last_beacon = false;
+        if self.soft {
+            // who is near us and not near that one still has to find the network
+            return;
+        }
         if self.beacon_at.take().is_some() {
             self.counters.beacons_spared += 1;
         }
@@ -98,9 +117,11 @@ impl<const Q: usize, const L: usize> Ibss<Q, L> {
     }
 
     pub(super) fn beacon_confirmed(&mut self, confirm: &Confirm) {
-        if confirm.attempts > 0 {
+        if confirm.attempts > 0 && self.soft {
+            self.counters.soft_beacons += 1;
+        } else if confirm.attempts > 0 {
             self.counters.beacons += 1;
-            (self.sent_last_beacon, self.stays) = (true, true);
+            (self.sent_last_beacon, self.sent_beacon) = (true, true);
         } else if confirm.outcome == Outcome::Aborted {
             self.counters.beacons_spared += 1;
         }
@@ -146,7 +167,7 @@ impl<const Q: usize, const L: usize> Ibss<Q, L> {
         let token = radio.token();
         radio.request(token, mpdu, how);
         let to = match kind {
-            network::Kind::ProbeResponse(to) | network::Kind::Atim(to) => to,
+            network::Kind::ProbeResponse(to) | network::Kind::Atim(to, _) => to,
             network::Kind::Beacon | network::Kind::ProbeRequest => MacAddr::BROADCAST,
         };
         Sent {

@@ -15,7 +15,8 @@
 //! - Without an ATIM window everything is sent at once.
 //! - With one, everybody is awake in it. Who has something for another says so with an ATIM; after the window it goes to
 //!   whoever acknowledged that. Who has neither sent nor received an ATIM nor sent the beacon dozes until the next TBTT.
-//! - Whoever sent the last beacon answers probe requests.
+//! - ATIMs may go on from station to station within a window, up to whom the packet is for ([`Routing`]).
+//! - Whoever sent the last beacon answers probe requests; or dozes, too, and repeats it ([`IbssConfig::soft_beacon`]).
 //!
 //! It asks the host for: [`Attribute::Tsf`] to read and to set, [`Attribute::Bssid`], and [`Attribute::Reception`], which
 //! is how it dozes. A host that cannot tell the TSF gets a network that runs on its own clock. Where the adapter does not
@@ -23,26 +24,31 @@
 //! and what is reckoned here would come too late. The delay before a beacon
 //! is counted here, so a late host contends late; whoever then finds the medium busy draws the backoff of its queue.
 //!
-//! Frames are plain data with LLC/SNAP; with the feature `ccmp` and a key ([`IbssConfig`]) protected by CCMP. What is not here: the multi-hop extension of Contiki80211
-//! and its adaptation of the time before a TBTT.
+//! Frames are plain data with LLC/SNAP; with the feature `ccmp` and a key ([`IbssConfig`]) protected by CCMP.
 
+mod adapt;
 mod config;
 mod energy;
 mod interval;
+mod member;
+mod multihop;
 mod neighbours;
 mod network;
 mod protection;
 mod queue;
 mod receive;
+mod soft_beacon;
 mod traffic;
 
 pub use config::{IbssConfig, IbssCounters};
 pub use energy::{Energy, PowerProfile};
+pub use multihop::{Direct, Routing};
 pub use neighbours::Neighbour;
 pub use network::Network;
 
 use super::data::Duplicates;
 use crate::dice::Dice;
+use adapt::Ahead;
 use energy::Ledger;
 use frame::{Band, MacAddr, Rate, ppdu_us};
 use neighbours::Neighbours;
@@ -71,10 +77,12 @@ struct Sent {
     octets: usize,
 }
 
-/// See the [module](self). Up to `Q` MSDUs of up to `L` octets wait for their receivers.
+/// See the [module](self). Up to `Q` MSDUs of up to `L` octets wait for their receivers. `W` knows the ways over several hops
+/// ([`IbssConfig::multi_hop`]).
 #[derive(Clone, Debug)]
-pub struct Ibss<const Q: usize = 16, const L: usize = 1_500> {
+pub struct Ibss<const Q: usize = 16, const L: usize = 1_500, W = Direct> {
     config: IbssConfig,
+    routing: W,
     phase: Phase,
     dice: Dice,
     sequence: u16,
@@ -83,6 +91,7 @@ pub struct Ibss<const Q: usize = 16, const L: usize = 1_500> {
     duplicates: Duplicates<KNOWN>,
     protection: Protection,
     ledger: Ledger,
+    ahead: Ahead,
     counters: IbssCounters,
     band: Band,
     /// The next TBTT, and when the last one was told.
@@ -92,23 +101,36 @@ pub struct Ibss<const Q: usize = 16, const L: usize = 1_500> {
     window_end: Option<Instant>,
     beacon: Option<Sent>,
     atim: Option<Sent>,
+    /// Whom the frames that this ATIM announces are for in the end.
+    atim_for: MacAddr,
     data: Option<Sent>,
     other: Option<Sent>,
     setting_tsf: Option<Token>,
     group_announced: bool,
     sent_last_beacon: bool,
-    /// There is a reason to stay awake in this interval.
+    /// In this interval it has sent the beacon, and there is a reason besides that to stay awake.
+    sent_beacon: bool,
     stays: bool,
+    /// It is in a soft-beacon window.
+    soft: bool,
     dozes: bool,
 }
 
 impl<const Q: usize, const L: usize> Ibss<Q, L> {
     /// A station that is in no network.
     pub fn new(config: IbssConfig) -> Self {
+        Self::with_routing(config, Direct)
+    }
+}
+
+impl<const Q: usize, const L: usize, W: Routing> Ibss<Q, L, W> {
+    /// A station that is in no network. Where packets go over several hops, `routing` knows the ways.
+    pub fn with_routing(config: IbssConfig, routing: W) -> Self {
         let [.., a, b, c, d] = config.me.0;
         let address = u64::from(u32::from_be_bytes([a, b, c, d]));
         Ibss {
             config,
+            routing,
             phase: Phase::Idle,
             dice: Dice(
                 config.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ address.wrapping_mul(0xbf58_476d_1ce4_e5b9),
@@ -119,6 +141,7 @@ impl<const Q: usize, const L: usize> Ibss<Q, L> {
             duplicates: Duplicates::default(),
             protection: Protection::new(&config),
             ledger: Ledger::default(),
+            ahead: Ahead::new(&config),
             counters: IbssCounters::default(),
             band: Band::Ghz5,
             tbtt: Instant::ZERO,
@@ -127,12 +150,15 @@ impl<const Q: usize, const L: usize> Ibss<Q, L> {
             window_end: None,
             beacon: None,
             atim: None,
+            atim_for: MacAddr::ZERO,
             data: None,
             other: None,
             setting_tsf: None,
             group_announced: false,
             sent_last_beacon: false,
+            sent_beacon: false,
             stays: false,
+            soft: false,
             dozes: false,
         }
     }
@@ -143,6 +169,16 @@ impl<const Q: usize, const L: usize> Ibss<Q, L> {
             Phase::Member(network) => Some(network),
             _ => None,
         }
+    }
+
+    /// What knows the ways.
+    pub fn routing(&self) -> &W {
+        &self.routing
+    }
+
+    /// What knows the ways, to be told of others.
+    pub fn routing_mut(&mut self) -> &mut W {
+        &mut self.routing
     }
 
     /// What it has counted.
@@ -166,6 +202,11 @@ impl<const Q: usize, const L: usize> Ibss<Q, L> {
         self.ledger.close(now)
     }
 
+    /// How long before a TBTT it wakes up.
+    pub fn wake_ahead(&self) -> Duration {
+        self.ahead.time(&self.config)
+    }
+
     /// MSDUs that wait.
     pub fn waiting(&self) -> usize {
         self.queue.len()
@@ -174,33 +215,6 @@ impl<const Q: usize, const L: usize> Ibss<Q, L> {
     /// Whether it dozes.
     pub fn is_dozing(&self) -> bool {
         self.dozes
-    }
-
-    /// Looks for the network, and creates it if there is none. Does nothing unless it is idle.
-    pub fn begin(&mut self, now: Instant, radio: &mut dyn Radio) {
-        if self.phase != Phase::Idle {
-            return;
-        }
-        self.phase = Phase::Scanning(now + self.config.scan);
-        if self.config.active_scan {
-            self.send_probe_request(radio);
-        }
-    }
-
-    /// Leaves the network: nothing more is sent, and what waits is given up.
-    pub fn leave(&mut self, now: Instant, radio: &mut dyn Radio) {
-        for sent in [self.beacon, self.atim, self.data, self.other]
-            .into_iter()
-            .flatten()
-        {
-            radio.abort(sent.token);
-        }
-        self.wake(now, radio);
-        self.counters.expired += self.queue.remove(|w| w.sent.is_none());
-        self.phase = Phase::Idle;
-        (self.beacon_at, self.window_end) = (None, None);
-        self.sent_last_beacon = false;
-        self.neighbours = Neighbours::new();
     }
 
     /// A number below `n`, all equally likely.
@@ -250,37 +264,6 @@ impl<const Q: usize, const L: usize> Ibss<Q, L> {
         }
     }
 
-    fn create(&mut self, now: Instant, radio: &mut dyn Radio) {
-        let random = self.draw(1 << 48).to_be_bytes();
-        let [_, _, a, b, c, d, e, f] = random;
-        // individual, and given out by nobody (IEEE 802.11-2016, 11.1.4.4)
-        let random = MacAddr([a & 0xfc | 0x02, b, c, d, e, f]);
-        let interval_tu = self.config.interval_tu.max(1);
-        let window = self.config.atim_window_tu;
-        let network = Network {
-            bssid: self.config.bssid.unwrap_or(random),
-            interval_tu,
-            atim_window_tu: if window < interval_tu { window } else { 0 },
-        };
-        self.enter(now, network, 0, radio);
-    }
-
-    /// Becomes a member of a network whose clock is `ahead_us` ahead of ours (behind, if negative).
-    fn enter(&mut self, now: Instant, network: Network, ahead_us: i64, radio: &mut dyn Radio) {
-        self.wake(now, radio);
-        self.phase = Phase::Member(network);
-        Self::set(radio, Attribute::Bssid(network.bssid));
-        let tsf = Self::tsf(now, radio).plus(ahead_us);
-        if ahead_us != 0 {
-            self.setting_tsf = Some(Self::set(radio, Attribute::Tsf(tsf)));
-        }
-        self.tbtt = tbtt(now, tsf, &network, false);
-        (self.beacon_at, self.window_end) = (None, None);
-        // until the first TBTT nobody knows who is awake
-        (self.stays, self.group_announced) = (true, false);
-        self.neighbours.erase_awake();
-    }
-
     fn submit(&mut self, msdu: &Msdu<'_>) {
         self.counters.submitted += 1;
         let fits = msdu.payload.len() <= super::data::MAX_PAYLOAD_OCTETS;
@@ -308,24 +291,11 @@ impl<const Q: usize, const L: usize> Ibss<Q, L> {
         let once = self.airtime(which, sent.octets);
         self.ledger.sent(once.times(confirm.attempts.into()));
         self.pump(now, radio);
+        self.doze_on(now, radio);
     }
 }
 
-/// The first TBTT behind `now`, at which the TSF is `tsf`: when it is a multiple of the interval. `after`: the last one
-/// was just now, even if rounding says that it is yet to come.
-fn tbtt(now: Instant, tsf: Tsf, network: &Network, after: bool) -> Instant {
-    let interval_us = u64::from(network.interval_tu.max(1)) * 1_024;
-    let from = if after {
-        tsf.0.wrapping_add(interval_us / 2)
-    } else {
-        tsf.0
-    };
-    let into = from % interval_us;
-    let left = interval_us - into + if after { interval_us / 2 } else { 0 };
-    now + Duration::from_us(left)
-}
-
-impl<const Q: usize, const L: usize> Protocol for Ibss<Q, L> {
+impl<const Q: usize, const L: usize, W: Routing> Protocol for Ibss<Q, L, W> {
     fn handle(&mut self, now: Instant, event: Event<'_>, radio: &mut dyn Radio) {
         match event {
             Event::Start => self.start(now, radio),
@@ -338,6 +308,9 @@ impl<const Q: usize, const L: usize> Protocol for Ibss<Q, L> {
                 self.indication(now, &received, radio);
             }
             Event::Set(answer) => {
+                if self.ahead.is_awake(answer.token) {
+                    self.woken(now > self.tbtt);
+                }
                 if self.setting_tsf.take_if(|t| *t == answer.token).is_some() {
                     self.plan(now, radio);
                 }
@@ -350,7 +323,10 @@ impl<const Q: usize, const L: usize> Protocol for Ibss<Q, L> {
         match self.phase {
             Phase::Idle => None,
             Phase::Scanning(until) => Some(until),
-            Phase::Member(_) if self.dozes => Some(self.tbtt - self.config.wake_ahead),
+            Phase::Member(_) if self.dozes => {
+                let wakes = self.tbtt - self.wake_ahead();
+                Some(self.beacon_at.map_or(wakes, |t| t.min(wakes)))
+            }
             Phase::Member(_) => {
                 let all = [Some(self.tbtt), self.beacon_at, self.window_end];
                 all.into_iter().flatten().min()

@@ -5,7 +5,7 @@ use radio::Instant;
 
 /// Stations that are remembered.
 const NEIGHBOURS: usize = 32;
-/// Stations that are known to be awake: the length of Contiki80211's list.
+/// Stations that are known to be awake: the length of Contiki80211's list, and the bits of a number.
 const AWAKE: usize = 32;
 
 /// A station of the network.
@@ -21,8 +21,12 @@ pub struct Neighbour {
 #[derive(Clone, Debug)]
 pub(super) struct Neighbours {
     known: [Option<Neighbour>; NEIGHBOURS],
+    /// Stations of this interval, and what is known of them: one bit for each.
     awake: [MacAddr; AWAKE],
-    awake_len: usize,
+    awake_len: u8,
+    listens: u32,
+    told: u32,
+    to_be_told: u32,
 }
 
 impl Neighbours {
@@ -31,6 +35,9 @@ impl Neighbours {
             known: [None; NEIGHBOURS],
             awake: [MacAddr::ZERO; AWAKE],
             awake_len: 0,
+            listens: 0,
+            told: 0,
+            to_be_told: 0,
         }
     }
 
@@ -58,23 +65,61 @@ impl Neighbours {
         }
     }
 
+    /// The bit of a station; 0 without room for it.
+    fn bit(&mut self, address: MacAddr) -> u32 {
+        let known = self.find(address);
+        if known > 0 {
+            return known;
+        }
+        let Some(place) = self.awake.get_mut(usize::from(self.awake_len)) else {
+            return 0;
+        };
+        *place = address;
+        self.awake_len += 1;
+        1 << (self.awake_len - 1)
+    }
+
+    /// The bit of a station; 0 if there is none.
+    fn find(&self, address: MacAddr) -> u32 {
+        let all = &self.awake[..self.awake_len.into()];
+        all.iter().position(|a| *a == address).map_or(0, |i| 1 << i)
+    }
+
     /// A station stays awake for this interval. Without room it does not count as awake.
     pub(super) fn is_awake_now(&mut self, address: MacAddr) {
-        if !self.is_awake(address)
-            && let Some(place) = self.awake.get_mut(self.awake_len)
-        {
-            *place = address;
-            self.awake_len += 1;
-        }
+        self.listens |= self.bit(address);
     }
 
     pub(super) fn is_awake(&self, address: MacAddr) -> bool {
-        self.awake[..self.awake_len].contains(&address)
+        self.find(address) & self.listens > 0
+    }
+
+    /// The next hop on the way to a station knows that it is to be asked.
+    pub(super) fn is_told_now(&mut self, address: MacAddr) {
+        self.told |= self.bit(address);
+    }
+
+    /// It is awake, or somebody on the way to it was told.
+    pub(super) fn is_told(&self, address: MacAddr) -> bool {
+        self.find(address) & (self.listens | self.told) > 0
+    }
+
+    /// The next hop on the way to a station has to be told. Without room nobody is.
+    pub(super) fn is_to_be_told(&mut self, address: MacAddr) {
+        self.to_be_told |= self.bit(address);
+    }
+
+    /// The first of those, which is none of them any more.
+    pub(super) fn take_to_be_told(&mut self) -> Option<MacAddr> {
+        let first = self.to_be_told.trailing_zeros() as usize;
+        let address = *self.awake.get(first)?;
+        self.to_be_told &= self.to_be_told - 1;
+        Some(address)
     }
 
     /// A new interval.
     pub(super) fn erase_awake(&mut self) {
-        self.awake_len = 0;
+        (self.awake_len, self.listens, self.told, self.to_be_told) = (0, 0, 0, 0);
     }
 }
 
@@ -102,5 +147,26 @@ mod tests {
         assert!(n.is_awake(MacAddr::local(31)) && !n.is_awake(MacAddr::local(33)));
         n.erase_awake();
         assert!(!n.is_awake(MacAddr::local(0)));
+    }
+
+    #[test]
+    fn told_is_not_awake() {
+        let [a, b, c] = [1, 2, 3].map(MacAddr::local);
+        let mut n = Neighbours::new();
+        n.is_told_now(a);
+        n.is_awake_now(b);
+        assert!(n.is_told(a) && !n.is_awake(a));
+        assert!(n.is_told(b) && n.is_awake(b) && !n.is_told(c));
+        for address in [c, a, c] {
+            n.is_to_be_told(address);
+        }
+        let taken = [0; 3].map(|_| n.take_to_be_told());
+        assert_eq!(taken, [Some(a), Some(c), None]);
+        (10..50).for_each(|i| n.is_to_be_told(MacAddr::local(i)));
+        let taken = core::iter::from_fn(|| n.take_to_be_told()).count();
+        assert_eq!(taken, 32 - 3, "there is room for 32 in all");
+        n.is_to_be_told(c);
+        n.erase_awake();
+        assert_eq!(n.take_to_be_told(), None);
     }
 }

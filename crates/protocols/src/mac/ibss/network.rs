@@ -39,8 +39,8 @@ pub(super) enum Kind {
     /// To whom.
     ProbeResponse(MacAddr),
     ProbeRequest,
-    /// To whom.
-    Atim(MacAddr),
+    /// To whom, and address 3: the BSSID, or with multi-hop power save whom frames are for in the end.
+    Atim(MacAddr, MacAddr),
 }
 
 /// Writes a frame of `network` with this sequence number and tells its octets.
@@ -85,8 +85,8 @@ pub(super) fn emit<'o>(
             elements,
         }
         .emit(out),
-        Kind::Atim(to) => Atim {
-            header: header(to, network.bssid),
+        Kind::Atim(to, address3) => Atim {
+            header: header(to, address3),
             body: &[],
         }
         .emit(out),
@@ -182,7 +182,13 @@ mod tests {
             0, 0, 0, 0, 0, 0, 0, 0, 100, 0, 2, 0,
             0, 6, b'r', b'o', b'b', b'o', b't', b's', 1, 2, 0x8c, 48, 3, 1, 6, 6, 2, 20, 0,
         ]);
-        let atim = emit(Kind::Atim(MacAddr::local(2)), &config, &NET, 1, &mut out);
+        let atim = emit(
+            Kind::Atim(MacAddr::local(2), NET.bssid),
+            &config,
+            &NET,
+            1,
+            &mut out,
+        );
         assert_eq!((atim.len(), atim[0]), (24, 0x90));
     }
 

@@ -17,7 +17,8 @@ pub(super) struct Waiting<const L: usize> {
     pub intervals: u8,
     /// Sequence number, once it has one: a frame keeps it.
     pub sequence: Option<u16>,
-    order: u64,
+    /// Those with smaller ones came before it.
+    pub order: u64,
     len: u16,
     payload: [u8; L],
 }
@@ -70,6 +71,10 @@ impl<const Q: usize, const L: usize> Queue<Q, L> {
         });
         self.arrivals += 1;
         true
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Waiting<L>> {
+        self.slots.iter().flatten()
     }
 
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Waiting<L>> {

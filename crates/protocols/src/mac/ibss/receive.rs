@@ -3,14 +3,14 @@
 use super::super::data::Received;
 use super::network;
 use super::protection::OPEN_OCTETS;
-use super::{Ibss, Phase};
+use super::{Ibss, Phase, Routing};
 use frame::mac::{Header, Kind};
 use radio::{Attribute, Indication, Instant, Msdu, Radio, Tsf};
 
 /// A timestamp counts as later from here on, us: below it is what is lost by rounding on both sides.
 const LATER_US: i64 = 2;
 
-impl<const Q: usize, const L: usize> Ibss<Q, L> {
+impl<const Q: usize, const L: usize, W: Routing> Ibss<Q, L, W> {
     /// A beacon or probe response of a network with our name.
     fn network_heard(
         &mut self,
@@ -71,7 +71,9 @@ impl<const Q: usize, const L: usize> Ibss<Q, L> {
                     self.answer_probe(from, radio);
                 }
             }
-            Kind::ATIM if of_network => self.atim_heard(&header),
+            Kind::ATIM if of_network || self.config.multi_hop && member.is_some() => {
+                self.atim_heard(now, &header, of_network, radio);
+            }
             Kind::DATA | Kind::QOS_DATA if of_network => {
                 if let Some(from) = header.transmitter() {
                     self.neighbours.heard(from, now);

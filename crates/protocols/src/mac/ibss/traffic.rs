@@ -1,9 +1,11 @@
 //! ATIMs and data: what is announced, to whom, and what may go.
 
 use super::super::data::MAX_DATA_OCTETS;
+use super::multihop::Announced;
 use super::network::{self, Network};
 use super::protection::MORE_OCTETS;
-use super::{Ibss, Phase, Sent};
+use super::queue::Waiting;
+use super::{Ibss, Phase, Routing, Sent};
 use frame::llc::Snap;
 use frame::mac::{Data, Header, SequenceControl};
 use frame::{MacAddr, Wire};
@@ -12,7 +14,7 @@ use radio::{Confirm, Instant, Outcome, Radio, TxHow};
 /// Octets of the header of plain data.
 const HEADER_OCTETS: usize = 24;
 
-impl<const Q: usize, const L: usize> Ibss<Q, L> {
+impl<const Q: usize, const L: usize, W: Routing> Ibss<Q, L, W> {
     /// Sends what is next, if anything may be sent: one ATIM and one data frame at a time.
     pub(super) fn pump(&mut self, now: Instant, radio: &mut dyn Radio) {
         let Phase::Member(network) = self.phase else {
@@ -21,37 +23,53 @@ impl<const Q: usize, const L: usize> Ibss<Q, L> {
         match self.window_end {
             Some(end) if now < end => self.announce(end, &network, radio),
             Some(_) => {}
-            None if !self.dozes => self.send_data(now, &network, radio),
+            None if !self.dozes && !self.soft => self.send_data(now, &network, radio),
             None => {}
         }
     }
 
-    /// The next ATIM: for the first that waits whose receiver was not asked yet.
+    /// The next ATIM: one that others wait for, or for the first that waits whose receiver was not asked yet.
     fn announce(&mut self, end: Instant, network: &Network, radio: &mut dyn Radio) {
         if self.atim.is_some() {
             return;
         }
-        let (awake, group) = (&self.neighbours, self.group_announced);
-        let is_due = |to: MacAddr| {
-            if to.is_group() {
-                !group
-            } else {
-                !awake.is_awake(to)
-            }
-        };
-        let Some(first) = self.queue.first(|w| !w.asked && w.sent.is_none() && is_due(w.to)) else {
+        let Some(next) = self.next_asked_on().or_else(|| self.next_own()) else {
             return;
         };
-        let to = first.to;
-        let same = |other: MacAddr| other == to || other.is_group() && to.is_group();
-        self.queue
-            .iter_mut()
-            .filter(|w| same(w.to))
-            .for_each(|w| w.asked = true);
-        let to = if to.is_group() { MacAddr::BROADCAST } else { to };
+        let group = next.to.is_group();
+        let (to, address3) = match self.config.multi_hop {
+            _ if group => (MacAddr::BROADCAST, network.bssid),
+            true => (next.to, next.destination),
+            false => (next.to, network.bssid),
+        };
         let how = self.management(self.config.tries).expires(end);
         self.stays = true;
-        self.atim = Some(self.send_management(network::Kind::Atim(to), network, &how, radio));
+        self.atim_for = next.destination;
+        self.atim = Some(self.send_management(network::Kind::Atim(to, address3), network, &how, radio));
+    }
+
+    /// The ATIM for the first that waits whose receiver was not asked yet; all that wait for the same count as asked.
+    fn next_own(&mut self) -> Option<Announced> {
+        let (group, multi_hop, routing) = (self.group_announced, self.config.multi_hop, &self.routing);
+        let announced = |w: &Waiting<L>| Announced {
+            to: w.to,
+            destination: match multi_hop && !w.to.is_group() {
+                true => routing.destination(w.to, w.payload()),
+                false => w.to,
+            },
+        };
+        let is_due = |w: &Waiting<L>| match announced(w) {
+            a if a.to.is_group() => !group,
+            a => self.is_due(a.to, a.destination),
+        };
+        let first = self.queue.iter().filter(|w| !w.asked && w.sent.is_none());
+        let first = announced(first.filter(|w| is_due(w)).min_by_key(|w| w.order)?);
+        let same = |w: &Waiting<L>| announced(w) == first || w.to.is_group() && first.to.is_group();
+        self.queue
+            .iter_mut()
+            .filter(|w| same(w))
+            .for_each(|w| w.asked = true);
+        Some(first)
     }
 
     pub(super) fn atim_confirmed(&mut self, sent: &Sent, confirm: &Confirm) {
@@ -61,7 +79,10 @@ impl<const Q: usize, const L: usize> Ibss<Q, L> {
         };
         match told {
             true if sent.to.is_group() => self.group_announced = true,
-            true => self.neighbours.is_awake_now(sent.to),
+            true => {
+                self.neighbours.is_awake_now(sent.to);
+                self.neighbours.is_told_now(self.atim_for);
+            }
             false => {
                 self.counters.atims_failed += 1;
                 return;
@@ -70,15 +91,25 @@ impl<const Q: usize, const L: usize> Ibss<Q, L> {
         self.counters.atims += 1;
     }
 
-    /// Somebody has something for us, or for all.
-    pub(super) fn atim_heard(&mut self, header: &Header<'_>) {
-        if header.receiver() != self.config.me && !header.is_group() {
+    /// Somebody has something for us, or for all; or for somebody else over us, if the ATIM is not `plain`: address 3 is not
+    /// our BSSID.
+    pub(super) fn atim_heard(
+        &mut self,
+        now: Instant,
+        header: &Header<'_>,
+        plain: bool,
+        radio: &mut dyn Radio,
+    ) {
+        if header.receiver() != self.config.me && !(plain && header.is_group()) {
             return;
         }
         self.counters.atims_heard += 1;
-        self.stays = true;
+        self.stay_awake(now, radio);
         if let Some(from) = header.transmitter() {
             self.neighbours.is_awake_now(from);
+        }
+        if let Some(to) = header.address3().filter(|to| !plain && *to != self.config.me) {
+            self.ask_on(to);
         }
     }
 
@@ -88,6 +119,7 @@ impl<const Q: usize, const L: usize> Ibss<Q, L> {
             return;
         }
         let saves = network.atim_window_tu > 0;
+        let ahead = self.wake_ahead();
         let (awake, group) = (&self.neighbours, self.group_announced);
         let listens = |to: MacAddr| if to.is_group() { group } else { awake.is_awake(to) };
         let sequence = (self.sequence + 1) & 0xfff;
@@ -95,11 +127,7 @@ impl<const Q: usize, const L: usize> Ibss<Q, L> {
         let Some(next) = self.queue.first(|w| w.sent.is_none() && may_go(w.to)) else {
             return;
         };
-        let until = if saves {
-            self.tbtt - self.config.wake_ahead
-        } else {
-            Instant::MAX
-        };
+        let until = if saves { self.tbtt - ahead } else { Instant::MAX };
         if saves && until <= now {
             return;
         }
@@ -144,7 +172,7 @@ impl<const Q: usize, const L: usize> Ibss<Q, L> {
         let member = matches!(self.phase, Phase::Member(_));
         if confirm.outcome == Outcome::Expired && member {
             // the interval was too short for it: it waits for the next one
-            let waits = |w: &super::queue::Waiting<L>| w.sent == mine && w.deadline.is_none_or(|t| t > now);
+            let waits = |w: &Waiting<L>| w.sent == mine && w.deadline.is_none_or(|t| t > now);
             if let Some(waiting) = self.queue.first(waits) {
                 waiting.sent = None;
                 return;

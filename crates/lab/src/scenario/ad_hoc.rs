@@ -1,0 +1,180 @@
+//! `protocol.ibss`: stations of an ad hoc network, with power save, over one hop or along a line.
+
+use std::ops::Range;
+
+use frame::{MacAddr, Phy};
+use protocols::mac::ibss::{Ibss, IbssConfig};
+use protocols::mesh::{Relay, RouteTable};
+use radio::Duration;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use toml::Spanned;
+
+use super::check::Check;
+use super::file::Group;
+use super::node::duration;
+use super::program::Program;
+use super::protocol::{Protocol, Sending};
+use super::source::ScenarioError;
+use super::units::*;
+
+/// Messages that wait at a station, octets of the longest, with the 20 octets of its header on a line; and stations of the
+/// longest line.
+const QUEUE: usize = 16;
+/// See [`QUEUE`].
+const LONGEST: usize = 1_500;
+/// See [`QUEUE`].
+const LINE: usize = 64;
+/// Octets of LLC/SNAP and of the header of a datagram.
+const HEADERS: u32 = 8 + 20;
+/// All have the same from the beginning, so that there is one network. Nobody has been given it.
+const BSSID: MacAddr = MacAddr([0x02, b'i', b'b', b's', b's', 0]);
+
+/// A station.
+pub type Station = Ibss<QUEUE, LONGEST>;
+/// A station of a line.
+pub type LineStation = Relay<QUEUE, LONGEST, LINE>;
+
+/// Parameters of a station in the ad hoc network of the scenario.
+#[derive(Clone, PartialEq, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AdHoc {
+    /// Beacon interval, TU.
+    #[serde(default = "hundred")]
+    #[schemars(with = "Small")]
+    pub interval_tu: Spanned<Small>,
+    /// ATIM window, TU, below the interval; 0: nobody saves power.
+    #[serde(default = "none")]
+    #[schemars(with = "TimeUnits")]
+    pub window_tu: Spanned<TimeUnits>,
+    /// A station that is awake only because it sent the beacon dozes, and repeats the beacon in this period.
+    #[schemars(with = "Option<Time>")]
+    pub soft_beacon: Option<Spanned<Time>>,
+    /// How long before a TBTT a station wakes up.
+    #[serde(default = "tu")]
+    pub wake_ahead: Time,
+    /// That time adapts itself, between 2 and 16 TU.
+    #[serde(default)]
+    pub adapt_wake_ahead: bool,
+    /// The nodes of the group relay for each other, from neighbour to neighbour in the order of their numbers. Otherwise all
+    /// reach each other over one hop.
+    #[serde(default)]
+    pub line: bool,
+    /// ATIMs name the final destination and are handed on.
+    #[serde(default)]
+    pub multi_hop: bool,
+    /// How data frames are sent: rate, tries, and the rate of all else.
+    pub send: Sending,
+}
+
+fn hundred() -> Spanned<Small> {
+    Spanned::new(0..0, Small(100))
+}
+fn none() -> Spanned<TimeUnits> {
+    Spanned::new(0..0, TimeUnits(0))
+}
+fn tu() -> Time {
+    Time(1_024_000)
+}
+
+impl Check<'_> {
+    /// A station and its numbers.
+    pub(super) fn ad_hoc(&self, p: &AdHoc, group: &Group) -> Result<(), ScenarioError> {
+        let wrong = |span: Range<usize>, what: String| Err(self.source.at(span, what));
+        let window = &p.window_tu;
+        if window.get_ref().0 >= p.interval_tu.get_ref().0 {
+            let what = format!(
+                "a window of {} TU leaves nothing of an interval of {} TU: make it shorter",
+                window.get_ref().0,
+                p.interval_tu.get_ref().0
+            );
+            return wrong(window.span(), what);
+        }
+        if let Some(period) = &p.soft_beacon
+            && period.get_ref().0 < 1_000_000
+        {
+            let what = format!("{period} is too short for soft beacons: 1ms or more");
+            return wrong(period.span(), what);
+        }
+        if p.line && group.count.0 as usize > LINE {
+            let what = format!(
+                "a line has at most {LINE} stations, this one has {}",
+                group.count.0
+            );
+            return wrong(group.name.span(), what);
+        }
+        let send = &p.send;
+        if send.queue.is_some() || send.qos || send.rts || !send.ack || send.adapter.get_ref().0 > 0 {
+            let what = "an ad hoc network sends plain data with ACKs on the first adapter: of `send` it takes rate, tries and \
+                        broadcast_rate";
+            return wrong(send.rate.span(), what.into());
+        }
+        Ok(())
+    }
+
+    /// What goes from or to the ad hoc network stays in it, and along a line within the line.
+    pub(super) fn stays_in_network(
+        &self,
+        from: (&Group, u32),
+        to: &Group,
+        span: Range<usize>,
+    ) -> Result<(), ScenarioError> {
+        let (from, octets) = from;
+        let parameters = |g: &Group| match &g.protocol {
+            Protocol::Ibss(p) => Some(p.line),
+            _ => None,
+        };
+        let what = match (parameters(from), parameters(to)) {
+            (None, None) => return Ok(()),
+            (Some(false), Some(false)) => None,
+            (Some(true), Some(true)) if from.name == to.name => None,
+            (Some(_), Some(_)) => Some("a line reaches its own stations only: put both into one group"),
+            _ => {
+                Some("one of them is in the ad hoc network and the other is not: give both the protocol ibss")
+            }
+        };
+        if let Some(why) = what {
+            let (a, b) = (from.name.get_ref(), to.name.get_ref());
+            let what = format!("nothing gets from {a:?} to {b:?}: {why}");
+            return Err(self.source.at(span, what));
+        }
+        if octets > LONGEST as u32 + 8 - HEADERS {
+            let most = LONGEST as u32 + 8 - HEADERS;
+            let what = format!("{octets} octets are too long for the ad hoc network, which takes {most}");
+            return Err(self.source.at(span, what));
+        }
+        Ok(())
+    }
+}
+
+/// A station of `group`, whose nodes have these numbers.
+pub(super) fn station(p: &AdHoc, phy: &Phy, group: &Range<u32>, node: u32, seed: u64) -> Program {
+    let send = &p.send;
+    let me = MacAddr::local(node);
+    let config = IbssConfig {
+        interval_tu: p.interval_tu.get_ref().0,
+        atim_window_tu: p.window_tu.get_ref().0,
+        bssid: Some(BSSID),
+        scan: Duration::from_ms(1),
+        active_scan: false,
+        wake_ahead: duration(p.wake_ahead),
+        adapt_wake_ahead: p.adapt_wake_ahead,
+        soft_beacon: p.soft_beacon.as_ref().map(|t| duration(*t.get_ref())),
+        multi_hop: p.multi_hop,
+        group_rate: send.broadcast_rate.as_ref().map_or(phy.lowest, |r| r.get_ref().0),
+        tries: send.tries.0,
+        slot: Duration::from_us(u64::from(phy.slot_us)),
+        cw_min: phy.cw_min,
+        seed,
+        ..IbssConfig::new(me, "sdmac", send.rate.get_ref().0)
+    };
+    if !p.line {
+        return Program::Ibss(Box::new(Station::new(config)));
+    }
+    let others = group.clone().filter(|to| *to != node);
+    let routes = others.map(|to| {
+        let next = if to > node { node + 1 } else { node - 1 };
+        (MacAddr::local(to), MacAddr::local(next))
+    });
+    Program::Relay(Box::new(LineStation::new(config, RouteTable::new(routes))))
+}

@@ -1,0 +1,115 @@
+//! `protocol.ibss`.
+
+use std::sync::atomic::AtomicBool;
+
+use super::*;
+use crate::run::run;
+
+const LINE: &str = r#"
+[parameters]
+line = "group.line.protocol.ibss.line"
+
+[run]
+duration = "20s"
+
+[[group]]
+name = "line"
+count = 5
+placement.line = { spacing_m = 30 }
+clock = { offset = "3s", drift_ppm = 10 }
+protocol.ibss = { window_tu = 10, soft_beacon = "20ms", adapt_wake_ahead = true, line = true, multi_hop = true, send = { rate = "24M" } }
+
+[[group]]
+name = "other"
+protocol.sender = { rate = "24M" }
+
+[[traffic]]
+from = "line.0"
+to = "line.4"
+octets = 50
+pattern.periodic = { period = "1s" }
+
+[[traffic]]
+from = "other"
+to = "broadcast"
+octets = 40
+pattern.periodic = { period = "1s" }
+"#;
+
+#[test]
+fn broken_networks_get_one_sentence() {
+    let cases: &[Case<'_>] = &[
+        (
+            "window_tu = 10",
+            "window_tu = 100",
+            &["a window of 100 TU leaves nothing of an interval of 100 TU"],
+        ),
+        (
+            "\"20ms\"",
+            "\"999us\"",
+            &["too short for soft beacons: 1ms or more"],
+        ),
+        (
+            "count = 5",
+            "count = 65",
+            &["at most 64 stations, this one has 65"],
+        ),
+        (
+            "send = { rate = \"24M\" }",
+            "send = { rate = \"24M\", qos = true }",
+            &["takes rate, tries and broadcast_rate"],
+        ),
+        (
+            "to = \"line.4\"",
+            "to = \"other\"",
+            &["from \"line\" to \"other\"", "give both the protocol ibss"],
+        ),
+        (
+            "from = \"other\"\nto = \"broadcast\"",
+            "from = \"other\"\nto = \"line.0\"",
+            &["from \"other\" to \"line\""],
+        ),
+        (
+            "octets = 50",
+            "octets = 1481",
+            &["1481 octets are too long", "1480"],
+        ),
+        (
+            "protocol.sender = { rate = \"24M\" }",
+            "protocol.ibss = { line = true, send = { rate = \"24M\" } }\n[[traffic]]\nfrom = \"other\"\nto = \"line.0\"\noctets = 40\npattern.periodic = { period = \"1s\" }",
+            &["put both into one group"],
+        ),
+        (
+            "multi_hop",
+            "multihop",
+            &["unknown key `multihop`", "did you mean `multi_hop`"],
+        ),
+    ];
+    all_broken(LINE, cases);
+}
+
+/// The time of all stations is accounted for on their own clocks, and the line is what carries the messages.
+#[test]
+fn numbers_of_a_line() {
+    let go = |changes: &[&str]| {
+        let scenario = parse(LINE, changes).unwrap_or_else(|e| panic!("{e}"));
+        run(&scenario, 1, None, &AtomicBool::new(false), |_| {})
+            .unwrap()
+            .result
+    };
+    let m = go(&[]);
+    assert_eq!(m.traffic[0].delivered, 20);
+    // who has the way for another announces it on: three in between
+    assert_eq!(m.metrics["ibss_atims_asked_on"], 60.0);
+    let doze = m.metrics["ibss_doze_ratio"];
+    assert!((0.5..0.95).contains(&doze), "{doze}");
+    // 20 s between those of dozing and of listening only, at 10 and 800 mW
+    let joules = m.metrics["ibss_joules"];
+    let expected = 20.0 * (0.01 * doze + 0.8 * (1.0 - doze));
+    assert!((joules - expected).abs() < 0.2, "{joules} J, {expected} J");
+    assert_eq!(m.metrics["ibss_wakes_late_ratio"], 0.0);
+    // nobody hears the far end
+    let m = go(&["line=false"]);
+    assert_eq!(m.traffic[0].delivered, 0);
+    assert!(m.metrics["ibss_atims_failed"] > 0.0 && m.metrics["ibss_expired"] > 0.0);
+}

@@ -1,0 +1,81 @@
+//! How a station becomes a member of a network, and how it leaves.
+
+use super::neighbours::Neighbours;
+use super::network::Network;
+use super::{Ibss, Phase, Routing};
+use frame::MacAddr;
+use radio::{Attribute, Duration, Instant, Radio, Tsf};
+
+impl<const Q: usize, const L: usize, W: Routing> Ibss<Q, L, W> {
+    /// Looks for the network, and creates it if there is none. Does nothing unless it is idle.
+    pub fn begin(&mut self, now: Instant, radio: &mut dyn Radio) {
+        if self.phase != Phase::Idle {
+            return;
+        }
+        self.phase = Phase::Scanning(now + self.config.scan);
+        if self.config.active_scan {
+            self.send_probe_request(radio);
+        }
+    }
+
+    /// Leaves the network: nothing more is sent, and what waits is given up.
+    pub fn leave(&mut self, now: Instant, radio: &mut dyn Radio) {
+        for sent in [self.beacon, self.atim, self.data, self.other]
+            .into_iter()
+            .flatten()
+        {
+            radio.abort(sent.token);
+        }
+        self.wake(now, radio);
+        self.counters.expired += self.queue.remove(|w| w.sent.is_none());
+        self.phase = Phase::Idle;
+        (self.beacon_at, self.window_end) = (None, None);
+        (self.sent_last_beacon, self.soft) = (false, false);
+        self.neighbours = Neighbours::new();
+    }
+
+    pub(super) fn create(&mut self, now: Instant, radio: &mut dyn Radio) {
+        let random = self.draw(1 << 48).to_be_bytes();
+        let [_, _, a, b, c, d, e, f] = random;
+        // individual, and given out by nobody (IEEE 802.11-2016, 11.1.4.4)
+        let random = MacAddr([a & 0xfc | 0x02, b, c, d, e, f]);
+        let interval_tu = self.config.interval_tu.max(1);
+        let window = self.config.atim_window_tu;
+        let network = Network {
+            bssid: self.config.bssid.unwrap_or(random),
+            interval_tu,
+            atim_window_tu: if window < interval_tu { window } else { 0 },
+        };
+        self.enter(now, network, 0, radio);
+    }
+
+    /// Becomes a member of a network whose clock is `ahead_us` ahead of ours (behind, if negative).
+    pub(super) fn enter(&mut self, now: Instant, network: Network, ahead_us: i64, radio: &mut dyn Radio) {
+        self.wake(now, radio);
+        self.phase = Phase::Member(network);
+        Self::set(radio, Attribute::Bssid(network.bssid));
+        let tsf = Self::tsf(now, radio).plus(ahead_us);
+        if ahead_us != 0 {
+            self.setting_tsf = Some(Self::set(radio, Attribute::Tsf(tsf)));
+        }
+        self.tbtt = tbtt(now, tsf, &network, false);
+        (self.beacon_at, self.window_end) = (None, None);
+        // until the first TBTT nobody knows who is awake
+        (self.stays, self.soft, self.group_announced) = (true, false, false);
+        self.neighbours.erase_awake();
+    }
+}
+
+/// The first TBTT behind `now`, at which the TSF is `tsf`: when it is a multiple of the interval. `after`: the last one
+/// was just now, even if rounding says that it is yet to come.
+pub(super) fn tbtt(now: Instant, tsf: Tsf, network: &Network, after: bool) -> Instant {
+    let interval_us = u64::from(network.interval_tu.max(1)) * 1_024;
+    let from = if after {
+        tsf.0.wrapping_add(interval_us / 2)
+    } else {
+        tsf.0
+    };
+    let into = from % interval_us;
+    let left = interval_us - into + if after { interval_us / 2 } else { 0 };
+    now + Duration::from_us(left)
+}
