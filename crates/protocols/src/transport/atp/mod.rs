@@ -8,6 +8,7 @@
 //! | [`connection`] | one end of a connection: both directions, from call to close |
 //! | [`rate`] | the sender's rate: quick-start, increase, decrease, maintain |
 //! | [`meter`] | the receiver's average, its epochs, and what makes it speak earlier |
+//! | [`size`] | how long packets may be, where the path drops what is too long |
 //!
 //! Reliability is the receiver's matter: its feedback names what is missing, and the sender repeats that before it
 //! sends anything new. The book's page on ATP lists what was decided where the thesis is silent.
@@ -15,6 +16,7 @@
 pub mod connection;
 pub mod meter;
 pub mod rate;
+pub mod size;
 
 pub use connection::{Connection, Counters};
 
