@@ -47,6 +47,9 @@ pub struct Config {
     pub adjusting: bool,
     /// Octets of data in a packet, 1 to [`MAX_DATA_OCTETS`].
     pub packet_octets: usize,
+    /// Send shorter packets where the path drops those, and give up where it drops all ([`size`]). Without it, as in the
+    /// thesis, they have one length.
+    pub fitting: bool,
     /// Spacing never gets below this.
     pub least_spacing: Duration,
     /// Spacing never gets above this.
@@ -79,6 +82,7 @@ impl Config {
             adaptive: false,
             adjusting: false,
             packet_octets: MAX_DATA_OCTETS,
+            fitting: true,
             least_spacing: Duration::from_us(200),
             most_spacing: Duration::from_ms(1_000),
             unmeasured_spacing: Duration::from_ms(10),

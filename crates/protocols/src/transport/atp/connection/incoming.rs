@@ -147,6 +147,9 @@ where
     fn fit(&mut self, now: Instant) {
         let probe = self.size.probe().map(|start| self.outbox.fate(start));
         let news = self.outbox.news();
+        if !self.config.fitting {
+            return;
+        }
         let patience = self.config.patience;
         match self.size.learn(now, patience, news, probe.unwrap_or_default()) {
             Ok(false) => {}
