@@ -35,10 +35,10 @@ pub(super) fn figures(m: &Measured, said: &Said) -> Vec<(&'static str, Figure)> 
     let (Some(&slow), Some(&fast)) = (runs.first(), runs.last()) else {
         return Vec::new();
     };
-    let first_rate = |n: u64, which: &str| {
+    let first_rate = |n: u64, which: &str, theirs: &str| {
         let ratio = start(&n).unwrap_or(0.0);
         format!(
-            "Of {} runs that with the {which} first rate: {ratio:.2} times what the flow reached.",
+            "Of {} runs that with the {which} first rate: {ratio:.2} times what the flow reached. In the thesis it is too {theirs}.",
             runs.len()
         )
     };
@@ -47,13 +47,13 @@ pub(super) fn figures(m: &Measured, said: &Said) -> Vec<(&'static str, Figure)> 
         Some(Shown { flow, words })
     };
     let mut all = Vec::new();
-    if let Some(run) = shown(Kind::Default, fast, first_rate(fast, "fastest")) {
-        let title = "Fig. 5.2a: default ATP, first rate too fast";
+    if let Some(run) = shown(Kind::Default, fast, first_rate(fast, "fastest", "fast")) {
+        let title = "Fig. 5.2a: default ATP, fastest first rate";
         all.push(("fig5.2a-goodput.svg", goodput(title, &run)));
         all.push(("fig5.2a-delay.svg", surge(title, &run, said)));
     }
-    if let Some(run) = shown(Kind::Default, slow, first_rate(slow, "slowest")) {
-        let title = "Fig. 5.2b: default ATP, first rate too slow";
+    if let Some(run) = shown(Kind::Default, slow, first_rate(slow, "slowest", "slow")) {
+        let title = "Fig. 5.2b: default ATP, slowest first rate";
         all.push(("fig5.2b-goodput.svg", goodput(title, &run)));
         all.push(("fig5.2b-delay.svg", delay(title, &run)));
     }
@@ -170,13 +170,7 @@ fn zoomed(run: &Shown<'_>) -> Option<Figure> {
          The thesis shows feedback that came in a cluster, at 0.15 s of one of its runs.",
         (came - sent) as f64 / 1e6
     );
-    Some(
-        Figure::new(
-            "Fig. 5.3b: aggressive ATP, feedback that came late",
-            Chart::Xy(plot),
-        )
-        .how_to_read(words),
-    )
+    Some(Figure::new("Fig. 5.3b: aggressive ATP, feedback on its way", Chart::Xy(plot)).how_to_read(words))
 }
 
 #[cfg(test)]
