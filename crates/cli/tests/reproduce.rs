@@ -66,7 +66,15 @@ fn the_exit_code_of_the_chains_is_that_of_their_rows() {
         let row = rows.iter().find(|row| row["id"] == id).unwrap();
         assert_eq!(row["verdict"], "ok", "{row}");
     }
-    for file in ["report.html", "fig5.1.svg", "fig5.7b.svg"] {
+    for file in [
+        "report.html",
+        "fig5.1.svg",
+        "fig5.2a-delay.svg",
+        "fig5.3b.svg",
+        "fig5.9d.svg",
+        "fig5.10-32.svg",
+        "fig5.12b.svg",
+    ] {
         assert!(path.join(file).exists(), "{file}");
     }
 }

@@ -3,10 +3,11 @@
 use std::fs::{self, File};
 use std::net::SocketAddr;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
 use std::thread;
 
+use protocols::transport::Failure;
 use radio::Duration;
 use transfer::TransferError;
 use transfer::flow::{FlowConfig, Variant};
@@ -35,6 +36,8 @@ type Ended = Vec<(String, Result<(), String>)>;
 struct Server {
     address: SocketAddr,
     stop: Arc<AtomicBool>,
+    /// Something for each transfer that has ended.
+    ends: mpsc::Receiver<()>,
     thread: thread::JoinHandle<(Result<(), TransferError>, Ended)>,
 }
 
@@ -47,11 +50,13 @@ fn server_with(place: Place, count: Option<u64>, config: FlowConfig) -> Server {
     let address = socket.address().unwrap();
     let stop = Arc::new(AtomicBool::new(false));
     let stopped = Arc::clone(&stop);
+    let (one_more, ends) = mpsc::channel();
     let thread = thread::spawn(move || {
         let mut ended = Vec::new();
         let tell = |told: Told<'_>| {
             if let Told::Ended { name, result, .. } = told {
                 ended.push((name.to_owned(), result.map_err(|e| e.to_string())));
+                let _ = one_more.send(());
             }
         };
         let result = serve(socket, &config, &place, count, &stopped, tell);
@@ -60,6 +65,7 @@ fn server_with(place: Place, count: Option<u64>, config: FlowConfig) -> Server {
     Server {
         address,
         stop,
+        ends,
         thread,
     }
 }
@@ -216,8 +222,23 @@ fn nobody_there_is_an_error_and_not_a_wait_for_ever() {
     assert!(matches!(nobody, Err(TransferError::NobodyListens(at)) if at == to));
 }
 
-/// Passes datagrams on between a sender and a receiver, and loses one in ten, both ways.
+/// Loses one datagram in ten, both ways.
 fn lossy(to: SocketAddr, stop: &Arc<AtomicBool>) -> SocketAddr {
+    between(to, stop, |n, _| n % 10 != 0)
+}
+
+/// Drops datagrams of more than `octets`, from the `first` one on.
+fn narrow(to: SocketAddr, stop: &Arc<AtomicBool>, octets: usize, first: u32) -> SocketAddr {
+    between(to, stop, move |n, len| n < first || len <= octets)
+}
+
+/// Passes datagrams on between a sender and a receiver, both ways: those of which `passes` says so, by their number and
+/// their length.
+fn between(
+    to: SocketAddr,
+    stop: &Arc<AtomicBool>,
+    passes: impl Fn(u32, usize) -> bool + Send + 'static,
+) -> SocketAddr {
     let outside = std::net::UdpSocket::bind(LOCAL_TUPLE).unwrap();
     let inside = std::net::UdpSocket::bind(LOCAL_TUPLE).unwrap();
     let address = outside.local_addr().unwrap();
@@ -240,7 +261,7 @@ fn lossy(to: SocketAddr, stop: &Arc<AtomicBool>) -> SocketAddr {
                     } else {
                         caller
                     };
-                    if let Some(target) = target.filter(|_| n % 10 != 0) {
+                    if let Some(target) = target.filter(|_| passes(n, len)) {
                         let _ = b.send_to(&octets[..len], target);
                     }
                 }
@@ -265,6 +286,58 @@ fn losses_cost_time_and_nothing_else() {
     s.thread.join().unwrap().0.unwrap();
     stop.store(true, Ordering::Relaxed);
     assert_eq!(fs::read(dir.path().join("content")).unwrap(), octets);
+}
+
+/// A path that drops what is too long for it, at once or after a while, and says nothing: the file goes in shorter packets.
+#[test]
+fn a_black_hole_for_long_packets_costs_time_and_nothing_else() {
+    let octets = noise(300_000, 7);
+    let key = Some(Key::random().unwrap());
+    for (most, first, variant, key) in [
+        (1_250, 0, Variant::Adaptive, None),
+        (600, 0, Variant::Sdmac, key),
+        (1_000, 100, Variant::Aggressive, None),
+    ] {
+        let dir = tempfile::tempdir().unwrap();
+        let config = FlowConfig {
+            key,
+            ..config(variant)
+        };
+        let s = server_with(folder(dir.path()), Some(1), config);
+        let stop = Arc::new(AtomicBool::new(false));
+        let to = narrow(s.address, &stop, most, first);
+        let file = Content::File(file_with(dir.path(), &octets));
+        let sending = Sending::new("content", file).unwrap();
+        let progress = transfer::call::send(to, &config, sending, &AtomicBool::new(false), |_| {}).unwrap();
+        assert!(progress.resent > 0, "something was dropped");
+        s.thread.join().unwrap().0.unwrap();
+        stop.store(true, Ordering::Relaxed);
+        assert_eq!(fs::read(dir.path().join("content")).unwrap(), octets);
+    }
+}
+
+/// Where not even short packets get through, both ends say so, and end.
+#[test]
+fn a_black_hole_for_every_packet_is_an_error_and_not_a_wait_for_ever() {
+    let dir = tempfile::tempdir().unwrap();
+    let s = server(folder(dir.path()), None, Variant::Adaptive);
+    let stop = Arc::new(AtomicBool::new(false));
+    let to = narrow(s.address, &stop, 300, 100);
+    let file = Content::File(file_with(dir.path(), &noise(300_000, 8)));
+    let why = send(to, "content", file, Variant::Adaptive).unwrap_err();
+    assert!(
+        matches!(why, TransferError::Connection(Failure::TooNarrow)),
+        "{why}"
+    );
+    assert!(why.to_string().contains("576 octets"), "{why}");
+    s.ends.recv().unwrap();
+    s.stop.store(true, Ordering::Relaxed);
+    stop.store(true, Ordering::Relaxed);
+    let (_, ended) = s.thread.join().unwrap();
+    assert!(
+        matches!(&ended[..], [(name, Err(_))] if name == "content"),
+        "{ended:?}"
+    );
 }
 
 #[test]

@@ -11,8 +11,6 @@ use sim::Position;
 use super::flow::Kind;
 use super::net::{Demand, Ended, Net, Routing};
 
-/// Flows start after the greetings.
-const START_NS: u64 = 1_000_000_000;
 /// From one flow to the next.
 const STAGGER_NS: u64 = 1_000_000;
 /// Paths of so many hops have the larger idle multiplier (thesis, chapter 2).
@@ -53,6 +51,9 @@ pub struct Chain {
 }
 
 impl Chain {
+    /// Flows start after the greetings: the first one at this instant.
+    pub const START_NS: u64 = 1_000_000_000;
+
     /// The mesh that it is. Greetings go along the whole chain and back, as those of ARP, a ping or a routing protocol
     /// would: every node has sent something before a flow begins.
     pub fn net(&self) -> Net {
@@ -74,7 +75,7 @@ impl Chain {
             from: 0,
             to: self.hops,
             octets: self.octets,
-            start_ns: START_NS + u64::from(flow) * STAGGER_NS,
+            start_ns: Chain::START_NS + u64::from(flow) * STAGGER_NS,
         };
         Net {
             places: nodes

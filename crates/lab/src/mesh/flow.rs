@@ -64,6 +64,28 @@ pub struct Trace {
     pub delays_us: Vec<(u64, u32)>,
     /// At the sender: its spacing after each feedback, us.
     pub spacings_us: Vec<(u64, u32)>,
+    /// At the sender: its spacing whenever that has changed, us.
+    pub chosen_us: Vec<(u64, u32)>,
+    /// D in each feedback, us: at the receiver when it was sent, at the sender when it came.
+    pub feedback_us: Vec<(u64, u32)>,
+}
+
+/// The path of a receiver, and what it feeds back along it.
+struct Watched<'a> {
+    path: &'a mut dyn Path,
+    now: Instant,
+    feedback_us: &'a mut Vec<(u64, u32)>,
+}
+
+impl Path for Watched<'_> {
+    fn request(&mut self, datagram: &[u8]) {
+        if let Ok((h, _)) = wire::Header::parse(datagram)
+            && h.is_feedback()
+        {
+            self.feedback_us.push((self.now.as_ns(), h.delay_us));
+        }
+        self.path.request(datagram);
+    }
 }
 
 type Atp = atp::Connection<Vec<u8>, Vec<Sent>, 512>;
@@ -128,6 +150,8 @@ impl Flow {
             Some(config) => {
                 let config = atp::Config {
                     initial_number: number,
+                    // no link here drops packets for their length, and those of the thesis have one
+                    fitting: false,
                     ..config
                 };
                 let (to_send, to_read) = if calls {
@@ -211,16 +235,39 @@ impl Flow {
     }
 
     pub(super) fn handle(&mut self, now: Instant, event: End<'_>, path: &mut dyn Path) {
-        self.connection.get_mut().handle(now, event, path);
+        if self.left.is_some() {
+            self.connection.get_mut().handle(now, event, path);
+        } else {
+            let feedback_us = &mut self.trace.feedback_us;
+            let mut path = Watched {
+                path,
+                now,
+                feedback_us,
+            };
+            self.connection.get_mut().handle(now, event, &mut path);
+        }
         self.work(now);
-        if let (End::Indication(d), Connection::Atp(c)) = (event, &self.connection)
+        let Connection::Atp(c) = &self.connection else {
+            return;
+        };
+        let (trace, at, spacing_us) = (&mut self.trace, now.as_ns(), c.spacing_us());
+        if let End::Indication(d) = event
             && let Ok((h, _)) = wire::Header::parse(d)
         {
-            if h.is_feedback() {
-                self.trace.spacings_us.push((now.as_ns(), c.spacing_us()));
-            } else if self.left.is_none() {
-                self.trace.delays_us.push((now.as_ns(), h.delay_us));
+            match (h.is_feedback(), self.left) {
+                (true, sender) => {
+                    trace.spacings_us.push((at, spacing_us));
+                    if sender.is_some() {
+                        trace.feedback_us.push((at, h.delay_us));
+                    }
+                }
+                (false, None) => trace.delays_us.push((at, h.delay_us)),
+                (false, Some(_)) => {}
             }
+        }
+        let open = self.left.is_some() && c.state() == State::Open;
+        if open && trace.chosen_us.last().is_none_or(|c| c.1 != spacing_us) {
+            trace.chosen_us.push((at, spacing_us));
         }
     }
 

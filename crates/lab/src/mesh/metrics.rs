@@ -33,6 +33,26 @@ pub fn over_time(delivered: &[(u64, u32)], window_ns: u64) -> Vec<f64> {
     octets.iter().map(|n| *n as f64 * 8.0 / 1e3 / seconds).collect()
 }
 
+/// Goodput in kb/s within `window_ns` before each instant from `from_ns + window_ns` to `to_ns`, `step_ns` apart; each with
+/// its instant in ns. `delivered`: time in ns, octets, in order of time.
+pub fn sliding(
+    delivered: &[(u64, u32)],
+    (from_ns, to_ns): (u64, u64),
+    window_ns: u64,
+    step_ns: u64,
+) -> Vec<(u64, f64)> {
+    let until = |at: u64| delivered.partition_point(|d| d.0 <= at);
+    let mut all = Vec::new();
+    let mut at = from_ns + window_ns;
+    while at <= to_ns {
+        let within = &delivered[until(at - window_ns)..until(at)];
+        let octets: u64 = within.iter().map(|d| u64::from(d.1)).sum();
+        all.push((at, octets as f64 * 8e6 / window_ns as f64));
+        at += step_ns;
+    }
+    all
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -50,6 +70,22 @@ mod tests {
             assert!((utility(&kbps) - u).abs() < 1e-4, "{}", utility(&kbps));
             assert!((unfairness(&kbps) - index).abs() < 5e-4, "{}", unfairness(&kbps));
         }
+    }
+
+    #[test]
+    fn a_window_that_slides() {
+        // 125 octets within 1 ms are 1 Mb/s
+        let delivered = [(100, 125), (1_000_000, 125), (1_500_000, 250)];
+        assert_eq!(
+            sliding(&delivered, (0, 2_600_000), 1_000_000, 500_000),
+            [
+                (1_000_000, 2_000.0),
+                (1_500_000, 3_000.0),
+                (2_000_000, 2_000.0),
+                (2_500_000, 0.0)
+            ]
+        );
+        assert_eq!(sliding(&delivered, (0, 999_999), 1_000_000, 1), []);
     }
 
     #[test]

@@ -76,6 +76,8 @@ pub enum Failure {
     NoAnswer,
     /// The other end has fallen silent for longer than the patience of this one.
     PeerSilent,
+    /// The other end answers, but no packet with data reaches it, however short.
+    TooNarrow,
     /// The other end knows nothing of this connection, or has aborted it.
     Reset,
     /// Aborted here.
@@ -89,6 +91,10 @@ impl core::fmt::Display for Failure {
                 "nobody answered at the other end; is it running, and is there a route to it?"
             }
             Failure::PeerSilent => "the other end has fallen silent; the path or the peer is down",
+            Failure::TooNarrow => {
+                "the other end answers, but data in packets of 576 octets do not reach it: a link on the path drops \
+                 them; raise its MTU"
+            }
             Failure::Reset => "the other end has reset the connection",
             Failure::Aborted => "the connection was aborted here",
         })

@@ -30,16 +30,16 @@ pub struct Link {
     pub cut_us: RangeInclusive<u64>,
     /// In this stretch everything takes [`LONG_WAY_US`] longer.
     pub long_us: RangeInclusive<u64>,
-    /// In this stretch only datagrams of up to [`NARROW_OCTETS`] pass.
+    /// In this stretch only datagrams of up to `narrow_octets` pass, and nobody says so.
     pub narrow_us: RangeInclusive<u64>,
+    /// How long those are.
+    pub narrow_octets: usize,
     /// The bottleneck tells its delay.
     pub measured: bool,
 }
 
 /// By how much the delay of a link jumps.
 pub const LONG_WAY_US: u64 = 3_000_000;
-/// What a link still lets through whose MTU has shrunk.
-pub const NARROW_OCTETS: usize = 576;
 
 impl Link {
     /// A packet each 2 ms, 50 in the queue, 1 ms of delay, and nothing bad.
@@ -54,6 +54,7 @@ impl Link {
             cut_us: u64::MAX..=u64::MAX,
             long_us: u64::MAX..=u64::MAX,
             narrow_us: u64::MAX..=u64::MAX,
+            narrow_octets: 576,
             measured: true,
         }
     }
@@ -179,6 +180,13 @@ impl<T: Transport> Network<T> {
         self.handle(end, Event::Indication(datagram));
     }
 
+    /// Nothing passes the links away from the two ends in these stretches of time.
+    pub fn cut(&mut self, stretches: [RangeInclusive<u64>; 2]) {
+        for (side, cut_us) in self.sides.iter_mut().zip(stretches) {
+            side.link.cut_us = cut_us;
+        }
+    }
+
     /// The clock of an end jumps forward.
     pub fn jump(&mut self, end: usize, us: u64) {
         self.sides[end].ahead_us += us;
@@ -235,7 +243,7 @@ impl<T: Transport> Network<T> {
         if more {
             self.serve(end);
         }
-        let narrow = link.narrow_us.contains(&self.now_us) && datagram.len() > NARROW_OCTETS;
+        let narrow = link.narrow_us.contains(&self.now_us) && datagram.len() > link.narrow_octets;
         if narrow || link.cut_us.contains(&self.now_us) || self.dice.chance(link.loss) {
             return;
         }

@@ -14,7 +14,7 @@ use crate::mesh::{Demand, Ended, Kind, Net, Routing};
 
 const SECOND_NS: u64 = 1_000_000_000;
 /// From one flow of the stack to the next (thesis, section 5.4).
-const STACK_STAGGER_NS: u64 = 3 * SECOND_NS;
+pub(super) const STACK_STAGGER_NS: u64 = 3 * SECOND_NS;
 /// The stack ends after so many seconds. Assumed.
 const STACK_SECONDS: u64 = 60;
 /// From one line of the stack to the next, in m: neighbouring lines sense each other, the outer ones do not. Assumed.
@@ -39,10 +39,10 @@ const STREAM_SECONDS: u64 = 30;
 /// More octets than any stream can send.
 const ENDLESS: u64 = 1 << 40;
 /// A window of the stack in which a flow counts as starved: 200 ms with less than 10 kb/s.
-const WINDOW_NS: u64 = SECOND_NS / 5;
+pub(super) const WINDOW_NS: u64 = SECOND_NS / 5;
 const WINDOW_KBPS: f64 = 10.0;
 /// A flow is starved below this (thesis, section 5.5.1).
-const STARVED_KBPS: f64 = 1.0;
+pub(super) const STARVED_KBPS: f64 = 1.0;
 
 /// What is run.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -75,6 +75,9 @@ pub struct Outcome {
     pub kbps: Vec<f64>,
     /// In the stack: share of windows in which each flow is starved.
     pub starved_windows: Vec<f64>,
+    /// In the stack: the goodput of each flow in windows of 200 ms that follow each other from the first call on,
+    /// kb/s.
+    pub course: Vec<Vec<f64>>,
     /// Routes that OLSR has withdrawn.
     pub withdrawn: u64,
 }
@@ -117,11 +120,13 @@ impl Scene {
             What::Stack => Outcome {
                 kbps: ran.flows.iter().map(|f| goodput(f, all_ns, end_ns)).collect(),
                 starved_windows: ran.flows.iter().map(|f| starved(f, all_ns, end_ns)).collect(),
+                course: ran.flows.iter().map(|f| windows(f, SECOND_NS, end_ns)).collect(),
                 withdrawn: ran.withdrawn,
             },
             _ => Outcome {
                 kbps: ran.flows.iter().map(Ended::goodput_kbps).collect(),
                 starved_windows: Vec::new(),
+                course: Vec::new(),
                 withdrawn: ran.withdrawn,
             },
         };
@@ -143,7 +148,8 @@ fn goodput(flow: &Ended, from: u64, to: u64) -> f64 {
     octets(flow, from, to) as f64 * 8e6 / (to - from) as f64
 }
 
-fn starved(flow: &Ended, from: u64, to: u64) -> f64 {
+/// Goodput in whole windows that follow each other, kb/s.
+fn windows(flow: &Ended, from: u64, to: u64) -> Vec<f64> {
     let mut windows = vec![0_u64; ((to - from) / WINDOW_NS) as usize];
     for (at, n) in &flow.received.delivered {
         let window = at.checked_sub(from).map(|t| (t / WINDOW_NS) as usize);
@@ -151,15 +157,19 @@ fn starved(flow: &Ended, from: u64, to: u64) -> f64 {
             *w += u64::from(*n);
         }
     }
-    let poor = windows
-        .iter()
-        .filter(|n| (**n as f64) * 8e6 / (WINDOW_NS as f64) < WINDOW_KBPS);
+    let kbps = |n: u64| n as f64 * 8e6 / WINDOW_NS as f64;
+    windows.into_iter().map(kbps).collect()
+}
+
+fn starved(flow: &Ended, from: u64, to: u64) -> f64 {
+    let windows = windows(flow, from, to);
+    let poor = windows.iter().filter(|kbps| **kbps < WINDOW_KBPS);
     poor.count() as f64 / windows.len() as f64
 }
 
 /// Three lines at the power and with the hops of testbed B, which is on the same floor. The thesis draws its stack
 /// without measures.
-fn stack(kind: Kind) -> Net {
+pub(super) fn stack(kind: Kind) -> Net {
     let line = |flow: u32| match flow {
         0 => 0,
         1 => 2,
@@ -295,11 +305,13 @@ mod tests {
             state: protocols::transport::State::Open,
         };
         // 100 octets in 200 ms are 4 kb/s
+        assert_eq!(windows(&flow, 0, 4 * WINDOW_NS), [40.0, 4.0, 0.0, 80.0]);
         assert_eq!(starved(&flow, 0, 4 * WINDOW_NS), 0.5);
         assert!((goodput(&flow, WINDOW_NS, 2 * WINDOW_NS) - 4.0).abs() < 1e-9);
         let outcome = Outcome {
             kbps: vec![0.5, 1.0, 100.0, 0.0],
             starved_windows: Vec::new(),
+            course: Vec::new(),
             withdrawn: 0,
         };
         assert!(outcome.starved() == 0.5 && outcome.total_kbps() == 101.5);

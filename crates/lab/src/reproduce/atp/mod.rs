@@ -107,6 +107,21 @@ pub struct Case {
 }
 
 impl Case {
+    /// What figures 5.2 and 5.3 of the thesis show: one flow of ATP over three hops of testbed A.
+    pub fn shown(kind: Kind) -> Case {
+        Case {
+            bed: Bed::A(LOSS),
+            hops: 3,
+            flows: 1,
+            kind,
+        }
+    }
+
+    fn is_shown(&self) -> bool {
+        let kinds = [Kind::Default, Kind::Aggressive, Kind::Adaptive];
+        kinds.map(Case::shown).contains(self)
+    }
+
     /// The chain to be run.
     fn chain(&self, octets: u64, most_seconds: u64) -> Chain {
         let radio = self.bed.radio();

@@ -10,7 +10,7 @@ use sim::rng::mix3;
 
 use super::summary::Summary;
 use super::{Bed, Case, KINDS, LOSS, Outcome, Scene, What};
-use crate::mesh::Kind;
+use crate::mesh::{Ended, Kind};
 
 /// What to run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -122,6 +122,7 @@ impl Plan {
         let done = AtomicU64::new(0);
         let frames = AtomicU64::new(0);
         let all = Mutex::new(BTreeMap::new());
+        let traced = Mutex::new(BTreeMap::new());
         let fields = Mutex::new(BTreeMap::new());
         let chain = |case: Case, n: u64| {
             if stop.load(Ordering::Relaxed) {
@@ -130,7 +131,7 @@ impl Plan {
             let plan = case.chain(self.octets(), 60 + 60 * u64::from(case.flows));
             // the same seeds for all transports, so that differences are of the same air
             let seed = mix3(self.seed, u64::from(case.hops) << 8 | u64::from(case.flows), n);
-            let (ended, on_air) = plan.run(seed, stop);
+            let (mut ended, on_air) = plan.run(seed, stop);
             if stop.load(Ordering::Relaxed) {
                 return;
             }
@@ -139,6 +140,12 @@ impl Plan {
             all.lock()
                 .unwrap_or_else(|e| e.into_inner())
                 .insert((case, n), summary);
+            if case.is_shown() {
+                traced
+                    .lock()
+                    .unwrap_or_else(|e| e.into_inner())
+                    .insert((case, n), ended.swap_remove(0));
+            }
             progress(done.fetch_add(1, Ordering::Relaxed) + 1);
         };
         let field = |scene: Scene, n: u64| {
@@ -176,6 +183,7 @@ impl Plan {
         }
         Measured {
             runs: all.into_inner().unwrap_or_else(|e| e.into_inner()),
+            traced: traced.into_inner().unwrap_or_else(|e| e.into_inner()),
             fields: fields.into_inner().unwrap_or_else(|e| e.into_inner()),
             frames: frames.into_inner(),
             complete: !stop.load(Ordering::Relaxed),
@@ -193,6 +201,7 @@ enum Work {
 #[derive(Clone, PartialEq, Debug)]
 pub struct Measured {
     runs: BTreeMap<(Case, u64), Summary>,
+    traced: BTreeMap<(Case, u64), Ended>,
     fields: BTreeMap<(Scene, u64), Outcome>,
     /// Frames on the air.
     pub frames: u64,
@@ -204,6 +213,11 @@ impl Measured {
     /// A run of a case, if it was done.
     pub fn get(&self, case: Case, n: u64) -> Option<&Summary> {
         self.runs.get(&(case, n))
+    }
+
+    /// The flow of a run of a case that is shown over time, if it was done.
+    pub fn traced(&self, case: Case, n: u64) -> Option<&Ended> {
+        self.traced.get(&(case, n))
     }
 
     /// What came of the runs of a scene.

@@ -27,8 +27,11 @@ pub struct Summary {
     pub longest_gap_s: Option<f64>,
 }
 
+/// Bits of content in a packet.
+pub const PACKET_BITS: f64 = 1_448.0 * 8.0;
+
 fn mbps(spacing_us: u32) -> f64 {
-    1_448.0 * 8.0 / f64::from(spacing_us.max(1))
+    PACKET_BITS / f64::from(spacing_us.max(1))
 }
 
 impl Summary {

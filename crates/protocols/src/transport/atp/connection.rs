@@ -6,6 +6,7 @@ mod tests;
 
 use super::meter::Meter;
 use super::rate::Rate;
+use super::size::Size;
 use super::{Config, MAX_DATA_OCTETS};
 use crate::dice::Dice;
 use crate::transport::stream::{Inbox, Numbers, Outbox, Piece, Reader, Sent};
@@ -52,6 +53,7 @@ pub struct Connection<O, R, const H: usize = 256> {
     outbox: Outbox<O, R>,
     inbox: Inbox<O, H>,
     rate: Rate,
+    size: Size,
     meter: Meter,
     reader: Reader,
     ours: Numbers,
@@ -86,10 +88,14 @@ where
 
     fn new(config: &Config, buffers: Buffers<O, R>, caller: bool) -> Self {
         let config = config.bounded();
+        let size = Size::new(config.packet_octets);
+        let mut outbox = Outbox::new(buffers.send, buffers.sent);
+        outbox.cut(Instant::ZERO, size.octets(), size.below());
         Connection {
             state: if caller { State::Opening } else { State::Listening },
             caller,
-            outbox: Outbox::new(buffers.send, buffers.sent),
+            outbox,
+            size,
             inbox: Inbox::new(buffers.receive),
             rate: Rate::new(&config),
             meter: Meter::new(&config),
@@ -120,6 +126,11 @@ where
     /// The sender's spacing D_s in microseconds.
     pub fn spacing_us(&self) -> u32 {
         self.rate.spacing_us()
+    }
+
+    /// Octets of data in the packets that it sends: fewer than at first if the path drops those.
+    pub fn packet_octets(&self) -> u16 {
+        self.size.octets()
     }
 
     /// The delay in the last feedback received, in microseconds; 0 if there was none.
@@ -282,9 +293,10 @@ where
             self.probe(path);
         }
         if due(self.rate.send_at())
-            && let Some(piece) = self.outbox.take(now, self.config.packet_octets)
+            && let Some(piece) = self.outbox.take(now, self.size.wanted(now).into())
         {
             self.rate.sent(now);
+            self.size.sent(&piece);
             self.send(&piece, path);
         }
         if due(self.meter.deadline()) {

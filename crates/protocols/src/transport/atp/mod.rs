@@ -8,6 +8,7 @@
 //! | [`connection`] | one end of a connection: both directions, from call to close |
 //! | [`rate`] | the sender's rate: quick-start, increase, decrease, maintain |
 //! | [`meter`] | the receiver's average, its epochs, and what makes it speak earlier |
+//! | [`size`] | how long packets may be, where the path drops what is too long |
 //!
 //! Reliability is the receiver's matter: its feedback names what is missing, and the sender repeats that before it
 //! sends anything new. The book's page on ATP lists what was decided where the thesis is silent.
@@ -15,6 +16,7 @@
 pub mod connection;
 pub mod meter;
 pub mod rate;
+pub mod size;
 
 pub use connection::{Connection, Counters};
 
@@ -45,6 +47,9 @@ pub struct Config {
     pub adjusting: bool,
     /// Octets of data in a packet, 1 to [`MAX_DATA_OCTETS`].
     pub packet_octets: usize,
+    /// Send shorter packets where the path drops those, and give up where it drops all ([`size`]). Without it, as in the
+    /// thesis, they have one length.
+    pub fitting: bool,
     /// Spacing never gets below this.
     pub least_spacing: Duration,
     /// Spacing never gets above this.
@@ -77,6 +82,7 @@ impl Config {
             adaptive: false,
             adjusting: false,
             packet_octets: MAX_DATA_OCTETS,
+            fitting: true,
             least_spacing: Duration::from_us(200),
             most_spacing: Duration::from_ms(1_000),
             unmeasured_spacing: Duration::from_ms(10),

@@ -11,7 +11,7 @@ mod spans;
 
 pub(super) use inbox::Inbox;
 pub use outbox::Sent;
-pub(super) use outbox::{Outbox, Piece};
+pub(super) use outbox::{Fate, Losses, News, Outbox, Piece};
 pub(super) use reader::Reader;
 pub(super) use ring::Ring;
 

@@ -6,7 +6,7 @@ use radio::{Duration, Instant};
 
 /// What is known of a packet that was sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-enum Fate {
+pub(in super::super) enum Fate {
     /// Nothing.
     #[default]
     Unknown,
@@ -22,6 +22,8 @@ enum Fate {
 pub struct Sent {
     start: u64,
     octets: u16,
+    /// Its first octet that is missing, counted from `start`: what is sent again begins there.
+    from: u16,
     /// It carries the end of the stream.
     last: bool,
     fate: Fate,
@@ -55,6 +57,74 @@ pub(in super::super) struct Acknowledged {
     pub age: Option<Duration>,
 }
 
+/// Packets that are lost.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in super::super) struct Losses {
+    pub packets: u32,
+    /// Octets of the shortest.
+    pub least: u16,
+}
+
+impl Losses {
+    pub const NONE: Losses = Losses {
+        packets: 0,
+        least: u16::MAX,
+    };
+
+    pub fn add(&mut self, packets: u32, least: u16) {
+        self.packets += packets;
+        self.least = self.least.min(least);
+    }
+}
+
+/// What was told of packets that were sent since the length of packets has changed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in super::super) struct News {
+    /// Octets of the longest that has arrived.
+    pub came: u16,
+    /// What is lost as far as can be known.
+    pub lost: Losses,
+    /// Those of these that were longer than the limit given.
+    pub long: Losses,
+}
+
+impl News {
+    pub const NONE: News = News {
+        came: 0,
+        lost: Losses::NONE,
+        long: Losses::NONE,
+    };
+}
+
+/// The length of packets, and which of them tell what passes.
+#[derive(Clone, Copy, Debug)]
+struct Watch {
+    /// Packets sent again go in pieces of so many octets.
+    octets: u16,
+    /// Longer ones count as long.
+    over: u16,
+    /// Nor does what was sent earlier.
+    since: Instant,
+}
+
+impl Watch {
+    /// Octets of the pieces in which a packet went, if it tells something. What is longer and was not sent again is
+    /// about to be tried, and says nothing of this length.
+    fn octets(&self, r: &Sent) -> Option<u16> {
+        let tried = r.octets > self.octets && !r.again;
+        (r.at > self.since && !tried).then_some(r.octets.min(self.octets))
+    }
+
+    fn lost(&self, r: &Sent, news: &mut News) {
+        if let Some(octets) = self.octets(r) {
+            news.lost.add(1, octets);
+            if octets > self.over {
+                news.long.add(1, octets);
+            }
+        }
+    }
+}
+
 /// See the [module](self).
 #[derive(Clone, Debug)]
 pub(in super::super) struct Outbox<O, R> {
@@ -72,6 +142,8 @@ pub(in super::super) struct Outbox<O, R> {
     finished: bool,
     end_sent: bool,
     missing: usize,
+    watch: Watch,
+    news: News,
 }
 
 impl<O: AsRef<[u8]> + AsMut<[u8]>, R: AsRef<[Sent]> + AsMut<[Sent]>> Outbox<O, R> {
@@ -87,7 +159,36 @@ impl<O: AsRef<[u8]> + AsMut<[u8]>, R: AsRef<[Sent]> + AsMut<[Sent]>> Outbox<O, R
             finished: false,
             end_sent: false,
             missing: 0,
+            watch: Watch {
+                octets: MAX_DATA_OCTETS as u16,
+                over: 0,
+                since: Instant::ZERO,
+            },
+            news: News::NONE,
         }
+    }
+
+    /// From now on packets that are sent again go in pieces of at most `octets`, and those of more than `over` count as
+    /// long.
+    pub fn cut(&mut self, now: Instant, octets: u16, over: u16) {
+        self.watch = Watch {
+            octets,
+            over,
+            since: now,
+        };
+        self.news = News::NONE;
+    }
+
+    /// What was told since it was last asked.
+    pub fn news(&mut self) -> News {
+        core::mem::replace(&mut self.news, News::NONE)
+    }
+
+    /// What is known of the packet that was first sent with the octet at `start`.
+    pub fn fate(&mut self, start: u64) -> Fate {
+        self.iter_mut()
+            .find(|r| r.start == start && !r.last)
+            .map_or(Fate::Arrived, |r| r.fate)
     }
 
     /// Takes octets, as many as there is room for.
@@ -138,23 +239,32 @@ impl<O: AsRef<[u8]> + AsMut<[u8]>, R: AsRef<[Sent]> + AsMut<[Sent]>> Outbox<O, R
         self.finished && !self.end_sent && self.acknowledged == self.written
     }
 
-    /// The next packet: what is missing first, oldest first, then at most `most` new octets, then the end.
+    /// The next packet: what is missing first, oldest first, then at most `most` new octets, then the end. What is missing
+    /// and longer than packets may be by now goes in pieces.
     pub fn take(&mut self, now: Instant, most: usize) -> Option<Piece> {
         if !self.has_more() {
             return None;
         }
         if self.missing > 0 {
-            self.missing -= 1;
+            let (acknowledged, most) = (self.acknowledged, self.watch.octets);
             let record = self.iter_mut().find(|r| r.fate == Fate::Missing)?;
-            record.fate = Fate::Unknown;
-            record.again = true;
-            record.at = now;
-            return Some(Piece {
-                start: record.start,
-                octets: usize::from(record.octets),
+            // what is behind the newest acknowledgement has arrived
+            let from = acknowledged.saturating_sub(record.start).max(record.from.into()) as u16;
+            let octets = (record.octets - from).min(most);
+            let piece = Piece {
+                start: record.start + u64::from(from),
+                octets: usize::from(octets),
                 last: record.last,
                 again: true,
-            });
+            };
+            record.again = true;
+            record.at = now;
+            record.from = from + octets;
+            if record.from == record.octets {
+                record.fate = Fate::Unknown;
+                self.missing -= 1;
+            }
+            return Some(piece);
         }
         let octets = (self.written - self.sent).min(most.min(MAX_DATA_OCTETS) as u64) as u16;
         let record = Sent {
@@ -200,6 +310,7 @@ impl<O: AsRef<[u8]> + AsMut<[u8]>, R: AsRef<[Sent]> + AsMut<[Sent]>> Outbox<O, R
         let records = self.records.as_mut();
         while self.count > 0 && records[self.head].end() <= offset {
             let r = records[self.head];
+            self.news.came = self.news.came.max(self.watch.octets(&r).unwrap_or(0));
             self.missing -= usize::from(r.fate == Fate::Missing);
             done.age = (!r.again).then(|| now.since(r.at));
             self.head = (self.head + 1) % records.len();
@@ -211,43 +322,56 @@ impl<O: AsRef<[u8]> + AsMut<[u8]>, R: AsRef<[Sent]> + AsMut<[Sent]>> Outbox<O, R
     /// The receiver misses what lies between two offsets. What was sent less than `guard` ago may still be on its
     /// way and is left alone.
     pub fn miss(&mut self, now: Instant, between: (u64, u64), guard: Duration) {
-        let mut found = 0;
+        let (watch, mut news, mut found) = (self.watch, self.news, 0);
         for r in self
             .iter_mut()
             .filter(|r| r.start < between.1 && between.0 < r.end())
         {
             let flying = r.at + guard > now;
             if r.fate != Fate::Missing && !flying {
+                watch.lost(r, &mut news);
                 r.fate = Fate::Missing;
+                r.from = between.0.saturating_sub(r.start) as u16;
                 found += 1;
             }
         }
+        self.news = news;
         self.missing += found;
     }
 
     /// What lies between two offsets has arrived.
     pub fn arrive(&mut self, between: (u64, u64)) {
-        let mut found = 0;
+        let (watch, mut came, mut found) = (self.watch, self.news.came, 0);
         for r in self
             .iter_mut()
             .filter(|r| between.0 <= r.start && r.end() <= between.1)
         {
+            if r.fate != Fate::Arrived {
+                came = came.max(watch.octets(r).unwrap_or(0));
+            }
             found += usize::from(r.fate == Fate::Missing);
             r.fate = Fate::Arrived;
         }
+        self.news.came = came;
         self.missing -= found;
     }
 
     /// Everything that is not acknowledged is to be sent again, but for what has arrived behind a hole and what was
-    /// sent less than `guard` ago.
-    pub fn miss_all(&mut self, now: Instant, guard: Duration) {
-        let mut found = 0;
+    /// sent less than `guard` ago. What was sent after `came` is lost, since nothing has come since then. The rest may
+    /// have found no room.
+    pub fn miss_all(&mut self, now: Instant, guard: Duration, came: Instant) {
+        let (watch, mut news, mut found) = (self.watch, self.news, 0);
         for r in self.iter_mut() {
             if r.fate == Fate::Unknown && r.at + guard <= now {
+                if r.at > came {
+                    watch.lost(r, &mut news);
+                }
                 r.fate = Fate::Missing;
+                r.from = 0;
                 found += 1;
             }
         }
+        self.news = news;
         self.missing += found;
     }
 }
@@ -287,11 +411,48 @@ mod tests {
         assert_eq!((done.octets, done.age), (2, Some(Duration::from_ms(7))));
         assert_eq!(starts(&mut o, 7), [(2, true), (8, false)]);
         o.arrive((4, 8));
-        o.miss_all(at(8), NO);
+        o.miss_all(at(8), NO, at(8));
         assert_eq!(starts(&mut o, 8), [(2, true), (8, true)]);
         let done = o.acknowledge(at(9), 10);
         assert_eq!((done.octets, done.age), (8, None), "sent twice");
         assert_eq!(o.acknowledge(at(9), 11), Acknowledged::default(), "not sent yet");
+    }
+
+    /// What is too long by now goes in pieces, from its first hole on; what was acknowledged of it does not.
+    #[test]
+    fn long_packets_are_cut() {
+        let mut o = outbox(20, 4);
+        o.write(b"abcdefghijklmnopqrst");
+        let pieces = |o: &mut Outbox<Vec<u8>, Vec<Sent>>, ms| -> Vec<(u64, usize)> {
+            core::iter::from_fn(|| o.take(at(ms), 10))
+                .map(|p| (p.start, p.octets))
+                .collect()
+        };
+        assert_eq!(pieces(&mut o, 1), [(0, 10), (10, 10)]);
+        o.cut(at(2), 4, 0);
+        o.miss_all(at(3), NO, at(0));
+        assert_eq!(o.news(), News::NONE, "sent before the cut");
+        assert_eq!(
+            pieces(&mut o, 4),
+            [(0, 4), (4, 4), (8, 2), (10, 4), (14, 4), (18, 2)]
+        );
+        o.acknowledge(at(5), 5);
+        o.miss(at(5), (8, 10), NO);
+        o.miss(at(5), (14, 18), NO);
+        let news = o.news();
+        assert_eq!((news.came, news.lost.packets, news.lost.least), (0, 2, 4));
+        assert_eq!(news.long, news.lost, "everything is");
+        assert_eq!(pieces(&mut o, 6), [(8, 2), (14, 4), (18, 2)]);
+        o.miss(at(7), (5, 10), NO);
+        assert_eq!(o.fate(0), Fate::Missing);
+        assert_eq!(o.take(at(8), 4).map(|p| (p.start, p.octets)), Some((5, 4)));
+        o.acknowledge(at(9), 20);
+        assert_eq!((o.news().came, o.missing, o.fate(0)), (4, 0, Fate::Arrived));
+        // a longer one is tried: it says nothing of those that are shorter
+        o.write(b"abcdef");
+        assert_eq!(pieces(&mut o, 10), [(20, 6)]);
+        o.miss_all(at(11), NO, at(0));
+        assert_eq!((o.news(), o.fate(20)), (News::NONE, Fate::Missing));
     }
 
     #[test]
@@ -305,7 +466,7 @@ mod tests {
         let end = o.take(at(1), 2).unwrap();
         assert_eq!((end.start, end.octets, end.last), (2, 0, true));
         assert!(!o.is_done() && o.next() == 3);
-        o.miss_all(at(2), NO);
+        o.miss_all(at(2), NO, at(2));
         assert!(o.take(at(2), 2).is_some_and(|p| p.last && p.again));
         o.acknowledge(at(3), 3);
         assert!(o.is_done() && !o.is_waiting() && !o.has_more());

@@ -2,6 +2,7 @@
 
 use super::Connection;
 use crate::transport::atp::meter::Sample;
+use crate::transport::atp::size::TooNarrow;
 use crate::transport::stream::Sent;
 use crate::transport::wire::{Control, Header, ProtocolId, blocks};
 use crate::transport::{Failure, Path, State};
@@ -138,7 +139,27 @@ where
         if !self.outbox.is_waiting() {
             self.rate.rest();
         }
+        self.fit(now);
         self.part(now);
+    }
+
+    /// Makes packets as long as the path lets them be.
+    fn fit(&mut self, now: Instant) {
+        let probe = self.size.probe().map(|start| self.outbox.fate(start));
+        let news = self.outbox.news();
+        if !self.config.fitting {
+            return;
+        }
+        let patience = self.config.patience;
+        match self.size.learn(now, patience, news, probe.unwrap_or_default()) {
+            Ok(false) => {}
+            Ok(true) => self.outbox.cut(now, self.size.octets(), self.size.below()),
+            Err(TooNarrow) if self.state == State::Open => {
+                self.state = State::Failed(Failure::TooNarrow);
+                self.reset_due = Some(now);
+            }
+            Err(TooNarrow) => {}
+        }
     }
 
     /// A node on the way has lost the path: nothing goes until a probe comes back.
@@ -182,7 +203,8 @@ where
             behind = right;
         }
         if h.control.has(Control::SACK_MORE) {
-            self.outbox.miss_all(now, guard);
+            let came = now - Duration::from_us(h.spacing_us.into());
+            self.outbox.miss_all(now, guard, came);
         }
         if h.delay_us > 0 {
             self.fed_back_us = h.delay_us;
