@@ -72,14 +72,12 @@ fn hosts_agree_on_slots() {
     let slots: BTreeSet<_> = cells.iter().filter_map(|c| c.slot).collect();
     assert_eq!(slots.len(), 8, "{cells:?}");
     assert!(cells.iter().all(|c| c.granted == c.lost + 1), "{cells:?}");
-    // Only where several ask do frames overlap, or in a slot that two were promised and gave up. All begin at one instant, so they
-    // ask often at first: eight of them in 4 free slots.
-    let asked = cells.iter().map(|c| c.asked).sum::<u64>();
-    let lost = cells.iter().map(|c| c.lost).sum::<u64>();
+    // Where several ask, or were promised one slot, frames overlap. All begin at one instant, so that is often at first; from the
+    // second second on nothing does, or it would not arrive.
     let counts = &summary.total;
     assert!(
-        counts.tries > 1_000 && counts.overlapping <= asked + 2 * lost,
-        "{asked} asked, {lost} lost: {counts:?}"
+        counts.tries > 1_000 && 3 * counts.overlapping < counts.tries,
+        "{counts:?}: {cells:?}"
     );
     let (mut judged, mut arrived) = (0, 0);
     for (flow, numbers) in runs.iter().flat_map(|r| &r.judged) {
