@@ -2,9 +2,10 @@
 //! inside, by tests that cargo starts through `sdmac lab run`: of the lab, and of all that drives radios. In QEMU, Linux's own
 //! driver is the peer of the emulated AR9170 sticks.
 
+use std::cell::RefCell;
 use std::process::Command;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
 use super::Outcome;
@@ -203,6 +204,8 @@ pub(super) fn lab(workspace: &Workspace) -> Result<Outcome> {
         }
         run(Command::new(&sdmac).args(["lab", "build"]))?;
     }
+    // one that fails keeps nobody from the others
+    let failures = RefCell::new(Vec::new());
     let count_all = |tests: &[Tests], guest: Option<&str>| -> Result<String> {
         let mut remarks = Vec::new();
         for of in tests {
@@ -216,9 +219,15 @@ pub(super) fn lab(workspace: &Workspace) -> Result<Outcome> {
                     runner
                 });
                 let mut command = binaries.command(of.folder, name, runner.as_mut())?;
-                let remark = count(command.args(of.args));
                 let where_ = guest.unwrap_or("outside");
-                remarks.push(remark.with_context(|| format!("{} {name}, {where_}", of.folder))?);
+                match count(command.args(of.args)) {
+                    Ok(remark) => remarks.push(remark),
+                    Err(why) => {
+                        let failure = format!("{} {name}, {where_}: {why:#}", of.folder);
+                        eprintln!("FAILED: {failure}");
+                        failures.borrow_mut().push(failure);
+                    }
+                }
             }
         }
         Ok(remarks.join("; "))
@@ -232,7 +241,7 @@ pub(super) fn lab(workspace: &Workspace) -> Result<Outcome> {
         Ok(remarks?.join("; "))
     };
     let uml = inside(INSIDE)?;
-    match get_qemu("qemu-system-x86_64", "qemu-system-x86") {
+    let outcome = match get_qemu("qemu-system-x86_64", "qemu-system-x86") {
         Ok(()) => done(format!(
             "outside: {outside}; inside: {uml}; in QEMU: {}; from outside: {}",
             inside(IN_QEMU)?,
@@ -247,7 +256,10 @@ pub(super) fn lab(workspace: &Workspace) -> Result<Outcome> {
                 OUTSIDE_QEMU.names.join(" and ")
             ),
         }),
-    }
+    };
+    let failures = failures.into_inner();
+    ensure!(failures.is_empty(), "{}", failures.join("; "));
+    outcome
 }
 
 /// Gets QEMU, where that is allowed. `Err` says why there is none.
