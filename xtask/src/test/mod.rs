@@ -83,6 +83,7 @@ const STEPS: &[Step] = &[
     Step::new("build", "the workspace and its tests build", steps::build),
     Step::new("clippy", "no lint of clippy or rustc, all targets", steps::clippy).needs("build"),
     Step::new("test", "all tests and doc tests, debug", steps::test).needs("build"),
+    Step::new("long", "a day under TDMA, an hour of overlays among faults, the deepest exploration", steps::long).needs("build"),
     Step::new("doc", "the API documentation builds without a warning", steps::doc).needs("build"),
     Step::new("thumb", "the no_std crates build for a Cortex-M3", steps::thumb).needs("build"),
     Step::new("golden", "golden trace hashes, debug and release", steps::golden).needs("build"),

@@ -68,6 +68,17 @@ pub(super) fn test(workspace: &Workspace) -> Result<Outcome> {
     count_tests(&mut cargo_at_root(workspace, "test --workspace --no-fail-fast"))
 }
 
+/// What takes minutes, and runs apart from the other tests: a day under TDMA, an hour of overlays among faults, the deepest exploration.
+pub(super) fn long(workspace: &Workspace) -> Result<Outcome> {
+    let lab = "test --package sdmac-lab --test tdma_day --test overlay_swarm -- --ignored";
+    let deep = "test --package sdmac-protocols --lib -- --ignored";
+    let [lab, deep] = [
+        count(&mut cargo_at_root(workspace, lab))?,
+        count(&mut cargo_at_root(workspace, deep))?,
+    ];
+    done(format!("a day and an hour: {lab}; explorations: {deep}"))
+}
+
 pub(super) fn doc(workspace: &Workspace) -> Result<Outcome> {
     run(cargo_at_root(workspace, "doc --workspace --no-deps").env("RUSTDOCFLAGS", "-D warnings"))?;
     done("")

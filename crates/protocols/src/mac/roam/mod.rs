@@ -28,6 +28,8 @@ use frame::mac::{FrameType, Header};
 use link::{Candidates, Link, State};
 use radio::{Confirm, Duration, Event, Indication, Instant, Outcome, Protocol, Radio};
 
+/// Requests that one event launches at most: a hand-over that ends finds many that wait.
+const BURST: usize = 8;
 /// Tag of a held frame: it has had its second chance.
 const SECOND: u64 = 1;
 
@@ -48,6 +50,8 @@ pub struct Roam<P, const N: usize = DEFAULT_HELD, const L: usize = DEFAULT_HELD_
     changed: bool,
     /// Side of each launched request.
     side: [usize; N],
+    /// Requests that this event may still launch.
+    left: usize,
     counters: RoamCounters,
 }
 
@@ -65,6 +69,7 @@ impl<P: Protocol, const N: usize, const L: usize> Roam<P, N, L> {
             missed: 0,
             changed: false,
             side: [0; N],
+            left: BURST,
             counters: RoamCounters::default(),
             config,
         }
@@ -100,7 +105,10 @@ impl<P: Protocol, const N: usize, const L: usize> Roam<P, N, L> {
         else {
             return;
         };
-        while let Some(index) = self.above.held.first_by(|h| h.order()) {
+        while self.left > 0
+            && let Some(index) = self.above.held.first_by(|h| h.order())
+        {
+            self.left -= 1;
             let second = (1 - self.primary).min(self.sides() - 1);
             let held = self.above.held.get(index).expect("it waits");
             let other = (held.tag & SECOND != 0)
@@ -241,6 +249,7 @@ impl<P: Protocol, const N: usize, const L: usize> Protocol for Roam<P, N, L> {
         for k in 0..self.sides() {
             self.step(k, now, radio);
         }
+        self.left = BURST;
         loop {
             self.serve(now, radio);
             if !self.above.pay(now, radio) {
@@ -265,7 +274,8 @@ impl<P: Protocol, const N: usize, const L: usize> Protocol for Roam<P, N, L> {
             _ => None,
         });
         let own = links.iter().filter_map(Link::until).chain(overlap).chain(lost);
+        let more = (self.left == 0).then_some(Instant::ZERO);
         let expiry = self.above.held.next_expiry().map(|t| t + Duration::from_ns(1));
-        own.chain(expiry).chain(self.above.deadline()).min()
+        own.chain(expiry).chain(more).chain(self.above.deadline()).min()
     }
 }
