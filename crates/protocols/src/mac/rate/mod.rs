@@ -10,6 +10,7 @@
 //! groups, and frames that expect no ACK, pass unchanged. On a host that takes one rate for each request
 //! ([`Capabilities::series`](radio::Capabilities)) a chain goes down in pieces.
 
+mod costs;
 pub mod minstrel;
 mod pieces;
 pub mod rsin;
@@ -68,6 +69,8 @@ pub struct Ask {
     pub tries: u16,
     /// Time until it is of no use any more.
     pub left: Option<Duration>,
+    /// First rate of the request: where an algorithm begins that knows nothing yet, if it has nothing better.
+    pub rate: Rate,
 }
 
 /// What became of a frame.
@@ -205,6 +208,7 @@ impl<A: Algorithm + Clone, const PEERS: usize, const N: usize> Control<A, PEERS,
             octets: frame.len() as u32 + 4,
             tries: how.series.attempts(),
             left: how.expires.map(|t| t.since(from)),
+            rate: how.series.as_slice()[0].rate,
         };
         let address = header.receiver();
         let peer = self.peer(address, now)?;
