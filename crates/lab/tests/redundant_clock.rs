@@ -7,6 +7,8 @@ use std::rc::Rc;
 use frame::{AccessCategory, MacAddr, Phy, Rate};
 use protocols::mac::beacon::{BeaconFrame, MAX_BEACON_OCTETS};
 use protocols::mac::data::{Identity, QOS_OVERHEAD_OCTETS};
+use protocols::mac::edf::cost::CostEstimate;
+use protocols::mac::edf::{Edf, EdfConfig};
 use protocols::mac::redundancy::{Redundancy, RedundancyConfig, trailer};
 use protocols::mac::sender::{Sender, SenderConfig};
 use protocols::mac::sync::{SHIFTS_OCTETS, Sync, SyncConfig};
@@ -17,6 +19,7 @@ use radio::{AdapterId, Checked, Duration, Instant, Msdu, Queue};
 use sim::clock::Clock;
 use sim::fault::Incident;
 use sim::rng::{Cause, Stream};
+use sim::traffic::parse_header;
 use sim::{
     AdapterConfig, LinkLoss, MediumConfig, NodeConfig, Observer, Pattern, Position, Process, Traffic, World,
 };
@@ -39,7 +42,7 @@ fn address(node: u32) -> MacAddr {
     MacAddr::local(node)
 }
 
-fn plan() -> TdmaPlan<32> {
+fn plan<const S: usize>() -> TdmaPlan<S> {
     let release = Release {
         min: Duration::ZERO,
         high: Duration::ZERO,
@@ -75,6 +78,11 @@ fn plan() -> TdmaPlan<32> {
 }
 
 fn overlay(node: u32) -> Redundancy<Overlay, 16, 400, 16> {
+    let (config, sender, pair) = configs(node);
+    Redundancy::new(pair, Tdma::new(config, Sender::new(sender)))
+}
+
+fn configs<const S: usize>(node: u32) -> (TdmaConfig<S>, SenderConfig, RedundancyConfig) {
     let band = Phy::A.band;
     let sync = match node {
         0 => SyncConfig::own(band, HOLDOVER),
@@ -99,7 +107,7 @@ fn overlay(node: u32) -> Redundancy<Overlay, 16, 400, 16> {
         access: config.access,
         ..RedundancyConfig::parallel(AdapterId(0), AdapterId(1))
     };
-    Redundancy::new(pair, Tdma::new(config, Sender::new(sender)))
+    (config, sender, pair)
 }
 
 /// When a payload went down and came up, ns.
@@ -262,4 +270,72 @@ fn beacons_that_get_lost_tear_nothing_apart() {
             cell(seed, 0.33, node, Incident::AdapterGone { adapter: 0 }).go();
         }
     }
+}
+
+/// The type of the book, as it is written there: deadlines over slots over two adapters. The first channel loses everything, so all comes
+/// over the second; and of two messages that wait behind a third the later one goes first, whose deadline is earlier.
+#[test]
+fn the_layers_of_the_book() {
+    type Nested = Redundancy<Tdma<Edf<Sender>>>;
+    let nested = |node| -> Nested {
+        let (config, sender, pair) = configs(node);
+        let edf = EdfConfig::new(
+            CostEstimate::fixed(Duration::from_us(120)),
+            Duration::from_ms(100),
+        );
+        Redundancy::new(pair, Tdma::new(config, Edf::new(edf, Sender::new(sender))))
+    };
+    let mut world: World<Checked<Nested>> = World::new(&MediumConfig::default(), 1);
+    for node in 0..=DEVICES {
+        let place = Position::new(f64::from(node), 0.0);
+        let [first, second] =
+            [5180, 5745].map(|mhz| AdapterConfig::station(address(node), Phy::A, mhz, true));
+        let mut config = NodeConfig::ideal(place, first);
+        config.adapters.push(second);
+        world.add_node(config, Checked::strict(nested(node)));
+    }
+    let nothing = || LinkLoss {
+        data: Some(Process::Fixed(1.0)),
+        ..LinkLoss::default()
+    };
+    for node in 1..=DEVICES {
+        world.set_adapter_loss(0, node, 0, nothing());
+        world.set_adapter_loss(node, 0, 0, nothing());
+        let traffic = |cycles, lifetime_cycles| Traffic {
+            to: address(0),
+            category: AccessCategory::Voice,
+            octets: usize::from(PAYLOAD) + 8,
+            pattern: Pattern::Periodic {
+                period_ns: cycles * CYCLE_NS,
+                phase_ns: 700 * MS,
+            },
+            lifetime_ns: Some(lifetime_cycles * CYCLE_NS),
+            count: None,
+        };
+        // at one moment: the first goes down to its slot at once, and of the others the last is urgent
+        world.add_traffic(node, traffic(10, 20));
+        world.add_traffic(node, traffic(10, 20));
+        world.add_traffic(node, traffic(5, 3));
+    }
+    let ways = Ways::default();
+    world.set_observer(Box::new(ways.clone()));
+    world.run_until(1_700 * MS);
+    let ways = ways.0.borrow();
+    // by device and moment: when the calm messages arrived, and the urgent one
+    let mut all: BTreeMap<(u32, u64), [Option<u64>; 3]> = BTreeMap::new();
+    for (payload, (down, up)) in ways.iter().filter(|(_, way)| way.0 < 1_600 * MS) {
+        let (flow, ..) = parse_header(payload).expect("all traffic is the simulator's");
+        let up = up.unwrap_or_else(|| panic!("flow {flow}, handed down at {down}, did not arrive"));
+        assert!(up - down <= 3 * CYCLE_NS, "flow {flow}, {} ns", up - down);
+        all.entry((flow / 3, *down)).or_default()[flow as usize % 3] = Some(up);
+    }
+    let mut waited = 0;
+    for arrived in all.values() {
+        if let [_, Some(calm), Some(urgent)] = arrived {
+            assert!(urgent < calm, "{urgent} {calm}");
+            waited += 1;
+        }
+    }
+    // in 900 ms 45 urgent messages of each device, and calm ones with every other
+    assert_eq!((all.len() as u32, waited), (45 * DEVICES, 23 * DEVICES));
 }

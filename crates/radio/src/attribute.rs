@@ -141,6 +141,8 @@ pub struct Capabilities {
     pub attempts: bool,
     /// Confirms tell adapter time.
     pub tsf: bool,
+    /// Confirms of acknowledged frames tell how strong the ACK was.
+    pub ack_signal: bool,
     /// Bit `i` is set if plane t(i+1) is stamped.
     pub planes: u16,
     /// Series of one request at most: with 1 all its tries have one rate.

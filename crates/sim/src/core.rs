@@ -143,6 +143,8 @@ pub(crate) struct TxFrame {
     pub timing: (Rate, u32),
     /// The last exchange: start and end, ns.
     pub exchange: Option<(u64, u64)>,
+    /// Strength of its ACK, where the adapter tells.
+    pub ack_dbm: Option<i8>,
     /// The request itself and indications that have not been handed over.
     pub users: u32,
     /// The one behind it in its queue, or [`NONE`].

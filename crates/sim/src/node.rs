@@ -54,7 +54,7 @@ impl Core {
     pub(crate) fn confirm(&mut self, id: u32, outcome: Outcome, at: u64, ending: Option<Ending>) {
         let f = &self.frames[id];
         let (node, token) = (f.node, f.token);
-        let exchange = f.exchange;
+        let (exchange, mut ack_signal_dbm) = (f.exchange, f.ack_dbm);
         let (series, rate) = match f.how.series.at(f.attempts.saturating_sub(1)) {
             Some((i, s)) => (i, s.rate),
             None => (0, f.timing.0),
@@ -81,7 +81,7 @@ impl Core {
         let mut outcome = outcome;
         if on_air && n.fault_stream.chance(n.faults.lost_confirm) {
             outcome = Outcome::Unknown;
-            stamps = Stamps::NONE;
+            (stamps, ack_signal_dbm) = (Stamps::NONE, None);
             t9 += n.confirm_timeout_ns;
         } else {
             // confirms of one thread come one after the other
@@ -93,7 +93,6 @@ impl Core {
             stamps.host(Plane::T9, Instant::from_ns(shown));
         }
         let tsf = on_air.then(|| Tsf(self.adapters[adapter as usize].tsf_us(at)));
-        let ack_signal_dbm = None;
         let confirm = Confirm {
             token,
             outcome,
@@ -280,6 +279,7 @@ impl Radio for NodeRadio<'_> {
             load,
             timing: (first, 0),
             exchange: None,
+            ack_dbm: None,
             users: 1,
             next: NONE,
         };
@@ -361,6 +361,7 @@ pub(crate) fn blank_frame() -> TxFrame {
         load: None,
         timing: (Rate::OFDM_6, 0),
         exchange: None,
+        ack_dbm: None,
         users: 0,
         next: NONE,
     }

@@ -169,6 +169,44 @@ fn an_adapter_that_takes_nothing_back() {
     );
 }
 
+/// The strength in a confirm is that of the ACK as it arrived, not that of the frame: 60 dB are lost there and 75 on the way back, and both
+/// send with 16 dBm. An adapter that does not measure it tells nothing, and says so.
+#[test]
+fn confirms_tell_how_strong_the_ack_was() {
+    use radio::{AdapterId, AttributeName};
+    let medium = sim::MediumConfig {
+        loss: sim::LossModel::Matrix(vec![(0, 1, 60.0), (1, 0, 75.0)]),
+        ..Default::default()
+    };
+    for ack_signal in [true, false] {
+        let mut lab = Lab::new(&medium, 1);
+        let adapter = AdapterConfig {
+            ack_signal,
+            ..station(0)
+        };
+        let nobody = send(9, 0, 1, one_shot());
+        lab.adapter(
+            adapter,
+            vec![(5 * MS, send(1, 0, 0, one_shot())), (6 * MS, nobody)],
+        );
+        lab.node(vec![]);
+        let ask = |_: &mut _, _, radio: &mut dyn radio::Radio| {
+            radio.get(AdapterId::FIRST, AttributeName::Capabilities)
+        };
+        let told = lab.w.act(0, ask);
+        let Some(Attribute::Capabilities(can)) = told else {
+            panic!("{told:?}");
+        };
+        assert_eq!(can.ack_signal, ack_signal);
+        lab.run(20);
+        let ends: Vec<_> = (lab.script(0).confirms().iter())
+            .map(|(_, c)| (c.outcome, c.ack_signal_dbm))
+            .collect();
+        let strength = ack_signal.then_some(-59);
+        assert_eq!(ends, [(Outcome::Acked, strength), (Outcome::NotAcked, None)]);
+    }
+}
+
 #[test]
 fn a_full_queue_refuses() {
     let mut lab = Lab::near(1);

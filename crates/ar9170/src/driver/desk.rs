@@ -159,6 +159,8 @@ impl<const N: usize, const L: usize> Core<'_, N, L> {
             one_shot: true,
             attempts: true,
             tsf: false,
+            // its transmission status has none
+            ack_signal: false,
             series: radio::tx::MAX_SERIES as u8,
             planes: bit(Plane::T1) | bit(Plane::T4) | bit(Plane::T9),
             max_outstanding: self

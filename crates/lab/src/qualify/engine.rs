@@ -105,7 +105,7 @@ pub(super) fn replicate(
         clocks: ready.clocks,
         offsets_ns: ready.offsets_ns,
         polled: scheme.turn == Turn::Edf,
-        ack_ns: bench.facts.ack_ns,
+        phy: bench.question.phy,
         wait_ns: bench.wait_ns(scheme),
     })));
     ready.world.set_observer(Box::new(Shared(watch.clone())));

@@ -153,6 +153,34 @@ mod tests {
         assert!(t.batches.misses() < 160, "{:?} {:?}", t.batches, t.causes);
     }
 
+    /// A node and the controller release at one moment, so both first tries collide, always. Minstrel does not take that for a property of
+    /// the rates: it comes away from a slow one, and stays near a fast one.
+    #[test]
+    fn minstrel_is_not_misled_by_first_tries() {
+        let p50 = |scheme, rate| {
+            let scheme = Scheme::parse(scheme).unwrap();
+            let q = Question {
+                nodes: 1,
+                link: Link::SnrDb(40.0),
+                rate,
+                schemes: vec![scheme],
+                ..Question::example()
+            };
+            let t = replicate(&Bench::new(&q).unwrap(), scheme, 5, q.cycle_ns, 1_000, 1);
+            assert!(t.tries.data_lost > 1_800, "{:?}", t.tries);
+            t.up.quantile_ns(0.5).unwrap()
+        };
+        let of = |rate| (p50("edca", rate), p50("minstrel", rate));
+        let (slow, from_slow) = of(frame::Rate::OFDM_6);
+        let (fast, from_fast) = of(frame::Rate::OFDM_54);
+        println!("{slow} {from_slow}, {fast} {from_fast}");
+        assert!(from_slow < (slow + fast) / 2, "{from_slow} of {slow} and {fast}");
+        assert!(
+            from_fast < fast + (slow - fast) / 4,
+            "{from_fast} of {slow} and {fast}"
+        );
+    }
+
     /// At 12 dB 54 Mb/s hardly arrives; who chooses finds a rate that does.
     #[test]
     fn rates_are_chosen_where_the_link_is_weak() {

@@ -58,7 +58,7 @@ impl Watch {
             flying: Vec::new(),
             open: Vec::new(),
             foreign_end_ns: None,
-            tries: Tries::new((about.nodes + 1) * about.adapters - 1, about.ack_ns),
+            tries: Tries::new((about.nodes + 1) * about.adapters - 1),
             tally: Tally::default(),
             about,
         }
@@ -260,7 +260,8 @@ impl Observer for Watch {
         }
         if let Some(to) = to {
             let to = to * self.about.adapters + channel;
-            self.tries.sent(t.adapter, to, self.counts(t.start_ns));
+            let ack_ns = self.about.ack_ns(t.rate);
+            self.tries.sent(t.adapter, to, ack_ns, self.counts(t.start_ns));
         }
         self.flying.push(new);
     }

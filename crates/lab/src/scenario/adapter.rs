@@ -66,6 +66,7 @@ pub(super) struct View<'f> {
     rts_octets: Option<Small>,
     queue_limit: Option<Small>,
     takes_back: bool,
+    ack_signal: bool,
 }
 
 impl Group {
@@ -83,6 +84,7 @@ impl Group {
             rts_octets: self.rts_octets,
             queue_limit: self.queue_limit,
             takes_back: self.takes_back.unwrap_or(true),
+            ack_signal: self.ack_signal.unwrap_or(true),
         };
         let further = self.adapter.iter().map(|a| View {
             phy: a.phy.unwrap_or(self.phy),
@@ -96,6 +98,7 @@ impl Group {
             rts_octets: a.rts_octets,
             queue_limit: a.queue_limit,
             takes_back: self.takes_back.unwrap_or(true),
+            ack_signal: self.ack_signal.unwrap_or(true),
         });
         [first].into_iter().chain(further)
     }
@@ -184,7 +187,7 @@ impl View<'_> {
         if let Some(limit) = self.queue_limit {
             a.queue_limit = limit.0;
         }
-        a.takes_back = self.takes_back;
+        (a.takes_back, a.ack_signal) = (self.takes_back, self.ack_signal);
         for (name, entry) in self.queue {
             let params = &mut a.edca[Queue::from(category(*name)).index()];
             params.aifsn = entry.aifsn.map_or(params.aifsn, |x| x.0);

@@ -231,6 +231,8 @@ pub struct Group {
     pub queue_limit: Option<Small>,
     /// The end of a lifetime, or an abort, takes back what its adapters have; true by default. Linux cannot.
     pub takes_back: Option<bool>,
+    /// Its adapters tell how strong the ACK of a frame was; true by default. On Linux, and with an AR9170, nobody does.
+    pub ack_signal: Option<bool>,
     /// Further adapters: the keys above are those of the first.
     #[serde(default)]
     pub adapter: Vec<Adapter>,

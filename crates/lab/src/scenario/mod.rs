@@ -130,13 +130,13 @@ impl Scenario {
     }
 
     /// The same nodes without what is a model of Linux and of this computer: hosts take no time and have no faults, clocks are exact, and what an
-    /// adapter has nobody takes back, as in Linux's stack. What runs over a real stack has the real thing in their place.
+    /// adapter has nobody takes back, as in Linux's stack, and nobody tells how strong an ACK was. What runs over a real stack has the real thing in their place.
     #[must_use]
     pub fn without_hosts(mut self) -> Scenario {
         self.hosts.fill(None);
         for group in &mut self.file.group {
             (group.clock, group.faults) = Default::default();
-            group.takes_back = Some(false);
+            (group.takes_back, group.ack_signal) = (Some(false), Some(false));
         }
         self
     }

@@ -19,6 +19,7 @@ impl Core {
                 one_shot: true,
                 attempts: true,
                 tsf: true,
+                ack_signal: x.ack_signal,
                 series: radio::tx::MAX_SERIES as u8,
                 planes: if n.host.is_some() { ALL_PLANES } else { 1 | 1 << 8 },
                 max_outstanding: x.queue_limit,

@@ -95,6 +95,8 @@ pub struct AdapterConfig {
     pub queue_limit: u16,
     /// What it has, an abort or the end of a lifetime takes back. Linux has no way to: what its stack has taken, it sends.
     pub takes_back: bool,
+    /// Its confirms tell how strong the ACK was. Not all adapters do, and Linux hands it to nobody who sends through a monitor.
+    pub ack_signal: bool,
     /// Rules on which implementations differ.
     pub rules: AccessRules,
     /// Its TSF timer.
@@ -136,6 +138,7 @@ impl AdapterConfig {
             rts_threshold: NO_RTS,
             queue_limit: 500,
             takes_back: true,
+            ack_signal: true,
             rules: AccessRules::standard(&phy),
             tsf: Clock::default(),
         }

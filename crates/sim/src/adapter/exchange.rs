@@ -272,14 +272,16 @@ impl Core {
         self.send_frame(to, q, x.frame);
     }
 
-    /// What was awaited came: the ACK.
-    pub(crate) fn ack_came(&mut self, to: usize, end: u64) {
+    /// What was awaited came: the ACK, so strong.
+    pub(crate) fn ack_came(&mut self, to: usize, end: u64, dbm: i8) {
         self.stop_timeout(to);
         let Some(x) = self.adapters[to].exchange.take() else {
             return;
         };
         let q = usize::from(x.queue);
-        self.frames[x.frame].exchange = Some((x.start, end));
+        let f = &mut self.frames[x.frame];
+        f.exchange = Some((x.start, end));
+        f.ack_dbm = self.adapters[to].ack_signal.then_some(dbm);
         self.adapters[to].counters.tx_acked += 1;
         self.narrow(to, q, false);
         self.complete(to, q, x.frame, Outcome::Acked, end, Ending::Acked);

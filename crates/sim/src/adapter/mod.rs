@@ -179,6 +179,8 @@ pub(crate) struct Adapter {
     pub rts_threshold: u16,
     pub queue_limit: u16,
     pub takes_back: bool,
+    /// Its confirms tell how strong the ACK was.
+    pub ack_signal: bool,
     /// Rate and duration of the ACK to the last data rate that was asked for.
     pub ack_memo: (Rate, Rate, u32),
     /// Arrival of the latest request at the queues, so that requests do not overtake each other.
@@ -248,6 +250,7 @@ impl Adapter {
             rts_threshold: config.rts_threshold,
             queue_limit: config.queue_limit,
             takes_back: config.takes_back,
+            ack_signal: config.ack_signal,
             ack_memo: (Rate::OFDM_6, Rate::OFDM_6, 0),
             last_arrival: 0,
         };

@@ -17,7 +17,7 @@ impl Core {
         let for_us = a.answers_to(s.ra);
         let waiting = a.exchange.map(|x| x.phase);
         match (s.what, waiting) {
-            (OnAir::Ack, Some(Phase::AwaitAck)) if for_us => return self.ack_came(to, end),
+            (OnAir::Ack, Some(Phase::AwaitAck)) if for_us => return self.ack_came(to, end, rx.dbm),
             (OnAir::Cts, Some(Phase::AwaitCts)) if for_us => return self.cts_came(to, end),
             // anything else in place of the awaited response is a failure (IEEE 802.11-2016, 10.3.2.9)
             (_, Some(Phase::AwaitAck | Phase::AwaitCts)) => self.fail(to, end, Ending::AckCorrupt),

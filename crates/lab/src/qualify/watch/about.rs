@@ -1,6 +1,7 @@
 //! What a watch must know of its world.
 
 use super::super::bench::Span;
+use frame::{Phy, Rate};
 use sim::clock::Clock;
 
 /// What a watch must know of its world.
@@ -17,14 +18,19 @@ pub(in super::super) struct About {
     pub offsets_ns: Vec<u64>,
     /// Nodes send only when the controller has polled them.
     pub polled: bool,
-    /// SIFS and ACK, ns.
-    pub ack_ns: u64,
+    /// Says how long the ACK to a frame takes.
+    pub phy: Phy,
     /// Who sends without backoff and waits for the channel begins this long after it is free, at most, ns. `None` with
     /// backoff: there, waiting for others and waiting at random cannot be told apart.
     pub wait_ns: Option<u64>,
 }
 
 impl About {
+    /// SIFS and the ACK to a frame at this rate, ns.
+    pub(super) fn ack_ns(&self, rate: Rate) -> u64 {
+        u64::from(self.phy.sifs_us + self.phy.ack_us(rate, self.phy.basic)) * 1_000
+    }
+
     /// One more than the number of the last adapter of the loop.
     pub(super) fn adapters_end(&self) -> u32 {
         (self.nodes + 1) * self.adapters

@@ -25,7 +25,7 @@ fn about() -> About {
         clocks: vec![Clock::default(); 3],
         offsets_ns: vec![0; 3],
         polled: false,
-        ack_ns: 44_000,
+        phy: frame::Phy::A,
         wait_ns: None,
     }
 }
@@ -42,6 +42,10 @@ fn deliver(w: &mut Watch, at_ns: u64, node: u32, flow: u32, cycle: u32) {
 }
 
 fn send(w: &mut Watch, start_ns: u64, node: u32, flow: u32, cycle: u32) {
+    send_at(w, start_ns, node, flow, cycle, Rate::OFDM_54);
+}
+
+fn send_at(w: &mut Watch, start_ns: u64, node: u32, flow: u32, cycle: u32, rate: Rate) {
     let identity = match node {
         0 => Identity::access_point(MacAddr::local(1)),
         _ => Identity::station(MacAddr::local(node + 1), MacAddr::local(1)),
@@ -65,7 +69,7 @@ fn send(w: &mut Watch, start_ns: u64, node: u32, flow: u32, cycle: u32) {
         adapter: node,
         node,
         what: OnAir::Frame,
-        rate: Rate::OFDM_54,
+        rate,
         mhz: 5180,
         frame,
         attempt: 1,
@@ -286,4 +290,27 @@ fn the_first_failure_counts_and_repetitions_are_told() {
     assert_eq!((of(Cause::Losses), of(Cause::Collisions)), (1, 1));
     assert_eq!((t.repeats, t.repeats_collided), (1, 1));
     assert_eq!((t.alone, t.alone_lost), (1, 1));
+}
+
+/// The ACK to a frame at 6 Mb/s ends 16 + 44 us behind it, that to one at 54 Mb/s 16 + 28 us.
+#[test]
+fn an_ack_is_as_slow_as_its_frame() {
+    let ack = |w: &mut Watch, at_ns| {
+        w.reception(&ReceptionEnd {
+            at_ns,
+            adapter: 1,
+            from: 0,
+            what: OnAir::Ack,
+            ok: true,
+            signal_dbm: -50,
+        });
+    };
+    let mut w = watch();
+    for (start_ns, rate) in [(2_000_000, Rate::OFDM_6), (2_500_000, Rate::OFDM_54)] {
+        send_at(&mut w, start_ns, 1, 2, 1, rate);
+        receive(&mut w, start_ns + 36_033, 1, 0);
+        ack(&mut w, start_ns + 36_033 + 60_033);
+    }
+    let t = w.finish(1).tries;
+    assert_eq!((t.acked, t.data_lost, t.ack_lost), (1, 0, 1));
 }

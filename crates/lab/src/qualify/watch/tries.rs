@@ -6,6 +6,8 @@ use super::super::tally::Tries as Counts;
 #[derive(Clone, Copy)]
 struct Try {
     to: u32,
+    /// SIFS and the ACK to a frame at its rate, ns.
+    ack_ns: u64,
     /// End of its reception, ns of true time.
     arrived_ns: Option<u64>,
     acked: bool,
@@ -14,25 +16,24 @@ struct Try {
 /// See the [module](self). A node has one try at a time.
 pub(super) struct Tries {
     open: Vec<Option<Try>>,
-    ack_ns: u64,
     counts: Counts,
 }
 
 impl Tries {
-    /// For a controller and `nodes` nodes; SIFS and ACK take `ack_ns`.
-    pub(super) fn new(nodes: u32, ack_ns: u64) -> Tries {
+    /// For a controller and `nodes` nodes.
+    pub(super) fn new(nodes: u32) -> Tries {
         Tries {
             open: vec![None; nodes as usize + 1],
-            ack_ns,
             counts: Counts::default(),
         }
     }
 
-    /// `from` starts to send to `to`: its last try is over.
-    pub(super) fn sent(&mut self, from: u32, to: u32, counts: bool) {
+    /// `from` starts to send to `to`: its last try is over. SIFS and the ACK to this frame take `ack_ns`.
+    pub(super) fn sent(&mut self, from: u32, to: u32, ack_ns: u64, counts: bool) {
         self.settle(from as usize);
         let new = Try {
             to,
+            ack_ns,
             arrived_ns: None,
             acked: false,
         };
@@ -50,8 +51,8 @@ impl Tries {
     pub(super) fn acked(&mut self, from: u32, to: u32, at_ns: u64) {
         // on its way there and back a frame loses less than this
         const PROPAGATION_NS: u64 = 1_000;
-        let latest = self.ack_ns + PROPAGATION_NS;
-        let mine = |t: &&mut Try| t.to == from && t.arrived_ns.is_some_and(|a| at_ns - a <= latest);
+        let in_time = |t: &Try, arrived_ns: u64| at_ns - arrived_ns <= t.ack_ns + PROPAGATION_NS;
+        let mine = |t: &&mut Try| t.to == from && t.arrived_ns.is_some_and(|a| in_time(t, a));
         if let Some(t) = self.open[to as usize].as_mut().filter(mine) {
             t.acked = true;
         }
@@ -79,22 +80,22 @@ mod tests {
 
     #[test]
     fn every_try_falls_into_one_set() {
-        let mut tries = Tries::new(2, 44_000);
+        let mut tries = Tries::new(2);
         // A: heard by all, acknowledged
-        tries.sent(1, 0, true);
+        tries.sent(1, 0, 44_000, true);
         tries.arrived(1, 2, 36_000);
         tries.arrived(1, 0, 36_033);
         tries.acked(0, 1, 80_066);
         // L_D: only a bystander heard it, and the ACK of somebody else's frame is not its own
-        tries.sent(1, 0, true);
+        tries.sent(1, 0, 44_000, true);
         tries.arrived(1, 2, 136_000);
         tries.acked(0, 1, 180_066);
         // L_A: the ACK that comes is too late to be its own
-        tries.sent(2, 0, true);
+        tries.sent(2, 0, 44_000, true);
         tries.arrived(2, 0, 236_033);
         tries.acked(0, 2, 360_000);
         // does not count, but ends the one before
-        tries.sent(1, 0, false);
+        tries.sent(1, 0, 44_000, false);
         tries.acked(0, 1, 500_000);
         let all = Counts {
             acked: 1,

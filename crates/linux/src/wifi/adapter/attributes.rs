@@ -84,6 +84,7 @@ impl Adapter {
                 attempts: false,
                 series: 1,
                 tsf: false,
+                ack_signal: false,
                 planes: [T1, T9].iter().fold(0, |planes, p| planes | 1 << p.index()),
                 max_outstanding: outstanding,
                 max_frame_octets: ethernet::MAX_FRAME_OCTETS,
@@ -103,6 +104,8 @@ impl Adapter {
             // what a monitor sends has one rate, whatever the driver could
             series: 1,
             tsf: false,
+            // the status copy of a monitor has no place for it, whatever the driver knows
+            ack_signal: false,
             planes: [T1, T8, T9].iter().fold(0, |planes, p| planes | 1 << p.index()),
             max_outstanding: outstanding,
             max_frame_octets: radio::MAX_FRAME_OCTETS as u16,

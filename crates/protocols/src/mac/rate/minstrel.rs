@@ -1,8 +1,8 @@
 //! Minstrel for legacy rates: every 100 ms the share of acknowledged frames of each rate is averaged; what carries most
 //! goes first; one frame in ten tries something else. Constants are those of Linux 4.x (header of rc80211_minstrel).
 //!
-//! Four things are not as Linux had them, since with them a static link can carry as little as a quarter of what its best
-//! fixed rate does:
+//! Five things are not as Linux had them, since with them a static link can carry as little as a quarter of what its best
+//! fixed rate does, and stations that send at one moment stay at the rate they began with:
 //!
 //! - What a rate carries is reckoned with all that a frame costs: DIFS, a backoff that doubles with each try, the ACK, and
 //!   the length that frames had lately. Linux compares the time of 1,200 octets alone, by which fast rates that lose
@@ -10,12 +10,15 @@
 //! - An average weighs each frame, not each interval: four samples do not outweigh what hundreds of frames have shown.
 //!   Frames fade with time, and a rate that was dead and is not begins anew.
 //! - A rate that would carry more than the best one, did it lose nothing, goes first when it is sampled, a slower one, too.
+//! - Where the share of later tries that arrive is higher by more than a half than that of first ones, which is the work of others who begin
+//!   at the same moment, first tries tell nothing about rates: they are not counted, and samples go second.
 //! - If it carries less than the best one in an interval in which it was sampled, it is left alone, for twice as long each
 //!   time, up to [`PAUSE`] intervals. Linux tries it in each interval.
 
+use super::costs::Costs;
 use super::{Algorithm, Ask, MAX_RATES, Rates, Sent};
 use crate::dice::Dice;
-use frame::{Phy, Rate, ppdu_us};
+use frame::{Phy, Rate};
 use radio::{Duration, Instant, Series, SeriesList};
 
 /// Between two looks at the counts.
@@ -29,8 +32,6 @@ pub const PAUSE: u8 = 15;
 /// Tries of one rate at most.
 pub const MAX_TRIES: u8 = 7;
 
-/// All tries of one rate should take no longer than this, us.
-const SEGMENT_US: u32 = 6_000;
 /// Of each frame that was counted so much is left after the next interval, of 128 parts.
 const KEEP_OF_128: u32 = 112;
 /// Without new ones they fade until they weigh so many frames.
@@ -38,16 +39,16 @@ const FADED: u32 = 16;
 /// Frames that an average weighs at most: so it is never more certain than that, and can be moved by a few new ones.
 const MOST_FRAMES: u32 = 256;
 /// All, as a probability.
-const ONE: u32 = 1 << 16;
+pub(super) const ONE: u32 = 1 << 16;
 const SAMPLE_COLUMNS: usize = 10;
 /// Frames after which the counts of sampling begin anew.
 const EPOCH: u32 = 10_000;
 /// Looks without a frame after which a rate is tried as the first one, although it is slower than the best.
 const SKIPPED: u8 = 20;
+/// First and later tries that must have been seen before they are compared; twice as many are remembered.
+const PLACE_TRIES: u32 = 16;
 /// Samples in one interval of a rate that works nearly always, nearly never, or worse than the best.
 const SAMPLES: u8 = 4;
-/// Of 16 parts of the average length the old value keeps 15.
-const LENGTH_PARTS: u32 = 16;
 
 /// What is known of one rate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -155,59 +156,31 @@ impl RateState {
     }
 }
 
-/// What frames cost at present.
-#[derive(Clone, Copy, Debug)]
-struct Costs {
-    phy: Phy,
-    /// Average length of the frames that were asked for, octets times [`LENGTH_PARTS`].
-    length: u32,
+/// First tries of the best rate against its later ones.
+#[derive(Clone, Copy, Default, Debug)]
+struct Places {
+    /// Tries and acknowledged ones, first and later.
+    tries: [u32; 2],
+    acked: [u32; 2],
 }
 
-impl Costs {
-    fn note(&mut self, octets: u32) {
-        self.length = self.length - self.length / LENGTH_PARTS + octets.min(u32::from(u16::MAX));
-    }
-
-    /// One try without its backoff, us: DIFS, frame, SIFS, ACK (or the time in which it does not come).
-    fn try_us(&self, rate: Rate) -> u32 {
-        let phy = &self.phy;
-        let octets = self.length / LENGTH_PARTS;
-        phy.difs_us() + ppdu_us(rate, octets, phy.band) + phy.sifs_us + phy.ack_us(rate, phy.basic)
-    }
-
-    /// Mean backoff before each try, us.
-    fn backoff_us(&self) -> impl Iterator<Item = u32> {
-        let (most, slot_us) = (u32::from(self.phy.cw_max), self.phy.slot_us);
-        let windows = core::iter::successors(Some(u32::from(self.phy.cw_min)), move |cw| {
-            Some((cw * 2 + 1).min(most))
-        });
-        windows.map(move |cw| slot_us * cw / 2)
-    }
-
-    /// Tries that fit into a segment.
-    fn tries(&self, rate: Rate) -> u8 {
-        let mut total_us = 0;
-        let ends = self.backoff_us().map(|backoff_us| {
-            total_us += self.try_us(rate) + backoff_us;
-            total_us
-        });
-        let fit = ends.take(usize::from(MAX_TRIES)).take_while(|t| *t < SEGMENT_US);
-        (fit.count() as u8).max(1)
-    }
-
-    /// Frames per second times 2^16 when each is tried up to [`MAX_TRIES`] times, and each try arrives with `probability`.
-    fn throughput(&self, rate: Rate, probability: u32) -> u64 {
-        if probability < ONE / 10 {
-            return 0;
+impl Places {
+    fn note(&mut self, place: usize, tries: u32, acked: bool) {
+        self.tries[place] += tries;
+        self.acked[place] += u32::from(acked);
+        if self.tries[place] >= 2 * PLACE_TRIES {
+            self.tries[place] /= 2;
+            self.acked[place] /= 2;
         }
-        let try_us = u64::from(self.try_us(rate));
-        // the share of frames that come to a try, and the time of all, both times 2^16
-        let (mut open, mut time) = (u64::from(ONE), 0);
-        for backoff_us in self.backoff_us().take(usize::from(MAX_TRIES)) {
-            time += open * (try_us + u64::from(backoff_us));
-            open = open * u64::from(ONE - probability) / u64::from(ONE);
-        }
-        (u64::from(ONE) - open) * 1_000_000 * u64::from(ONE) / time.max(1)
+    }
+
+    /// The share of later tries that are acknowledged is higher by more than a half. With 16 tries each, chance makes so much of equal
+    /// shares once in a thousand times.
+    fn later_are_better(&self) -> bool {
+        let [first, later] = self.acked;
+        let [firsts, laters] = self.tries;
+        let enough = firsts.min(laters) >= PLACE_TRIES;
+        enough && 2 * later * firsts > 2 * first * laters + firsts * laters
     }
 }
 
@@ -228,17 +201,16 @@ pub struct Minstrel {
     deferred: u32,
     /// The sampled rate of chains that have it in second place.
     indirect: Option<Rate>,
+    places: Places,
 }
 
 impl Minstrel {
-    /// Nothing known. The order of samples follows from `seed`.
+    /// Nothing known: it begins with the rate of the first request, and the slowest behind that. The order of samples follows from
+    /// `seed`.
     pub fn new(phy: &Phy, seed: u64) -> Minstrel {
         let rates = Rates::of(phy);
         let list = rates.as_slice();
-        let costs = Costs {
-            phy: *phy,
-            length: REFERENCE_OCTETS * LENGTH_PARTS,
-        };
+        let costs = Costs::new(phy);
         let state = |i: usize| {
             let rate = list[i.min(list.len() - 1)];
             let tries = costs.tries(rate);
@@ -261,6 +233,7 @@ impl Minstrel {
             samples: 0,
             deferred: 0,
             indirect: None,
+            places: Places::default(),
         }
     }
 
@@ -330,6 +303,12 @@ impl Minstrel {
         (index != self.best[0]).then_some(index)
     }
 
+    /// Index of a rate, or of the next slower one; 0 if all are faster.
+    fn at(&self, rate: Rate) -> usize {
+        let slower = |s: &RateState| s.rate.kbps100() <= rate.kbps100();
+        self.rates().iter().rposition(slower).unwrap_or(0)
+    }
+
     fn series(&self, index: usize, tries: u8) -> Series {
         Series {
             rate: self.rates[index].rate,
@@ -341,6 +320,10 @@ impl Minstrel {
 impl Algorithm for Minstrel {
     fn chain(&mut self, now: Instant, ask: &Ask) -> SeriesList {
         self.costs.note(ask.octets);
+        if self.next_look.is_none() {
+            // nothing is known
+            self.best[0] = self.at(ask.rate);
+        }
         self.look(now);
         let [best, second, surest] = self.best;
         let usual = |i: usize| self.series(i, self.rates[i].tries_now);
@@ -355,9 +338,15 @@ impl Algorithm for Minstrel {
             } else if self.rates[index].samples_left != Some(0) {
                 let left = &mut self.rates[index].samples_left;
                 *left = left.map(|n| n - 1);
-                self.samples += 1;
-                chain[0] = self.series(index, 1);
-                chain[1] = self.series(best, 2);
+                if self.places.later_are_better() {
+                    chain = [self.series(best, 1), self.series(index, 1), chain[0], chain[3]];
+                    self.indirect = Some(self.rates[index].rate);
+                    self.deferred += 1;
+                } else {
+                    self.samples += 1;
+                    chain[0] = self.series(index, 1);
+                    chain[1] = self.series(best, 2);
+                }
             }
         }
         SeriesList::new(&chain).unwrap_or_else(|| SeriesList::one(self.rates[0].rate, 1))
@@ -365,13 +354,21 @@ impl Algorithm for Minstrel {
 
     fn learn(&mut self, now: Instant, sent: &Sent) {
         let last = sent.last();
+        let first_tell_nothing = self.places.later_are_better();
+        if sent.chain.as_slice()[0].rate == self.best() && sent.used[0] > 0 {
+            let acked_here = sent.acked && last == 0;
+            self.places.note(0, 1, acked_here && sent.used[0] == 1);
+            self.places
+                .note(1, u32::from(sent.used[0]) - 1, acked_here && sent.used[0] > 1);
+        }
         for (i, (series, used)) in sent.chain.as_slice().iter().zip(sent.used).enumerate() {
             let known = &mut self.rates[..self.len];
             let Some(state) = known.iter_mut().find(|s| s.rate == series.rate) else {
                 continue;
             };
-            state.attempts += u32::from(used);
-            if i == last && sent.acked {
+            let untold = u16::from(i == 0 && first_tell_nothing).min(used);
+            state.attempts += u32::from(used - untold);
+            if i == last && sent.acked && used > untold {
                 state.successes += 1;
             }
             if i == 1 && used > 0 && self.indirect == Some(series.rate) {

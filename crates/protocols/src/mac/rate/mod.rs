@@ -4,12 +4,13 @@
 //! | module | what it is |
 //! |---|---|
 //! | [`minstrel`] | the rate control of Linux for 802.11a/b/g: tries everything now and then, keeps what carries most |
-//! | [`rsin`] | the chain with the least residual loss that still fits before the deadline, from the strength of ACKs |
+//! | [`rsin`] | the chain with the least residual loss that still fits before the deadline, from the strength of ACKs or of what is heard |
 //!
 //! The number of tries is the protocol's above: a one-shot stays a one-shot, at a rate that is chosen here. Frames to
 //! groups, and frames that expect no ACK, pass unchanged. On a host that takes one rate for each request
 //! ([`Capabilities::series`](radio::Capabilities)) a chain goes down in pieces.
 
+mod costs;
 pub mod minstrel;
 mod pieces;
 pub mod rsin;
@@ -21,8 +22,8 @@ use frame::{MacAddr, Phy, Rate};
 use pieces::{First, Pieces};
 use radio::tx::MAX_SERIES;
 use radio::{
-    AckPolicy, AdapterId, Attribute, AttributeName, Confirm, Duration, Event, Instant, Msdu, Outcome,
-    Protocol, Radio, Series, SeriesList, Token, TxHow,
+    AckPolicy, AdapterId, Attribute, AttributeName, Confirm, Duration, Event, Indication, Instant, Msdu,
+    Outcome, Protocol, Radio, Series, SeriesList, Token, TxHow,
 };
 
 /// Legacy rates of a PHY at most: those of 802.11b and g together.
@@ -68,6 +69,8 @@ pub struct Ask {
     pub tries: u16,
     /// Time until it is of no use any more.
     pub left: Option<Duration>,
+    /// First rate of the request: where an algorithm begins that knows nothing yet, if it has nothing better.
+    pub rate: Rate,
 }
 
 /// What became of a frame.
@@ -115,6 +118,8 @@ pub trait Algorithm {
     fn chain(&mut self, now: Instant, ask: &Ask) -> SeriesList;
     /// Learns.
     fn learn(&mut self, now: Instant, sent: &Sent);
+    /// The receiver itself was heard sending, so strong. Nothing follows from it unless an algorithm says so.
+    fn hear(&mut self, _now: Instant, _signal_dbm: i8) {}
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -203,6 +208,7 @@ impl<A: Algorithm + Clone, const PEERS: usize, const N: usize> Control<A, PEERS,
             octets: frame.len() as u32 + 4,
             tries: how.series.attempts(),
             left: how.expires.map(|t| t.since(from)),
+            rate: how.series.as_slice()[0].rate,
         };
         let address = header.receiver();
         let peer = self.peer(address, now)?;
@@ -214,6 +220,18 @@ impl<A: Algorithm + Clone, const PEERS: usize, const N: usize> Control<A, PEERS,
             chain,
         });
         Some(chain)
+    }
+
+    /// A frame came in: what it says about the way to who sent it, if that is a receiver of ours.
+    fn hear(&mut self, now: Instant, received: &Indication<'_>) {
+        let (Some(dbm), Ok(header)) = (received.signal_dbm, Header::parse(received.frame)) else {
+            return;
+        };
+        let from = header.transmitter();
+        let known = self.peers.iter_mut().flatten().find(|p| Some(p.address) == from);
+        if let Some(peer) = known {
+            peer.algorithm.hear(now, dbm);
+        }
     }
 
     /// The chain with which a request went down.
@@ -301,12 +319,17 @@ impl<P: Protocol, A: Algorithm + Clone, const PEERS: usize, const N: usize> Prot
 {
     fn handle(&mut self, now: Instant, event: Event<'_>, radio: &mut dyn Radio) {
         let mut event = event;
-        if let Event::Confirm(c) = &event {
-            let Some(told) = self.control.pieces.ended(c, radio) else {
-                return;
-            };
-            self.control.learn(now, &told);
-            event = Event::Confirm(told);
+        match &event {
+            Event::Confirm(c) => {
+                let Some(told) = self.control.pieces.ended(c, radio) else {
+                    return;
+                };
+                self.control.learn(now, &told);
+                event = Event::Confirm(told);
+            }
+            Event::Indication(received) => self.control.hear(now, received),
+            Event::Beacon(beacon) => self.control.hear(now, &beacon.received),
+            _ => {}
         }
         let control = &mut self.control;
         let mut desk = Desk { now, control, radio };
