@@ -1,6 +1,7 @@
 //! Broken scenarios and what is said about them; changes; the schema.
 
 mod adapters;
+mod admission;
 mod cells;
 mod layers;
 mod parameters;
