@@ -98,7 +98,7 @@ impl core::fmt::Display for Denied {
             Denied::NoRoom { slots, .. } => {
                 write!(
                     f,
-                    "no room: it needs {slots} slots in a cycle to be in time, and beside those of the others they do not fit"
+                    "no room: it needs {slots} slots or more in a cycle to be in time, and beside those of the others they do not fit"
                 )
             }
         }
