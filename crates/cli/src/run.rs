@@ -1,6 +1,6 @@
 //! `sdmac run`: runs a scenario, once or over a grid of values and seeds.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Mutex;
@@ -97,6 +97,7 @@ fn single(args: &Args, changes: &Point, seed: Option<u64>, ui: &Ui) -> Result<Ex
     if let Some(Err(error)) = &run.recorded {
         return Err(Failure::on_the_way(error));
     }
+    warn_of_denied([&run.result]);
     if run.result.interrupted {
         ui::warn("stopped early: the numbers cover the time until then");
     }
@@ -193,10 +194,18 @@ fn many(args: &Args, points: &[Point], seeds: &[u64], ui: &Ui) -> Result<ExitCod
     if let Some(e) = trouble.into_inner().expect("no run panics") {
         return Err(Failure::on_the_way(e));
     }
+    warn_of_denied(results.iter().flat_map(|p| &p.runs));
     if interrupted {
         ui::warn("stopped early: the runs that were finished are in the result");
     }
     Ok(ui.exit_code())
+}
+
+/// Says what was known before: which messages cannot be in time.
+fn warn_of_denied<'r>(results: impl IntoIterator<Item = &'r RunResult>) {
+    let all = results.into_iter().flat_map(|r| &r.admission);
+    let denied: BTreeSet<_> = all.filter(|a| !a.admitted).map(ToString::to_string).collect();
+    denied.iter().for_each(|sentence| ui::warn(sentence));
 }
 
 /// Writes the result of one run of several as soon as there is one.
@@ -268,6 +277,8 @@ fn summary(run: &Run) -> String {
             latency.unwrap_or_default()
         ));
     }
+    let admitted = run.result.admission.iter().filter(|a| a.admitted);
+    lines.extend(admitted.map(ToString::to_string));
     lines.join("\n")
 }
 

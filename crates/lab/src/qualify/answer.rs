@@ -1,6 +1,7 @@
 //! The answer: what was asked, what came out for each scheme, and what to do. Written to JSON as it stands here; the
 //! names of the members are documented in the manual and do not change their meaning.
 
+use super::admission::Admission;
 use super::bench::Bench;
 use super::engine::{Run, Setting, decide};
 use super::question::{Interference, Link, Offsets, Question, Scheme, Turn};
@@ -97,6 +98,8 @@ pub struct Result {
     pub shortest: Option<Shortest>,
     /// The schedule; of TDMA only.
     pub slots: Option<Slots>,
+    /// What can be said without a run; of EDF and of TDMA whose nodes do not join.
+    pub admission: Option<Admission>,
     /// Why, in a sentence or two.
     pub why: String,
     /// What would help, one sentence each.
@@ -310,6 +313,7 @@ fn result(
             .collect(),
         shortest,
         slots,
+        admission: bench.admission(scheme),
         why: String::new(),
         advice: Vec::new(),
         ccdf: t.both().ccdf(),

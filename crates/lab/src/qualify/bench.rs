@@ -1,5 +1,6 @@
 //! The worlds in which the schemes are tried: a controller, its nodes, and who disturbs them.
 
+use super::admission::Share;
 use super::clocks::ClockError;
 use super::facts::Facts;
 use super::question::{Link, Question, Scheme, Turn};
@@ -16,7 +17,9 @@ use sim::host::{HostModel, Wait};
 use sim::rng::{Cause, Stream};
 use sim::{AdapterConfig, LinkLoss, LossModel, MediumConfig, NodeConfig, Pattern, Position, Process};
 use sim::{Traffic, World};
+use std::collections::BTreeMap;
 use std::rc::Rc;
+use std::sync::{Mutex, MutexGuard};
 
 /// How far host clocks are off, parts per billion: uniform up to this. 20 ppm is what 802.11 asks of oscillators
 /// (IEEE 802.11-2016, 17.3.9.5).
@@ -47,6 +50,8 @@ pub(super) struct Bench {
     pub facts: Facts,
     /// How well the clocks of TDMA agree; `None` if it is not asked for.
     pub clock_error: Option<ClockError>,
+    /// What was worked out of schedules so far.
+    shares: Mutex<BTreeMap<(Scheme, u64), Share>>,
 }
 
 /// Which part of a run counts.
@@ -96,11 +101,16 @@ impl Bench {
             host,
             facts,
             clock_error: None,
+            shares: Mutex::default(),
         };
         if question.schemes.iter().any(|s| s.turn == Turn::Tdma) {
             bench.clock_error = Some(bench.measure_clocks());
         }
         Ok(bench)
+    }
+
+    pub(super) fn shares(&self) -> MutexGuard<'_, BTreeMap<(Scheme, u64), Share>> {
+        self.shares.lock().expect("nobody panics with it")
     }
 
     /// A world with `scheme`, in which `cycles` cycles of `cycle_ns` count.

@@ -12,6 +12,7 @@
 //! | `ground` | what the host profile rests on |
 //! | `clocks` | how well the clocks of TDMA agree, measured |
 //! | `layers` | TBMAC, slots of one node, redundancy and rate control |
+//! | [`admission`] | what can be said of EDF and TDMA without a run |
 //! | [`tdma`] | the schedule, its guard and its clock |
 //! | `watch` | watches a run: which messages missed, and why |
 //! | `tally` | sums over runs |
@@ -23,6 +24,7 @@
 //! | [`page`] | the result as a page |
 //! | [`folder`] | the output folder |
 
+pub mod admission;
 pub mod answer;
 mod bench;
 mod clocks;

@@ -104,6 +104,13 @@ fn verdicts(a: &Answer) -> Section {
             }
         }
     }
+    let said = a
+        .schemes
+        .iter()
+        .filter_map(|r| Some((r.scheme.word(), r.admission.as_ref()?)));
+    for (scheme, admission) in said {
+        section = section.paragraph(format!("{scheme}, without a run: {}", admission.sentence()));
+    }
     section.table(causes(a))
 }
 

@@ -122,9 +122,10 @@ fn needed_ns(q: &Question) -> u64 {
 fn what_helps(bench: &Bench, r: &Result, cause: Cause) -> Vec<String> {
     let q = &bench.question;
     let longer = r.shortest.filter(|s| s.cycle_ns > q.cycle_ns);
+    let admitted = r.admission.as_ref().is_some_and(|a| a.admitted);
     let say = |text: &str| vec![text.to_owned()];
     match (cause, r.scheme.turn) {
-        (Cause::Host | Cause::NoTime, Turn::Tdma) if q.offsets != Offsets::None => say(
+        (Cause::Host | Cause::NoTime, Turn::Tdma) if q.offsets != Offsets::None && !admitted => say(
             "The slots do not follow the offsets: release all messages at the start of the cycle (--offsets none).",
         ),
         (Cause::NoTime | Cause::NotPolled, _) => {
@@ -320,10 +321,10 @@ pub(super) fn assumptions(bench: &Bench) -> Vec<String> {
         match q.offsets {
             Offsets::None => "All applications hand down their messages at the start of the cycle, the controller one for each node: the hardest case for EDCA.".into(),
             Offsets::Even => format!(
-                "The messages of a node, its own and the controller's to it, are handed down together, those of the next node {} later. TDMA does not arrange its slots by that.",
+                "The messages of a node, its own and the controller's to it, are handed down together, those of the next node {} later. TDMA arranges its slots by that only where this guarantees all messages.",
                 time(q.cycle_ns as f64 / f64::from(q.nodes))
             ),
-            Offsets::Random => "The messages of a node, its own and the controller's to it, are handed down together at an instant of the cycle that was drawn from the seed and is the same in all cycles: other seeds are other plants. TDMA does not arrange its slots by that.".into(),
+            Offsets::Random => "The messages of a node, its own and the controller's to it, are handed down together at an instant of the cycle that was drawn from the seed and is the same in all cycles: other seeds are other plants. TDMA arranges its slots by that only where this guarantees all messages.".into(),
         },
         format!("All hosts have the latencies of the profile '{}', drawn anew for each frame: a host that is slow for a while is not modelled.", q.host.name),
         "Reception takes as long as the confirm of an acknowledged frame; no profile measures it.".into(),

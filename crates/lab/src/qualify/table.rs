@@ -48,6 +48,9 @@ pub fn table(a: &Answer, width: usize) -> String {
         if let Some(j) = r.slots.as_ref().and_then(|s| s.joining) {
             text += &format!(" {}", joining(&j));
         }
+        if let Some(admission) = &r.admission {
+            text += &format!(" {}", admission.sentence());
+        }
         for advice in &r.advice {
             text += &format!(" {advice}");
         }

@@ -1,4 +1,5 @@
-//! The schedule that `qualify` tries: one slot per message and cycle, second chances in what is left.
+//! The schedule that `qualify` tries: one slot per message and cycle with second chances in what is left, or more of them
+//! where that is not enough and they fit.
 
 use super::bench::{Bench, Seat};
 use super::facts::COST_QUANTILE;
@@ -90,7 +91,7 @@ impl Bench {
     }
 
     /// Down and up of a node follow each other.
-    fn flows(&self) -> Vec<Flow> {
+    pub(super) fn flows(&self) -> Vec<Flow> {
         let controller = Question::address(0);
         let flow = |from, to| Flow {
             from,
@@ -122,13 +123,28 @@ impl Bench {
         }
     }
 
+    /// The schedule with slots as the messages need them; in rounds if there are not enough for that.
     fn plan<const S: usize>(&self, scheme: Scheme, cycle_ns: u64) -> Result<TdmaPlan<S>, PlanError> {
         let cycle = Duration::from_ns(cycle_ns);
-        let (beacon, costs) = (self.beacon(scheme, cycle_ns), self.measured_costs(scheme));
-        match scheme.joins {
-            true => open_plan(cycle, beacon, &self.flows(), &costs),
-            false => TdmaPlan::new(&self.flows(), cycle, Some(beacon), &costs),
+        if scheme.joins {
+            let (beacon, costs) = (self.beacon(scheme, cycle_ns), self.measured_costs(scheme));
+            return open_plan(cycle, beacon, &self.flows(), &costs);
         }
+        let rounds = self.rounds_only(scheme, cycle_ns)?;
+        match self.share(scheme, cycle_ns) {
+            Ok(Some(slots)) => rounds.with_slots(&self.flows(), &slots),
+            Ok(None) | Err(_) => Ok(rounds),
+        }
+    }
+
+    /// One slot for each message, and rounds of second chances in what is left.
+    pub(super) fn rounds_only<const S: usize>(
+        &self,
+        scheme: Scheme,
+        cycle_ns: u64,
+    ) -> Result<TdmaPlan<S>, PlanError> {
+        let (beacon, costs) = (self.beacon(scheme, cycle_ns), self.measured_costs(scheme));
+        TdmaPlan::new(&self.flows(), Duration::from_ns(cycle_ns), Some(beacon), &costs)
     }
 
     /// What the schedule for a cycle looks like.

@@ -22,7 +22,7 @@ use sim::traffic::FlowCounts;
 
 use crate::record::{RecordError, Recorded, Recorder};
 use crate::report::folder::Folder;
-use crate::scenario::{Program, Scenario};
+use crate::scenario::{Admission, Program, Scenario};
 use counted::{Snapshot, counted, entries, groups, timed};
 use meter::{Meter, Scope, Seat};
 
@@ -38,6 +38,9 @@ pub struct RunResult {
     pub seed: u64,
     /// Numbers by name; names end with their unit.
     pub metrics: BTreeMap<&'static str, f64>,
+    /// What could be said before the run: whether all messages of a schedule, or of a group that schedules by deadlines, can be
+    /// in time.
+    pub admission: Vec<Admission>,
     /// Each entry of `[[traffic]]`.
     pub traffic: Vec<EntryResult>,
     /// Each entry of `[[group]]`.
@@ -173,6 +176,7 @@ pub fn run(
         result: RunResult {
             seed,
             metrics,
+            admission: scenario.admission().to_vec(),
             traffic: entries(scenario, &flows, measured.as_ref()),
             groups: groups(scenario, &counters, measured.as_ref()),
             trace_hash: format!("{:016x}", world.trace_hash()),

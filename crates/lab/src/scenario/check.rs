@@ -89,12 +89,12 @@ pub(super) fn scenario(source: &Source) -> Result<Scenario, ScenarioError> {
         }
     }
     let schedules = check.schedules(&names, &groups, &flows, &peers)?;
-    let error = check.error_model()?;
     Ok(Scenario {
+        admission: check.admission(&schedules, &groups, &flows),
+        error: check.error_model()?,
         schedules,
         groups,
         hosts,
-        error,
         pairs,
         flows,
         links,

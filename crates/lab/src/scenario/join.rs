@@ -239,6 +239,26 @@ impl Check<'_> {
         Ok(stay)
     }
 
+    /// In a schedule with `join` the stations say themselves what they reckon with.
+    pub(super) fn only_stays<'t>(
+        &self,
+        schedule: &Schedule,
+        mut traffic: impl Iterator<Item = &'t super::world::Traffic>,
+    ) -> Result<(), ScenarioError> {
+        let name = schedule.name.get_ref();
+        if let Some(t) = traffic.find(|t| t.per.is_some() || t.miss.is_some()) {
+            let what =
+                format!("stations join {name:?}, so their `stay` says per and miss: leave them out here");
+            return Err(self.source.at(t.from.span(), what));
+        }
+        if schedule.admission.is_some() {
+            let what =
+                format!("stations join {name:?}, so its coordinator admits them: leave out `admission`");
+            return Err(self.source.at(schedule.name.span(), what));
+        }
+        Ok(())
+    }
+
     /// Only in a schedule with `join` there is something to stay in.
     pub(super) fn has_no_stays(&self, schedule: &Schedule, members: &[usize]) -> Result<(), ScenarioError> {
         for g in members {

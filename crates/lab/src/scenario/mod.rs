@@ -5,6 +5,7 @@
 
 mod ad_hoc;
 mod adapter;
+mod admission;
 mod beacons;
 pub mod build;
 mod cells;
@@ -25,6 +26,7 @@ pub mod units;
 mod walking;
 pub mod world;
 
+pub use admission::Admission;
 pub use describe::{Description, Parameter};
 pub use program::Program;
 pub use source::{Change, MAX_CHANGES, MAX_OCTETS, ScenarioError};
@@ -66,6 +68,8 @@ pub struct Scenario {
     traces: Vec<(u32, u32, Arc<PathLossTrace>)>,
     /// Each entry of `[[schedule]]`.
     schedules: Vec<schedule::Planned>,
+    /// What can be said before a run, of schedules and groups.
+    admission: Vec<Admission>,
     /// For each group the node that its protocol talks to, and its access point.
     peers: Vec<(Option<u32>, Option<u32>)>,
     /// For each group the channels on which its nodes roam, MHz.

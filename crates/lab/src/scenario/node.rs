@@ -162,6 +162,7 @@ pub(super) fn program(s: &Scenario, g: usize, node: u32, seed: u64) -> Program {
             }
             config.max_attempts = p.attempts.map_or(config.max_attempts, |n| n.0);
             config.gap = duration(p.gap);
+            config.pool = p.pool.map(Into::into);
             config.access = access(p.no_backoff_aifsn, &p.send);
             Program::Edf(Box::new(Edf::new(config, sender(identity, &p.send, &phy))))
         }

@@ -5,6 +5,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::ad_hoc::AdHoc;
+use super::admission::Pool;
 use super::cells::{Slotted, Tbmac};
 use super::file::QueueName;
 use super::join::Stay;
@@ -150,6 +151,8 @@ pub struct Edf {
     /// Pause of a frame that failed.
     #[serde(default)]
     pub gap: Time,
+    /// Time for retries that all its frames share; otherwise retries compete with first attempts without a limit.
+    pub pool: Option<Pool>,
     /// AIFSN with a contention window of 0, for nodes that are alone on the channel.
     pub no_backoff_aifsn: Option<Aifsn>,
     /// How frames are sent.

@@ -15,6 +15,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use toml::Spanned;
 
+use super::admission::{self, Admission, Frame, Terms};
 use super::beacons::{BeaconSlot, Beacons, clock};
 use super::check::Check;
 use super::file::{File, Group, QueueName};
@@ -37,8 +38,8 @@ const MAX_MSDU: usize = DEFAULT_HELD_OCTETS - 26;
 /// A QoS header has two octets more.
 const QOS_OCTETS: usize = 2;
 
-/// `[[schedule]]`: each flow of `[[traffic]]` from groups that run it has one slot in a cycle, in the order of the
-/// file, and more as the cycle has room for.
+/// `[[schedule]]`: each flow of `[[traffic]]` from groups that run it has as many slots in a cycle as its period, lifetime and
+/// losses need. If that is one each, they are in the order of the file, and there are more rounds as the cycle has room for.
 #[derive(Clone, PartialEq, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Schedule {
@@ -67,6 +68,8 @@ pub struct Schedule {
     pub watch: bool,
     /// Nobody has slots from the beginning: stations ask for them on the air.
     pub join: Option<Join>,
+    /// What the answer rests on whether all messages can be in time.
+    pub admission: Option<Terms>,
     /// How data frames are sent; the queue is `voice` by default.
     pub send: Sending,
 }
@@ -93,6 +96,8 @@ pub struct Release {
 #[derive(Clone, Debug)]
 pub(super) struct Planned {
     plan: slots::TdmaPlan<MAX_SLOTS>,
+    /// Whether all messages can be in time; with `join` the coordinator says so of each station.
+    pub(super) admission: Option<Admission>,
     /// Who sends the beacons.
     pub(super) master: Option<u32>,
     /// Whose beacons the clocks are compared by.
@@ -174,7 +179,8 @@ impl Check<'_> {
             slot: beacon,
             reference,
         } = self.beacons(names, schedule, members, groups, &timing)?;
-        let mut list = Vec::new();
+        let cycle = duration(*schedule.cycle.get_ref());
+        let (mut demands, mut whose) = (Vec::new(), Vec::new());
         for (t, flow) in self.file.traffic.iter().zip(flows) {
             let Some(g) = members.iter().find(|g| groups[**g].contains(&flow.from.start)) else {
                 continue;
@@ -203,14 +209,16 @@ impl Check<'_> {
                         return wrong(t.to.span(), what);
                     }
                 };
-                list.push(slots::Flow {
+                let flow = slots::Flow {
                     from: MacAddr::local(from),
                     to,
                     payload_octets: (t.octets.0 - 8) as u16,
-                });
+                };
+                demands.push(admission::demand(t, flow, cycle));
+                whose.push((from, t));
             }
-            let own = |f: &&slots::Flow| f.from == MacAddr::local(flow.from.start);
-            if list.iter().filter(own).count() > MAX_HELD {
+            let own = |w: &&(u32, _)| w.0 == flow.from.start;
+            if whose.iter().filter(own).count() > MAX_HELD {
                 let what =
                     format!("a node holds at most {MAX_HELD} frames for its slots, this makes more flows");
                 return wrong(t.from.span(), what);
@@ -241,11 +249,11 @@ impl Check<'_> {
             aifsn: schedule.aifsn.0,
             ..slots::SlotCosts::new(timing, rate, release, duration(schedule.sync_error))
         };
-        let cycle = duration(*schedule.cycle.get_ref());
         let mut wishes = BTreeMap::new();
         let open = match (&schedule.join, master) {
             (Some(join), Some(master)) => {
                 wishes = self.wishes(schedule, join, members, (groups, flows, peers), master)?;
+                self.only_stays(schedule, whose.iter().map(|(_, t)| *t))?;
                 beacon
             }
             (Some(_), None) => {
@@ -257,10 +265,29 @@ impl Check<'_> {
                 None
             }
         };
-        let plan = match open {
-            Some(beacon) => slots::TdmaPlan::open(cycle, beacon, &costs),
-            None => slots::TdmaPlan::new(&list, cycle, beacon, &costs),
+        let terms = schedule.admission.unwrap_or_default();
+        let (plan, denied) = match open {
+            Some(beacon) => (slots::TdmaPlan::open(cycle, beacon, &costs), None),
+            None => admission::plan(
+                &demands,
+                &Frame {
+                    cycle,
+                    beacon,
+                    costs: &costs,
+                    confirm: duration(terms.confirm),
+                    tries: send.tries.0.into(),
+                },
+            ),
         };
+        let reason = denied.map(|(flow, why)| {
+            let (from, t) = whose[flow];
+            let from = self.node_name(groups, from);
+            (t.from.span(), format!("{from} to {}: {why}", t.to.get_ref()))
+        });
+        if let Some((span, why)) = reason.as_ref().filter(|_| terms.must_hold) {
+            let what = format!("{name:?} must hold, and does not: {why}");
+            return wrong(span.clone(), what);
+        }
         let plan = plan.map_err(|e| {
             let (span, what) = match e {
                 slots::PlanError::NoFlows => (
@@ -276,6 +303,12 @@ impl Check<'_> {
         })?;
         Ok(Planned {
             plan,
+            admission: schedule.join.is_none().then(|| Admission {
+                of: name.clone(),
+                test: "slots",
+                admitted: reason.is_none(),
+                reason: reason.map(|r| r.1),
+            }),
             master,
             reference,
             wishes,

@@ -2,6 +2,7 @@
 
 mod ad_hoc;
 mod adapters;
+mod admission;
 mod cells;
 mod layers;
 mod parameters;

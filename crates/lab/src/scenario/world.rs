@@ -28,6 +28,10 @@ pub struct Traffic {
     pub category: QueueName,
     /// It is of no use any more after this time.
     pub lifetime: Option<Time>,
+    /// Share of its attempts that fail, for the slots or the time on the channel that it gets; none by default.
+    pub per: Option<Share>,
+    /// Share of its messages that may miss, above 0; 1e-6 by default.
+    pub miss: Option<Share>,
     /// MSDUs of each flow; without end by default.
     pub count: Option<u32>,
 }

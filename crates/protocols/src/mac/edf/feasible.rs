@@ -59,6 +59,37 @@ pub enum Infeasible {
     TooManyPoints,
 }
 
+impl core::fmt::Display for Infeasible {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Infeasible::BadStream { stream } => {
+                write!(
+                    f,
+                    "stream {stream} has no period or deadline, or a deadline beyond its period"
+                )
+            }
+            Infeasible::Overload => write!(f, "the streams ask for more than the whole channel"),
+            Infeasible::Demand {
+                interval_ns,
+                demand_ns,
+            } => write!(
+                f,
+                "in some {} us up to {} us may be asked for",
+                interval_ns / 1_000,
+                demand_ns.div_ceil(1_000)
+            ),
+            Infeasible::TooManyPoints => {
+                write!(
+                    f,
+                    "the periods differ too much: more than {MAX_POINTS} instants to look at"
+                )
+            }
+        }
+    }
+}
+
+impl core::error::Error for Infeasible {}
+
 /// Smallest number of retries with which a frame is lost at most with probability `target`, if each attempt fails
 /// with probability `per`, independently; `None` if 64 do not suffice.
 pub fn retries_for(per: f64, target: f64) -> Option<u32> {

@@ -1,12 +1,20 @@
-//! Whether a schedule keeps the promises that its flows want: asked before a node joins, and again without one that
-//! has left.
+//! The schedule for flows with a period, a deadline, a payload and losses: how many slots each needs, and whether all get
+//! what they want. Asked before a schedule is used and before a node joins one.
 //!
 //! A flow needs as many attempts as its packet error ratio asks for. A message that came just too late for a slot waits for
-//! the next ones of its flow; the last attempt that it needs must be over by its deadline, and before the next message
-//! comes. Shared slots do not count, since nobody can rely on them.
+//! the next ones of its flow; the last attempt that it needs must be over by its deadline, and messages must not queue up
+//! without end. Shared slots do not count, since nobody can rely on them.
+//!
+//! If one slot per flow and cycle, with the second chances that the cycle has room for, does all this, that is the schedule.
+//! Otherwise a flow with period T, deadline D and a attempts gets n slots in a cycle of length Z, where n is at least a Z / T,
+//! or its messages would queue up, and a Z / (D - X), since a of its slots have to begin within D but for X, the time from
+//! being ready for a slot to the end of the exchange. The slots are spread over the cycle; as they push each other about,
+//! flows that are still too slow get one more until all are in time or the cycle is full. The answer is sufficient: another
+//! layout may do with fewer slots.
 
 use super::schedule::{BeaconSlot, Flow, PlanError, Slot, SlotCosts, SlotUse, TdmaPlan};
 use crate::mac::edf::feasible::retries_for;
+use frame::MacAddr;
 use radio::Duration;
 
 /// What a flow wants.
@@ -16,13 +24,19 @@ pub struct Demand {
     pub flow: Flow,
     /// Shortest time between two messages.
     pub period: Duration,
-    /// By when a message has to be there, after it was handed down.
+    /// By when a message has to be there, after it was handed down. [`ANY_TIME`]: there is no hurry.
     pub deadline: Duration,
+    /// When in the cycle messages are handed down, if that is always at the same time and the period is a multiple of the cycle.
+    /// `None`: at any time.
+    pub phase: Option<Duration>,
     /// Share of attempts that fail, 0 to 1, independently.
     pub per: f64,
     /// Share of messages that may miss, above 0 to 1.
     pub target: f64,
 }
+
+/// The deadline of messages that have none.
+pub const ANY_TIME: Duration = Duration::from_ns(u64::MAX);
 
 /// Why a set of flows is not admitted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -34,14 +48,64 @@ pub enum Denied {
         /// Index of the flow.
         flow: usize,
     },
-    /// The attempts that a flow needs take longer than its deadline or period.
+    /// The attempts that a flow needs take longer than its deadline, however many slots it has.
     TooSlow {
         /// Index of the flow.
         flow: usize,
-        /// How long they take at worst.
+        /// How long they take at least.
         worst: Duration,
     },
+    /// Messages of a flow come faster than its slots can carry them.
+    TooOften {
+        /// Index of the flow.
+        flow: usize,
+    },
+    /// One slot in a cycle is not enough for a flow, and as many as it needs do not fit beside those of the others.
+    NoRoom {
+        /// Index of the flow.
+        flow: usize,
+        /// How many it needs, at least.
+        slots: u16,
+    },
 }
+
+impl Denied {
+    /// Which flow it is about, if it is one.
+    pub const fn flow(&self) -> Option<usize> {
+        match *self {
+            Denied::Plan(_) => None,
+            Denied::TooLossy { flow }
+            | Denied::TooSlow { flow, .. }
+            | Denied::TooOften { flow }
+            | Denied::NoRoom { flow, .. } => Some(flow),
+        }
+    }
+}
+
+impl core::fmt::Display for Denied {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Denied::Plan(e) => write!(f, "{e}"),
+            Denied::TooLossy { .. } => write!(f, "too lossy: 65 attempts do not reach the wanted share"),
+            Denied::TooSlow { worst, .. } => {
+                let us = worst.as_ns().div_ceil(1_000);
+                write!(
+                    f,
+                    "too slow: its attempts take {us} us, whatever its slots are, and its deadline is shorter"
+                )
+            }
+            Denied::TooOften { .. } => write!(f, "too often: messages come faster than its slots"),
+            Denied::NoRoom { slots, .. } => {
+                write!(
+                    f,
+                    "no room: it needs {slots} slots or more in a cycle to be in time, and beside those of the others they do not fit"
+                )
+            }
+        }
+    }
+}
+
+impl core::error::Error for Denied {}
 
 /// The schedule, if all flows get what they want. `confirm` is the time from the end of an exchange until its
 /// outcome is known: an earlier slot is of no use to a retry.
@@ -55,66 +119,205 @@ pub fn admit<const S: usize>(
     costs: &SlotCosts,
     confirm: Duration,
 ) -> Result<TdmaPlan<S>, Denied> {
-    let mut flows = [Flow {
-        from: frame::MacAddr::BROADCAST,
-        to: frame::MacAddr::BROADCAST,
-        payload_octets: 0,
-    }; S];
     if demands.len() > S {
         let needed = demands.len() + usize::from(beacon.is_some());
         return Err(Denied::Plan(PlanError::TooManySlots { needed }));
     }
-    for (flow, demand) in flows.iter_mut().zip(demands) {
-        *flow = demand.flow;
-    }
+    let flows = flows_of::<S>(demands);
     let plan = TdmaPlan::<S>::new(&flows[..demands.len()], cycle, beacon, costs).map_err(Denied::Plan)?;
-    judge(&plan, demands, confirm)?;
-    Ok(plan)
+    fit(&plan, demands, confirm)
 }
 
-/// Whether all get what they want in a plan whose flows are theirs, in their order.
-pub(super) fn judge<const S: usize>(
-    plan: &TdmaPlan<S>,
+/// The same for a cycle that there is already: `like` is any plan with its beacon and its slot to ask in.
+///
+/// # Errors
+/// As [`admit`].
+pub fn fit<const S: usize>(
+    like: &TdmaPlan<S>,
     demands: &[Demand],
     confirm: Duration,
-) -> Result<(), Denied> {
-    for (flow, demand) in demands.iter().enumerate() {
-        let retries = retries_for(demand.per, demand.target).ok_or(Denied::TooLossy { flow })?;
-        let worst = worst(plan, flow, retries + 1, confirm);
-        if worst > demand.deadline.min(demand.period) {
-            return Err(Denied::TooSlow { flow, worst });
-        }
+) -> Result<TdmaPlan<S>, Denied> {
+    if demands.len() > S {
+        return Err(Denied::Plan(PlanError::TooManySlots {
+            needed: demands.len(),
+        }));
     }
-    Ok(())
-}
-
-/// From the submission of a message to the end of its n-th attempt, at worst: it comes when a slot has just been
-/// given up, a release ahead of its start.
-fn worst<const S: usize>(plan: &TdmaPlan<S>, index: usize, attempts: u32, confirm: Duration) -> Duration {
-    let mine = |s: &&Slot| matches!(s.owner, SlotUse::Flow { flow, .. } if usize::from(flow) == index);
-    let (release, guard) = (plan.costs().release.high, plan.costs().guard());
-    let from = |first: &Slot| {
-        let came = first.start;
-        let mut ready = first.start + Duration::from_ns(1);
-        let mut made = 0;
-        // a flow has a slot in each cycle, so this ends
-        for cycle in 0.. {
-            for s in plan.slots().filter(mine) {
-                let start = s.start + plan.cycle().times(cycle);
-                if start < ready {
-                    continue;
-                }
-                made += 1;
-                let end = start + guard + s.exchange;
-                if made == attempts {
-                    return (end + release).less(came);
-                }
-                ready = end + confirm + release;
+    let flows = flows_of::<S>(demands);
+    let flows = &flows[..demands.len()];
+    let mut attempts = [0; S];
+    for (flow, d) in demands.iter().enumerate() {
+        attempts[flow] = 1 + retries_for(d.per, d.target).ok_or(Denied::TooLossy { flow })?;
+    }
+    let plan = like.with_flows(flows).map_err(Denied::Plan)?;
+    let plain = (0..demands.len()).try_for_each(|i| judge(&plan, i, &demands[i], attempts[i], confirm));
+    let Err(denied) = plain else {
+        return Ok(plan);
+    };
+    let mut slots = [1; S];
+    for (i, d) in demands.iter().enumerate() {
+        slots[i] = least(&plan, i, d, attempts[i], confirm)?;
+    }
+    let slots = &mut slots[..demands.len()];
+    let mut flow = denied.flow().unwrap_or(0);
+    loop {
+        let n = slots[flow];
+        let Ok(plan) = like.with_slots(flows, slots) else {
+            return Err(Denied::NoRoom { flow, slots: n });
+        };
+        let mut denied = None;
+        for (i, d) in demands.iter().enumerate() {
+            if judge(&plan, i, d, attempts[i], confirm).is_err() {
+                slots[i] += 1;
+                denied = denied.or(Some(i));
             }
         }
-        unreachable!("a flow has a slot in each cycle")
+        match denied {
+            None => return Ok(plan),
+            Some(first) => flow = first,
+        }
+    }
+}
+
+fn flows_of<const S: usize>(demands: &[Demand]) -> [Flow; S] {
+    let nothing = Flow {
+        from: MacAddr::BROADCAST,
+        to: MacAddr::BROADCAST,
+        payload_octets: 0,
     };
-    plan.slots().filter(mine).map(from).max().unwrap_or_default()
+    core::array::from_fn(|i| demands.get(i).map_or(nothing, |d| d.flow))
+}
+
+/// The least number of slots in a cycle with which a flow can be in time, whatever the layout is.
+fn least<const S: usize>(
+    plan: &TdmaPlan<S>,
+    flow: usize,
+    demand: &Demand,
+    attempts: u32,
+    confirm: Duration,
+) -> Result<u16, Denied> {
+    let costs = plan.costs();
+    let one = costs.release.high + costs.guard() + exchange(plan, flow);
+    let all = one + (one + confirm).times(u64::from(attempts) - 1);
+    if all > demand.deadline {
+        return Err(Denied::TooSlow { flow, worst: all });
+    }
+    if demand.period == Duration::ZERO {
+        return Err(Denied::TooOften { flow });
+    }
+    let needed = plan.cycle().as_ns().saturating_mul(attempts.into());
+    let often = needed.div_ceil(demand.period.as_ns());
+    let soon = match known_phase(plan, demand) {
+        Some(_) => 1,
+        // to be ready for a slot just then is not to be reckoned with
+        None if all == demand.deadline => return Err(Denied::TooSlow { flow, worst: all }),
+        None => needed.div_ceil(demand.deadline.less(one).as_ns()),
+    };
+    // more than a plan can have is as good as any such number
+    Ok(often.max(soon).clamp(1, S as u64 + 1) as u16)
+}
+
+fn own<const S: usize>(plan: &TdmaPlan<S>, flow: usize) -> impl Iterator<Item = (usize, &Slot)> {
+    let mine = move |s: &Slot| matches!(s.owner, SlotUse::Flow { flow: f, .. } if usize::from(f) == flow);
+    plan.slots().enumerate().filter(move |(_, s)| mine(s))
+}
+
+fn exchange<const S: usize>(plan: &TdmaPlan<S>, flow: usize) -> Duration {
+    own(plan, flow)
+        .map(|(_, s)| s.exchange)
+        .next()
+        .unwrap_or_default()
+}
+
+/// When in the cycle messages come, if the period keeps to that.
+fn known_phase<const S: usize>(plan: &TdmaPlan<S>, demand: &Demand) -> Option<Duration> {
+    let (period, cycle) = (demand.period.as_ns(), plan.cycle().as_ns());
+    demand
+        .phase
+        .filter(|_| period > 0 && cycle > 0 && period.is_multiple_of(cycle))
+}
+
+/// Whether a flow gets what it wants in a plan.
+fn judge<const S: usize>(
+    plan: &TdmaPlan<S>,
+    flow: usize,
+    demand: &Demand,
+    attempts: u32,
+    confirm: Duration,
+) -> Result<(), Denied> {
+    let mut worst = Duration::ZERO;
+    let mut from = |came, ready| {
+        let took = busy(plan, flow, demand.period, attempts, confirm, came, ready);
+        worst = worst.max(took.ok_or(Denied::TooOften { flow })?);
+        Ok(())
+    };
+    match known_phase(plan, demand) {
+        Some(phase) => {
+            let came = phase + plan.costs().release.high;
+            from(came, came)?;
+        }
+        // a slot has just been given up, a release ahead of its start
+        None => {
+            for (_, s) in own(plan, flow) {
+                from(s.start, s.start + Duration::from_ns(1))?;
+            }
+        }
+    }
+    match worst > demand.deadline {
+        true => Err(Denied::TooSlow { flow, worst }),
+        false => Ok(()),
+    }
+}
+
+/// The longest time from the submission of a message to the end of its last attempt, of messages that come a period apart
+/// until none is left waiting. The first came a release ahead of `came` and may use slots from `ready` on. `None`: there is
+/// no such time, they queue up without end.
+fn busy<const S: usize>(
+    plan: &TdmaPlan<S>,
+    flow: usize,
+    period: Duration,
+    attempts: u32,
+    confirm: Duration,
+    mut came: Duration,
+    mut ready: Duration,
+) -> Option<Duration> {
+    let (release, guard) = (plan.costs().release.high, plan.costs().guard());
+    let slots = own(plan, flow).count() as u64;
+    if slots == 0 {
+        return None;
+    }
+    let cycles = (0..).flat_map(|n| own(plan, flow).map(move |(i, s)| (i, s, plan.cycle().times(n))));
+    let (mut made, mut messages, mut longest) = (0, 0, Duration::ZERO);
+    let mut known: Option<(usize, Duration)> = None;
+    for (i, s, since) in cycles {
+        if since + s.start < ready {
+            continue;
+        }
+        let end = since + s.start + guard + s.exchange;
+        made += 1;
+        if made < attempts {
+            ready = end + confirm + release;
+            continue;
+        }
+        // the next message need not wait for the confirm of this one
+        ready = end;
+        longest = longest.max((end + release).less(came));
+        came += period;
+        made = 0;
+        messages += 1;
+        if ready <= came {
+            break;
+        }
+        // with so many messages behind each other, the last slots of some were the same; from there on all repeats itself
+        match known {
+            None if messages >= slots => known = Some((i, ready.less(came))),
+            Some((at, late)) if at == i => match ready.less(came) > late {
+                true => return None,
+                false => break,
+            },
+            _ => {}
+        }
+    }
+    Some(longest)
 }
 
 #[cfg(test)]
@@ -122,6 +325,7 @@ mod tests {
     use super::super::schedule::Release;
     use super::*;
     use frame::{MacAddr, Phy, Rate};
+    use proptest::prelude::*;
 
     const MS: fn(u64) -> Duration = Duration::from_ms;
     const US: fn(u64) -> Duration = Duration::from_us;
@@ -140,6 +344,7 @@ mod tests {
             },
             period: MS(5),
             deadline: MS(5),
+            phase: None,
             per: 0.0,
             target: 1e-6,
         }
@@ -165,21 +370,28 @@ mod tests {
             ..demands[1]
         };
         let denied = ask(&[demands[0], late], shortest).unwrap_err();
-        assert_eq!(denied, Denied::TooSlow { flow: 1, worst });
-        // who comes more often than it is served is not admitted either
-        let often = Demand {
-            period: worst.less(Duration::from_ns(1)),
-            ..demands[0]
+        assert_eq!(denied, Denied::NoRoom { flow: 1, slots: 2 });
+        // no number of slots makes an exchange shorter
+        let hopeless = Demand {
+            deadline: exchange,
+            ..demands[1]
         };
+        let denied = ask(&[demands[0], hopeless], shortest).unwrap_err();
+        let worst = costs().release.high + costs().guard() + exchange;
+        assert_eq!(denied, Denied::TooSlow { flow: 1, worst });
+        // messages may wait for each other if their deadline allows, but must not queue up without end
+        let often = |period| Demand { period, ..demands[0] };
+        assert!(ask(&[often(shortest), demands[1]], shortest).is_ok());
+        let quicker = shortest.less(Duration::from_ns(1));
         assert_eq!(
-            ask(&[often], shortest).map(|p| p.rounds()).map_err(|_| ()),
+            ask(&[often(quicker)], shortest).map(|p| p.rounds()),
             Ok(2),
             "alone it has two slots"
         );
-        assert_eq!(
-            ask(&[often, demands[1]], shortest).unwrap_err(),
-            Denied::TooSlow { flow: 0, worst }
-        );
+        let denied = ask(&[often(quicker), demands[1]], shortest).unwrap_err();
+        assert_eq!(denied, Denied::NoRoom { flow: 0, slots: 2 });
+        let denied = ask(&[often(Duration::ZERO), demands[1]], shortest).unwrap_err();
+        assert_eq!(denied, Denied::TooOften { flow: 0 });
     }
 
     /// Losses ask for more attempts, and these for time.
@@ -201,9 +413,22 @@ mod tests {
                 other => panic!("{other:?}"),
             }
         };
+        // a release, a guard and an exchange for each, and its outcome before the next one
+        let one = worst(0.0, 0.02);
+        assert_eq!(worst(0.1, 0.02).less(one), one + US(50));
+        assert_eq!(worst(0.1, 0.002).less(worst(0.1, 0.02)), one + US(50));
         // one slot in a cycle, and in the next one the outcome is not known yet: every second one
-        assert_eq!(worst(0.1, 0.02).less(worst(0.0, 0.02)), cycle.times(2));
-        assert_eq!(worst(0.1, 0.002).less(worst(0.1, 0.02)), cycle.times(2));
+        let in_time = |deadline| {
+            ask(
+                &[Demand {
+                    deadline,
+                    ..lossy(0.1, 0.02)
+                }],
+                cycle,
+            )
+            .is_ok()
+        };
+        assert!(in_time(one + cycle.times(3)) && !in_time(one + cycle.times(3).less(Duration::from_ns(1))));
         assert_eq!(
             ask(&[lossy(1.0, 0.5)], cycle).unwrap_err(),
             Denied::TooLossy { flow: 0 }
@@ -224,5 +449,145 @@ mod tests {
         set.remove(0);
         set.push(more);
         assert!(ask(&set, MS(2)).is_ok());
+    }
+
+    /// One flow that comes ten times in a cycle among 39 that come once: it has its slots, spread so that each message meets one
+    /// in time. One slot each, in rounds, would not do.
+    #[test]
+    fn a_fast_flow_has_more_slots() {
+        let slow = |n| Demand {
+            period: MS(20),
+            deadline: MS(20),
+            ..demand(n)
+        };
+        let fast = Demand {
+            period: MS(2),
+            deadline: MS(2),
+            ..demand(40)
+        };
+        let mut demands: std::vec::Vec<_> = (1..40).map(slow).collect();
+        demands.push(fast);
+        let plan = admit::<128>(&demands, MS(20), None, &costs(), US(50)).unwrap();
+        let starts: std::vec::Vec<_> = own(&plan, 39).map(|(_, s)| s.start).collect();
+        assert!((11..=13).contains(&starts.len()), "{}", starts.len());
+        let airtime = own(&plan, 39).next().unwrap().1.exchange;
+        let next = starts.iter().skip(1).copied().chain([starts[0] + MS(20)]);
+        for (a, b) in starts.iter().copied().zip(next) {
+            assert!(b.less(a) + airtime <= fast.deadline, "{a:?} {b:?}");
+        }
+        // all the others have what a deadline of one cycle needs, too
+        assert!((0..39).all(|i| plan.slots_of(i) == 2));
+        // twice as often does not fit beside them any more, and it is said who that is
+        let faster = Demand {
+            period: US(250),
+            deadline: US(250),
+            ..fast
+        };
+        demands[39] = faster;
+        let denied = admit::<128>(&demands, MS(20), None, &costs(), US(50)).unwrap_err();
+        assert!(matches!(denied, Denied::NoRoom { .. }), "{denied:?}");
+    }
+
+    /// Of flows that are alike but for their losses, the lossy ones have the slots for their second chances.
+    #[test]
+    fn a_lossy_flow_has_more_slots() {
+        let lossy = Demand {
+            period: MS(10),
+            deadline: MS(10),
+            per: 0.1,
+            target: 1e-4,
+            ..demand(1)
+        };
+        let demands = [lossy, Demand { per: 1e-4, ..lossy }, Demand { per: 0.0, ..lossy }];
+        // no room for a third round
+        let cycle = US(1_100);
+        let plan = |demands: &[Demand]| ask(demands, cycle).unwrap();
+        let of = |plan: &TdmaPlan<16>| [0, 1, 2].map(|f| plan.slots_of(f));
+        assert_eq!(of(&plan(&demands)), [2, 2, 2], "rounds, as there is time");
+        let hurried = demands.map(|d| Demand {
+            deadline: US(2_000),
+            ..d
+        });
+        let got = of(&plan(&hurried));
+        assert!(got[0] > got[1] && got[1] >= got[2], "{got:?}");
+    }
+
+    /// Messages that always come at the start of the cycle need no more than their slots in it.
+    #[test]
+    fn a_phase_that_is_known_saves_slots() {
+        let demands = [demand(1), demand(2)];
+        let shortest = TdmaPlan::<16>::shortest_cycle(&demands.map(|d| d.flow), None, &costs(), 0);
+        let cycle = shortest + costs().release.high;
+        let loops = |phase| {
+            demands.map(|d| Demand {
+                period: cycle,
+                deadline: cycle + costs().release.high,
+                phase,
+                ..d
+            })
+        };
+        assert!(ask(&loops(None), cycle).is_err());
+        // the first slot begins before the message is ready for it
+        assert!(ask(&loops(Some(Duration::ZERO)), cycle).is_err());
+        let before = cycle.less(costs().release.high);
+        assert!(ask(&loops(Some(before)), cycle).is_ok());
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(300))]
+        /// What is admitted holds: messages with all the losses that were reckoned with, from any instant on, meet their deadline.
+        #[test]
+        fn what_is_admitted_is_in_time(
+            wants in proptest::collection::vec((1u64..20, 1u64..40, 0u16..600, 0usize..3), 1..6),
+            cycle in 1u64..16,
+            at in any::<u32>(),
+        ) {
+            let (cycle, confirm) = (US(cycle * 500), US(50));
+            let demands: std::vec::Vec<_> = (1..).zip(&wants).map(|(n, (period, deadline, octets, losses))| {
+                let mut d = demand(n);
+                d.flow.payload_octets = *octets;
+                (d.period, d.deadline) = (US(period * 400), US(deadline * 400));
+                (d.per, d.target) = [(0.0, 1e-6), (0.01, 1e-3), (0.1, 2e-3)][*losses];
+                d
+            }).collect();
+            if let Ok(plan) = admit::<64>(&demands, cycle, None, &costs(), confirm) {
+                let end = plan.slots().last().map(|s| s.start + s.length);
+                prop_assert!(end.unwrap() <= cycle);
+                for (a, b) in plan.slots().zip(plan.slots().skip(1)) {
+                    prop_assert!(a.start + a.length <= b.start);
+                }
+                for (i, d) in demands.iter().enumerate() {
+                    let attempts = [1, 2, 3][wants[i].3];
+                    let late = latest(&plan, i, d, attempts, confirm, Duration::from_ns(u64::from(at) % cycle.as_ns()));
+                    prop_assert!(late <= d.deadline, "{i}: {late:?} {d:?}");
+                }
+            }
+        }
+    }
+
+    /// The longest latency of 200 messages from `at` on, slot by slot: each fails in all attempts but the last.
+    fn latest(
+        plan: &TdmaPlan<64>,
+        flow: usize,
+        d: &Demand,
+        attempts: u32,
+        confirm: Duration,
+        at: Duration,
+    ) -> Duration {
+        let (release, guard) = (costs().release.high, costs().guard());
+        let (mut free, mut longest) = (Duration::ZERO, Duration::ZERO);
+        for n in 0..200 {
+            let came = at + d.period.times(n);
+            let mut ready = free.max(came + release);
+            for _ in 0..attempts {
+                let starts = (0..)
+                    .flat_map(|c| own(plan, flow).map(move |(_, s)| (plan.cycle().times(c) + s.start, s)));
+                let (start, slot) = { starts }.find(|(start, _)| *start >= ready).unwrap();
+                free = start + guard + slot.exchange;
+                ready = free + confirm + release;
+            }
+            longest = longest.max(free.less(came));
+        }
+        longest
     }
 }

@@ -3,7 +3,8 @@
 //! A cycle (superframe) starts with the slot of the beacon, if there is one. Then each flow has a slot, in the
 //! order in which the flows are given. If a second round of slots for all flows fits in the rest of the cycle, it
 //! follows, for what has failed or came late, and so on; what is left is cut into shared slots, in which a node
-//! with a failed frame sends with a probability that leaves about one sender per slot.
+//! with a failed frame sends with a probability that leaves about one sender per slot. Where flows need different
+//! numbers of slots, as [`admission`](super::admission) finds, these are spread over the cycle in place of rounds.
 //!
 //! A slot is `guard + T_DATA + SIFS + T_ACK + IFS`, with `guard = J + e`: the jitter of the release path and the
 //! error of the clocks (SDMAC, Cena et al. 2018, section V.D.1; both as quantiles that one can live with). IFS is
@@ -12,6 +13,8 @@
 //! [`Access::without_backoff`](crate::mac::overlay::Access::without_backoff).
 
 mod error;
+mod room;
+mod spread;
 
 pub use error::PlanError;
 
@@ -19,11 +22,12 @@ use super::join::wire::ASK_OCTETS;
 use crate::mac::data::QOS_OVERHEAD_OCTETS;
 use frame::{MacAddr, Phy, Rate, RateSet, ppdu_us};
 use radio::Duration;
+use room::Room;
 
 /// Slots of a cycle at most, if nothing else is said.
 pub const DEFAULT_SLOTS: usize = 128;
 
-/// A payload that goes from one node to another once per cycle.
+/// A payload that goes from one node to another, once per cycle if nothing else is said.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Flow {
     /// Transmitter of the frames.
@@ -191,6 +195,7 @@ pub struct TdmaPlan<const S: usize = DEFAULT_SLOTS> {
     flows: [Option<Flow>; S],
     slots: [Option<Slot>; S],
     rounds: u32,
+    spread: bool,
 }
 
 impl<const S: usize> TdmaPlan<S> {
@@ -207,7 +212,7 @@ impl<const S: usize> TdmaPlan<S> {
         if flows.is_empty() {
             return Err(PlanError::NoFlows);
         }
-        TdmaPlan::of(flows, cycle, beacon, None, costs)
+        TdmaPlan::of(flows, None, cycle, beacon, None, costs)
     }
 
     /// A plan that stations join on the air: nothing but the beacon and a slot to ask in.
@@ -216,7 +221,7 @@ impl<const S: usize> TdmaPlan<S> {
     /// [`PlanError`] if not even the first two fit.
     pub fn open(cycle: Duration, beacon: BeaconSlot, costs: &SlotCosts) -> Result<TdmaPlan<S>, PlanError> {
         let ask = costs.exchange(ASK_OCTETS as u32, beacon.rate, true);
-        TdmaPlan::of(&[], cycle, Some(beacon), Some(ask), costs)
+        TdmaPlan::of(&[], None, cycle, Some(beacon), Some(ask), costs)
     }
 
     /// The same cycle with other flows.
@@ -224,22 +229,40 @@ impl<const S: usize> TdmaPlan<S> {
     /// # Errors
     /// [`PlanError`] says what does not fit.
     pub fn with_flows(&self, flows: &[Flow]) -> Result<TdmaPlan<S>, PlanError> {
-        TdmaPlan::of(flows, self.cycle, self.beacon, self.ask, &self.costs)
+        TdmaPlan::of(flows, None, self.cycle, self.beacon, self.ask, &self.costs)
+    }
+
+    /// The same cycle with other flows, of which flow i has `slots[i]` slots (at least one, as many numbers as flows),
+    /// spread over the cycle. Where all have one, there are rounds as in [`TdmaPlan::with_flows`].
+    ///
+    /// # Errors
+    /// [`PlanError`] says what does not fit.
+    pub fn with_slots(&self, flows: &[Flow], slots: &[u16]) -> Result<TdmaPlan<S>, PlanError> {
+        debug_assert!(flows.len() == slots.len() && slots.iter().all(|n| *n > 0));
+        let one_each = slots.iter().all(|n| *n == 1);
+        let slots = (!one_each).then_some(slots);
+        TdmaPlan::of(flows, slots, self.cycle, self.beacon, self.ask, &self.costs)
     }
 
     fn of(
         flows: &[Flow],
+        spread: Option<&[u16]>,
         cycle: Duration,
         beacon: Option<BeaconSlot>,
         ask: Option<Duration>,
         costs: &SlotCosts,
     ) -> Result<TdmaPlan<S>, PlanError> {
-        let needed = flows.len() + usize::from(beacon.is_some()) + usize::from(ask.is_some());
+        let times = |i: usize| spread.map_or(1, |n| n[i]);
+        let own: usize = (0..flows.len()).map(|i| usize::from(times(i))).sum();
+        let needed = own + usize::from(beacon.is_some()) + usize::from(ask.is_some());
         if needed > S || flows.len() > usize::from(u16::MAX) {
             return Err(PlanError::TooManySlots { needed });
         }
         let asking = ask.map_or(Duration::ZERO, |a| costs.slot(a));
-        let shortest_cycle = Self::shortest_cycle(flows, beacon, costs, 0) + asking;
+        let more = flows.iter().enumerate();
+        let more = more.map(|(i, f)| costs.slot(costs.of_flow(f)).times(u64::from(times(i)) - 1));
+        let more = more.fold(asking, |a, b| a + b);
+        let shortest_cycle = Self::shortest_cycle(flows, beacon, costs, 0) + more;
         if shortest_cycle > cycle {
             return Err(PlanError::DoesNotFit { shortest_cycle });
         }
@@ -251,6 +274,7 @@ impl<const S: usize> TdmaPlan<S> {
             flows: core::array::from_fn(|i| flows.get(i).copied()),
             slots: [None; S],
             rounds: 0,
+            spread: spread.is_some(),
         };
         let mut room = Room {
             slots: &mut plan.slots,
@@ -264,12 +288,15 @@ impl<const S: usize> TdmaPlan<S> {
         if let Some(exchange) = ask {
             room.add(costs, exchange, SlotUse::Ask);
         }
+        if let Some(slots) = spread {
+            spread::lay_out(&mut room, flows, slots, &mut [0; S], costs)?;
+        }
         let round: Duration = flows
             .iter()
             .map(|f| costs.slot(costs.of_flow(f)))
             .fold(Duration::ZERO, |a, b| a + b);
         let mut chance = 0;
-        while !flows.is_empty() && room.has(round, flows.len()) {
+        while !flows.is_empty() && spread.is_none() && room.has(round, flows.len()) {
             for (flow, f) in (0..).zip(flows) {
                 room.add(costs, costs.of_flow(f), SlotUse::Flow { flow, chance });
             }
@@ -279,7 +306,10 @@ impl<const S: usize> TdmaPlan<S> {
         while let Some(longest) = longest.filter(|l| room.has(costs.slot(*l), 1)) {
             room.add(costs, longest, SlotUse::Shared);
         }
-        plan.rounds = u32::from(chance);
+        plan.rounds = match spread {
+            Some(slots) => slots.iter().copied().min().unwrap_or(0).into(),
+            None => u32::from(chance),
+        };
         Ok(plan)
     }
 
@@ -310,7 +340,7 @@ impl<const S: usize> TdmaPlan<S> {
         self.beacon.as_ref()
     }
 
-    /// Rounds of slots that each flow has in a cycle: 1 without second chances.
+    /// Slots that each flow has in a cycle, at least: 1 without second chances.
     pub fn rounds(&self) -> u32 {
         self.rounds
     }
@@ -357,32 +387,6 @@ impl<const S: usize> TdmaPlan<S> {
                 }
             }
         }
-    }
-}
-
-/// The part of the cycle that is not given away yet.
-struct Room<'a> {
-    slots: &'a mut [Option<Slot>],
-    used: usize,
-    end: Duration,
-    cycle: Duration,
-}
-
-impl Room<'_> {
-    fn has(&self, time: Duration, slots: usize) -> bool {
-        self.end + time <= self.cycle && self.used + slots <= self.slots.len()
-    }
-
-    fn add(&mut self, costs: &SlotCosts, exchange: Duration, owner: SlotUse) {
-        let length = costs.slot(exchange);
-        self.slots[self.used] = Some(Slot {
-            start: self.end,
-            length,
-            exchange,
-            owner,
-        });
-        self.used += 1;
-        self.end += length;
     }
 }
 

@@ -129,9 +129,9 @@ impl<P: Protocol, const N: usize, const L: usize, const S: usize> Tdma<P, N, L, 
     }
 
     fn take(&mut self, list: &List) {
-        let (flows, count) = flows(&list.roster, self.config.follows);
+        let (flows, slots, count) = flows(&list.roster, self.config.follows);
         // a coordinator says nothing that does not fit; another one may
-        let Ok(plan) = self.config.plan.with_flows(&flows[..count]) else {
+        let Ok(plan) = self.config.plan.with_slots(&flows[..count], &slots[..count]) else {
             return;
         };
         self.list = Some((list.version, list.starts));
@@ -310,7 +310,7 @@ impl<P: Protocol, const N: usize, const L: usize, const S: usize> Tdma<P, N, L, 
         let every = self.every();
         if let (Side::Coordinator(r), Some(cycle)) = (&mut self.side, cycle) {
             return Some(Word {
-                list: Some(r.publish(cycle, every)),
+                list: Some(r.publish(cycle, every, &self.config.plan)),
                 refusals: r.refusals(),
                 reports: self.reports.tell(usize::MAX),
             });

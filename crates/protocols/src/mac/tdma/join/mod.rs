@@ -5,7 +5,7 @@
 //! coordinator asks [`admission`](super::admission) and answers in its beacons: there the asker is among the members,
 //! or it is refused with a [`Reason`].
 //!
-//! All compute the same slots from the same list of members, so the list is all that beacons say, with the cycle from
+//! All compute the same slots from the same list of members and their numbers of slots, so the list is all that beacons say, with the cycle from
 //! which on it holds and the cycle until which the coordinator has promised to change nothing (the *lease*; the idea
 //! is Gray and Cheriton's, 1989). A change begins when the last promise has ended, not earlier. A station that has
 //! heard of it switches with all others in that cycle, and one that has not is silent from then on, because its lease
@@ -71,8 +71,11 @@ impl Reason {
             Denied::Plan(PlanError::TooManySlots { .. }) => Reason::Full,
             Denied::Plan(_) => Reason::NoRoom,
             Denied::TooLossy { .. } => Reason::TooLossy,
-            Denied::TooSlow { flow, .. } if own.contains(&flow) => Reason::TooSlow,
-            Denied::TooSlow { .. } => Reason::OthersTooSlow,
+            Denied::TooSlow { flow, .. } | Denied::TooOften { flow } if own.contains(&flow) => {
+                Reason::TooSlow
+            }
+            Denied::NoRoom { flow, .. } if own.contains(&flow) => Reason::NoRoom,
+            Denied::TooSlow { .. } | Denied::TooOften { .. } | Denied::NoRoom { .. } => Reason::OthersTooSlow,
         }
     }
 }

@@ -1,8 +1,8 @@
 //! The coordinator's side: who is a member, and since when.
 
-use super::wire::{Ask, Entry, List, MAX_REFUSALS, Roster, Wish};
+use super::wire::{Ask, Entry, List, MAX_OCTETS, MAX_REFUSALS, MAX_SLOTS_EACH, Roster, Wish};
 use super::{JoinCounters, MAX_MEMBERS, Reason, Rules};
-use crate::mac::tdma::admission::{Demand, Denied, judge};
+use crate::mac::tdma::admission::{Demand, Denied, fit};
 use crate::mac::tdma::schedule::{Flow, TdmaPlan};
 use frame::MacAddr;
 use radio::Duration;
@@ -12,20 +12,22 @@ pub(super) const MAX_FLOWS: usize = 2 * MAX_MEMBERS;
 /// Beacons that say that somebody was refused.
 pub(super) const REFUSED: u8 = 8;
 
-/// The flows of a list: each member's to the coordinator, and behind it the coordinator's to the member.
-pub(super) fn flows(roster: &Roster, coordinator: MacAddr) -> ([Flow; MAX_FLOWS], usize) {
+/// The flows of a list, how many slots each has in a cycle, and how many flows there are: each member's to the coordinator, and
+/// behind it the coordinator's to the member.
+pub(super) fn flows(roster: &Roster, coordinator: MacAddr) -> ([Flow; MAX_FLOWS], [u16; MAX_FLOWS], usize) {
     let nothing = Flow {
         from: coordinator,
         to: coordinator,
         payload_octets: 0,
     };
-    let (mut all, mut count) = ([nothing; MAX_FLOWS], 0);
+    let (mut all, mut slots, mut count) = ([nothing; MAX_FLOWS], [1; MAX_FLOWS], 0);
     for m in roster.iter().flatten() {
         all[count] = Flow {
             from: m.address,
             to: coordinator,
             payload_octets: m.up_octets,
         };
+        slots[count] = m.up_slots.into();
         count += 1;
         if m.down_octets > 0 {
             all[count] = Flow {
@@ -33,16 +35,19 @@ pub(super) fn flows(roster: &Roster, coordinator: MacAddr) -> ([Flow; MAX_FLOWS]
                 to: m.address,
                 payload_octets: m.down_octets,
             };
+            slots[count] = m.down_slots.into();
             count += 1;
         }
     }
-    (all, count)
+    (all, slots, count)
 }
 
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Member {
     address: MacAddr,
     wish: Wish,
+    /// Slots in a cycle, to the coordinator and from it.
+    slots: [u8; 2],
     /// The last cycle in which it was heard, or the first in which it can be.
     heard: u64,
 }
@@ -123,6 +128,7 @@ impl Registrar {
             (Ask::Leave, Some(place)) => {
                 self.members[place] = None;
                 self.counters.left += 1;
+                self.share_again(plan);
                 return;
             }
             (Ask::Leave, None) => return,
@@ -139,9 +145,10 @@ impl Registrar {
                 all[place] = Some(Member {
                     address: from,
                     wish,
+                    slots: [1; 2],
                     heard: cycle,
                 });
-                self.admit(&all, place, plan).map(|()| all)
+                self.admit(&mut all, place, plan).map(|()| all)
             }
         };
         match verdict {
@@ -158,49 +165,93 @@ impl Registrar {
         }
     }
 
-    /// Whether all get what they want when the one at `new` is among them.
+    /// Whether all get what they want when the one at `new` is among them; if so, they have their numbers of slots.
     fn admit<const S: usize>(
         &self,
-        all: &[Option<Member>; MAX_MEMBERS],
+        all: &mut [Option<Member>; MAX_MEMBERS],
         new: usize,
         plan: &TdmaPlan<S>,
     ) -> Result<(), Reason> {
-        let roster = roster(all);
-        let (flows, count) = flows(&roster, self.me);
+        let wishes = all.iter().flatten().map(|m| &m.wish);
+        if { wishes }.any(|w| w.up_octets.max(w.down_octets) > MAX_OCTETS) {
+            return Err(Reason::NoRoom);
+        }
         let before: usize = all[..new].iter().flatten().map(Member::flows).sum();
         let own = before..before + all[new].as_ref().map_or(0, Member::flows);
-        let of = |d: Denied| Reason::of(d, own.clone());
-        let plan = plan
-            .with_flows(&flows[..count])
-            .map_err(|e| of(Denied::Plan(e)))?;
-        let wishes = all.iter().flatten().map(|m| &m.wish);
+        self.share(all, plan).map_err(|d| match d {
+            Some(denied) => Reason::of(denied, own),
+            None => Reason::NoRoom,
+        })
+    }
+
+    /// Gives each member the slots that it needs, or tells why there is no such schedule; `None`: a list cannot say it.
+    fn share<const S: usize>(
+        &self,
+        all: &mut [Option<Member>; MAX_MEMBERS],
+        plan: &TdmaPlan<S>,
+    ) -> Result<(), Option<Denied>> {
+        let (flows, _, count) = flows(&roster(all), self.me);
         let mut demands = [Demand {
             flow: flows[0],
             period: Duration::ZERO,
             deadline: Duration::ZERO,
+            phase: None,
             per: 0.0,
             target: 1.0,
         }; MAX_FLOWS];
-        let mut n = 0;
-        for wish in wishes {
-            for _ in 0..1 + usize::from(wish.down_octets > 0) {
-                demands[n] = Demand {
-                    flow: flows[n],
-                    period: Duration::from_us(wish.period_us.into()),
-                    deadline: Duration::from_us(wish.deadline_us.into()),
-                    per: f64::from(wish.per_ppm.min(1_000_000)) / 1e6,
-                    target: f64::from(wish.target_ppb.clamp(1, 1_000_000_000)) / 1e9,
+        let wishes = all.iter().flatten();
+        let each = wishes.flat_map(|m| core::iter::repeat_n(&m.wish, m.flows()));
+        for ((demand, flow), wish) in demands.iter_mut().zip(flows).zip(each) {
+            let period = Duration::from_us(wish.period_us.into());
+            *demand = Demand {
+                flow,
+                period,
+                // nobody knows how many messages a station can hold, so the last one has to be gone when the next comes
+                deadline: Duration::from_us(wish.deadline_us.into()).min(period),
+                phase: None,
+                per: f64::from(wish.per_ppm.min(1_000_000)) / 1e6,
+                target: f64::from(wish.target_ppb.clamp(1, 1_000_000_000)) / 1e9,
+            };
+        }
+        let plan = fit(plan, &demands[..count], self.rules.confirm).map_err(Some)?;
+        let mut number = 0;
+        for member in all.iter_mut().flatten() {
+            for n in 0..member.flows() {
+                // how many rounds there are follows from the list
+                let slots = if plan.is_spread() {
+                    plan.slots_of(number)
+                } else {
+                    1
                 };
-                n += 1;
+                member.slots[n] = u8::try_from(slots)
+                    .ok()
+                    .filter(|n| *n <= MAX_SLOTS_EACH)
+                    .ok_or(None)?;
+                number += 1;
             }
         }
-        judge(&plan, &demands[..n], self.rules.confirm).map_err(of)
+        Ok(())
     }
 
-    /// What the beacon of `cycle` says; `every`: cycles from beacon to beacon.
-    pub(in crate::mac::tdma) fn publish(&mut self, cycle: u64, every: u64) -> List {
+    /// Somebody has gone: the others share the cycle anew, or keep what they have.
+    fn share_again<const S: usize>(&mut self, plan: &TdmaPlan<S>) {
+        let mut all = self.members;
+        if self.share(&mut all, plan).is_ok() {
+            self.members = all;
+        }
+    }
+
+    /// What the beacon of `cycle` says; `every`: cycles from beacon to beacon; `plan`: any plan with the same cycle.
+    pub(in crate::mac::tdma) fn publish<const S: usize>(
+        &mut self,
+        cycle: u64,
+        every: u64,
+        plan: &TdmaPlan<S>,
+    ) -> List {
         let lease = u64::from(self.rules.lease).max(every);
-        self.drop_silent(cycle);
+        if self.drop_silent(cycle) {
+            self.share_again(plan);
+        }
         // a jump of the clock: nobody has promised anything for then
         let known = self.newest.filter(|n| n.starts <= cycle + 2 * (lease + every));
         let roster = roster(&self.members);
@@ -240,13 +291,16 @@ impl Registrar {
         })
     }
 
-    fn drop_silent(&mut self, cycle: u64) {
+    /// Whether there was anybody to drop.
+    fn drop_silent(&mut self, cycle: u64) -> bool {
+        let before = self.counters.lapsed;
         for place in &mut self.members {
             if place.is_some_and(|m| m.heard.saturating_add(self.rules.silent.into()) < cycle) {
                 *place = None;
                 self.counters.lapsed += 1;
             }
         }
+        self.counters.lapsed > before
     }
 }
 
@@ -261,6 +315,8 @@ fn roster(members: &[Option<Member>; MAX_MEMBERS]) -> Roster {
         address: m.address,
         up_octets: m.wish.up_octets,
         down_octets: m.wish.down_octets,
+        up_slots: m.slots[0],
+        down_slots: m.slots[1],
     });
     core::array::from_fn(|_| all.next())
 }

@@ -132,7 +132,7 @@ impl Model {
         }
         if cycle.is_multiple_of(EVERY) {
             let word = Word {
-                list: Some(self.registrar.publish(cycle, EVERY)),
+                list: Some(self.registrar.publish(cycle, EVERY, &self.plan)),
                 refusals: self.registrar.refusals(),
                 ..Word::EMPTY
             };
@@ -283,8 +283,36 @@ fn who_does_not_fit_is_told_why() {
     };
     let mut few = Registrar::new(RULES, AP);
     assert_eq!(ask(&mut few, 1, tight), None);
-    let others = (2..9).find_map(|n| ask(&mut few, n, wish));
-    assert_eq!(others, Some(Reason::OthersTooSlow));
+    // they keep their second slots while those of others have one, and nobody else comes in where these would be too late
+    let (mut joined, mut others) = (0, None);
+    while others.is_none() {
+        joined += 1;
+        others = ask(&mut few, joined + 1, wish);
+    }
+    assert_eq!((joined, others), (11, Some(Reason::OthersTooSlow)));
+    let list = few.publish(5, EVERY, &plan);
+    let slots: std::vec::Vec<_> = list
+        .roster
+        .iter()
+        .flatten()
+        .map(|m| (m.up_slots, m.down_slots))
+        .collect();
+    assert!(
+        slots[0] == (2, 2) && slots[1..].iter().all(|s| *s == (1, 1)),
+        "{slots:?}"
+    );
+    // once the others are gone rounds do again
+    for n in 2..=joined {
+        few.ask(MacAddr::local(n), wire::Ask::Leave, 6, &plan);
+    }
+    let list = few.publish(list.starts + 1, EVERY, &plan);
+    let slots: std::vec::Vec<_> = list
+        .roster
+        .iter()
+        .flatten()
+        .map(|m| (m.up_slots, m.down_slots))
+        .collect();
+    assert_eq!(slots, [(1, 1)]);
     assert!(Reason::from_code(0).is_none() && Reason::from_code(6).is_none());
     // sixteen, if the slots are short
     let mut many = Registrar::new(RULES, AP);
@@ -459,8 +487,11 @@ fn a_full_list_has_two_flows_each() {
         address: MacAddr::local(n),
         up_octets: 9,
         down_octets: 9,
+        up_slots: 1,
+        down_slots: 2,
     };
     let roster = core::array::from_fn(|n| Some(member(n as u32 + 1)));
-    let (all, count) = flows(&roster, AP);
+    let (all, slots, count) = flows(&roster, AP);
     assert_eq!((count, all[1].from, all[1].to), (32, AP, MacAddr::local(1)));
+    assert_eq!(slots[..4], [1, 2, 1, 2]);
 }

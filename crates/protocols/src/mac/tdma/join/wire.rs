@@ -43,15 +43,34 @@ const ASK_BODY: usize = 3 + 1 + 1 + 2 + 2 + 4 * 4;
 // an element has at most 252 octets behind its organisation
 const _: () = assert!(MAX_BODY <= 252);
 
-/// A member as the list has it: all that slots follow from.
+/// Octets of a payload at most, in a list.
+pub const MAX_OCTETS: u16 = 0x0fff;
+/// Slots of a flow in a cycle at most, in a list.
+pub const MAX_SLOTS_EACH: u8 = 16;
+
+/// A member as the list has it: all that slots follow from. On the air a flow is 16 bits, its octets in the lower twelve and
+/// its slots less one in the upper four.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Entry {
     /// Its address.
     pub address: MacAddr,
-    /// Octets of its payload to the coordinator.
+    /// Octets of its payload to the coordinator, at most [`MAX_OCTETS`].
     pub up_octets: u16,
-    /// Octets of the coordinator's payload to it; 0: it has no slot for that.
+    /// Octets of the coordinator's payload to it, at most [`MAX_OCTETS`]; 0: it has no slot for that.
     pub down_octets: u16,
+    /// Slots in a cycle for the one, 1 to [`MAX_SLOTS_EACH`]; spread over it if there is a number above 1 in the list.
+    pub up_slots: u8,
+    /// Slots in a cycle for the other.
+    pub down_slots: u8,
+}
+
+fn flow(octets: u16, slots: u8) -> [u8; 2] {
+    let more = u16::from(slots.clamp(1, MAX_SLOTS_EACH) - 1);
+    (octets.min(MAX_OCTETS) | more << 12).to_le_bytes()
+}
+
+fn octets_and_slots(flow: u16) -> (u16, u8) {
+    (flow & MAX_OCTETS, (flow >> 12) as u8 + 1)
 }
 
 /// The members, in the order of their slots.
@@ -111,10 +130,15 @@ impl Word {
                 }
                 let mut roster = [None; MAX_MEMBERS];
                 for place in &mut roster[..members] {
+                    let address = MacAddr(r.array()?);
+                    let (up_octets, up_slots) = octets_and_slots(r.u16()?);
+                    let (down_octets, down_slots) = octets_and_slots(r.u16()?);
                     *place = Some(Entry {
-                        address: MacAddr(r.array()?),
-                        up_octets: r.u16()?,
-                        down_octets: r.u16()?,
+                        address,
+                        up_octets,
+                        down_octets,
+                        up_slots,
+                        down_slots,
                     });
                 }
                 for place in &mut word.refusals[..refusals] {
@@ -167,8 +191,8 @@ impl Word {
         w.put(&counts.map(|n| n as u8));
         for m in members {
             w.put(&m.address.0);
-            w.put(&m.up_octets.to_le_bytes());
-            w.put(&m.down_octets.to_le_bytes());
+            w.put(&flow(m.up_octets, m.up_slots));
+            w.put(&flow(m.down_octets, m.down_slots));
         }
         for (address, reason) in refusals {
             w.put(&address.0);
@@ -326,10 +350,13 @@ mod tests {
     use std::vec::Vec;
 
     fn entry() -> impl Strategy<Value = Entry> {
-        (any::<[u8; 6]>(), any::<u16>(), any::<u16>()).prop_map(|(a, up_octets, down_octets)| Entry {
+        let flow = || (0..=MAX_OCTETS, 1..=MAX_SLOTS_EACH);
+        (any::<[u8; 6]>(), flow(), flow()).prop_map(|(a, up, down)| Entry {
             address: MacAddr(a),
-            up_octets,
-            down_octets,
+            up_octets: up.0,
+            down_octets: down.0,
+            up_slots: up.1,
+            down_slots: down.1,
         })
     }
 

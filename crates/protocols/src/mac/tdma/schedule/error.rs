@@ -5,7 +5,7 @@ use radio::Duration;
 /// Why there is no schedule.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PlanError {
-    /// The cycle is too short for one slot per flow.
+    /// The cycle is too short for the slots that were asked for: one per flow, if nothing else was said.
     DoesNotFit {
         /// The shortest cycle that they fit in, without second chances.
         shortest_cycle: Duration,

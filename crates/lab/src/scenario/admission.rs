@@ -1,0 +1,322 @@
+//! What can be said before a run: whether the slots of a `[[schedule]]`, or the channel of an `edf` or a `coordinator`, are
+//! enough for the messages of `[[traffic]]` to be in time.
+
+use std::ops::Range;
+
+use protocols::mac::edf::feasible::{self, Stream, retries_for};
+use protocols::mac::edf::pool::{RetryPool, WHOLE_PPM};
+use protocols::mac::tdma::admission::{ANY_TIME, Demand, Denied, admit};
+use protocols::mac::tdma::schedule as slots;
+use radio::Duration;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::check::Check;
+use super::node::duration;
+use super::protocol::Protocol;
+use super::schedule::{MAX_SLOTS, Planned};
+use super::units::*;
+use super::world::{Pattern, Traffic};
+use super::{FlowPlan, Scenario};
+
+/// Share of the messages of a flow that may miss, if nothing is said.
+const USUAL_MISS: f64 = 1e-6;
+
+/// `admission` of a schedule: what its answer rests on.
+#[derive(Clone, Copy, PartialEq, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Terms {
+    /// From the end of an exchange until its outcome is known: an earlier slot is of no use to a second chance.
+    pub confirm: Time,
+    /// A flow that is not admitted is an error.
+    pub must_hold: bool,
+}
+
+impl Default for Terms {
+    fn default() -> Terms {
+        Terms {
+            confirm: Time(100_000),
+            must_hold: false,
+        }
+    }
+}
+
+/// `pool` of an `edf`: time for retries that all its frames share.
+#[derive(Clone, Copy, PartialEq, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Pool {
+    /// Share of the channel that is saved for retries.
+    pub share: Share,
+    /// Most that is saved, and what there is at the start.
+    pub depth: Time,
+}
+
+impl From<Pool> for RetryPool {
+    fn from(p: Pool) -> RetryPool {
+        RetryPool {
+            share_ppm: (p.share.0 * f64::from(WHOLE_PPM)).round() as u32,
+            depth: duration(p.depth),
+        }
+    }
+}
+
+/// Whether all messages of a schedule or a group can be in time, by a test that looks at no run.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+pub struct Admission {
+    /// The `[[schedule]]` or `[[group]]`, by its name.
+    pub of: String,
+    /// The test: `slots`, `sporadic` (deadlines are periods), `constrained` (some are shorter) or `pooled` (retries from a pool).
+    pub test: &'static str,
+    /// All messages with no more losses than were reckoned with are in time.
+    pub admitted: bool,
+    /// If not: for which flow, and why.
+    pub reason: Option<String>,
+}
+
+impl std::fmt::Display for Admission {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.reason {
+            None => write!(
+                f,
+                "{:?}: all messages can be in time (test: {})",
+                self.of, self.test
+            ),
+            Some(reason) => write!(f, "{:?}: not all messages can be in time: {reason}", self.of),
+        }
+    }
+}
+
+impl Traffic {
+    /// Share of attempts that fail, and of messages that may miss.
+    fn losses(&self) -> (f64, f64) {
+        (
+            self.per.map_or(0.0, |p| p.0),
+            self.miss.map_or(USUAL_MISS, |m| m.0),
+        )
+    }
+}
+
+/// What a flow of `[[traffic]]` wants of its slots. What has no shortest time between two messages counts as if its mean were
+/// that, or the cycle where some always wait.
+pub(super) fn demand(t: &Traffic, flow: slots::Flow, cycle: Duration) -> Demand {
+    let lifetime = t.lifetime.map_or(ANY_TIME, duration);
+    let (period, deadline) = match &t.pattern {
+        Pattern::Periodic { period, .. } => (duration(*period.get_ref()), lifetime),
+        Pattern::Poisson { mean } => (duration(*mean.get_ref()), lifetime),
+        Pattern::Saturated { .. } => (cycle, ANY_TIME),
+    };
+    let (per, target) = t.losses();
+    Demand {
+        flow,
+        period,
+        deadline,
+        phase: None,
+        per,
+        target,
+    }
+}
+
+/// What a schedule rests on besides its flows.
+pub(super) struct Frame<'a> {
+    pub(super) cycle: Duration,
+    pub(super) beacon: Option<slots::BeaconSlot>,
+    pub(super) costs: &'a slots::SlotCosts,
+    pub(super) confirm: Duration,
+    /// Attempts of a frame at most.
+    pub(super) tries: u32,
+}
+
+type Plan = Result<slots::TdmaPlan<MAX_SLOTS>, slots::PlanError>;
+
+/// A schedule for demands, and for which it does not do, and why, if there is one: it has then the slots that their periods
+/// need, or one round for all if not even these fit.
+pub(super) fn plan(demands: &[Demand], frame: &Frame<'_>) -> (Plan, Option<(usize, String)>) {
+    let Frame {
+        cycle,
+        beacon,
+        costs,
+        confirm,
+        tries,
+    } = *frame;
+    let denied = match admit(demands, cycle, beacon, costs, confirm) {
+        Ok(plan) => {
+            let lossy = demands.iter().position(|d| {
+                // what nobody acknowledges is not repeated
+                let tries = if costs.acked && !d.flow.to.is_group() {
+                    tries
+                } else {
+                    1
+                };
+                retries_for(d.per, d.target).is_none_or(|n| n >= tries)
+            });
+            let what = "too lossy: the tries of a frame do not reach the wanted share of misses";
+            return (Ok(plan), lossy.map(|flow| (flow, what.to_owned())));
+        }
+        Err(Denied::Plan(e)) => return (Err(e), None),
+        Err(denied) => denied,
+    };
+    let unhurried: Vec<_> = (demands.iter())
+        .map(|d| Demand {
+            deadline: ANY_TIME,
+            per: 0.0,
+            ..*d
+        })
+        .collect();
+    let plan = admit(&unhurried, cycle, beacon, costs, confirm).or_else(|_| {
+        let flows: Vec<_> = demands.iter().map(|d| d.flow).collect();
+        slots::TdmaPlan::new(&flows, cycle, beacon, costs)
+    });
+    (plan, denied.flow().map(|flow| (flow, denied.to_string())))
+}
+
+/// What one node that schedules by deadlines reckons with.
+struct Budget {
+    /// What an attempt costs.
+    attempt: Time,
+    /// Attempts of a frame at most.
+    attempts: u32,
+    /// Deadline of messages without a lifetime.
+    deadline: Time,
+    /// A frame that failed goes again at once.
+    immediate: bool,
+    pool: Option<RetryPool>,
+}
+
+impl Budget {
+    fn of(protocol: &Protocol) -> Option<Budget> {
+        match protocol {
+            Protocol::Edf(p) => Some(Budget {
+                attempt: p.cost,
+                attempts: u32::from(p.attempts.map_or(u16::MAX, |n| n.0)).min(u32::from(p.send.tries.0)),
+                deadline: p.deadline,
+                immediate: p.immediate,
+                pool: p.pool.map(RetryPool::from),
+            }),
+            // an exchange is over when the answer is there
+            Protocol::Coordinator(p) => Some(Budget {
+                attempt: Time(p.attempt.0 + p.answer.0),
+                attempts: p.attempts.0.into(),
+                deadline: p.deadline,
+                immediate: false,
+                pool: None,
+            }),
+            _ => None,
+        }
+    }
+
+    /// The time on the channel that a flow asks for.
+    fn stream(&self, t: &Traffic) -> Result<Stream, String> {
+        let Pattern::Periodic { period, .. } = &t.pattern else {
+            return Err("there is no shortest time between its messages, only periodic ones have one".into());
+        };
+        let period_ns = period.get_ref().0;
+        let (per, miss) = t.losses();
+        let retries = match (self.pool, retries_for(per, miss)) {
+            (Some(_), _) => 0,
+            (None, Some(n)) if n < self.attempts => n,
+            (None, _) => {
+                return Err(format!(
+                    "too lossy: {} attempts do not reach the wanted share of misses",
+                    self.attempts.min(65)
+                ));
+            }
+        };
+        let stream = Stream::new(period_ns, self.attempt.0, retries);
+        Ok(Stream {
+            deadline_ns: t.lifetime.unwrap_or(self.deadline).0.min(period_ns),
+            attempt_ns: if self.immediate {
+                stream.cost_ns
+            } else {
+                stream.attempt_ns
+            },
+            ..stream
+        })
+    }
+
+    /// The name of the test for some streams, and what it says.
+    fn test(&self, streams: &[Stream]) -> (&'static str, Result<(), feasible::Infeasible>) {
+        let short = streams.iter().any(|s| s.deadline_ns < s.period_ns);
+        match (&self.pool, short) {
+            (Some(pool), _) => ("pooled", feasible::pooled(streams, pool)),
+            (None, true) => ("constrained", feasible::constrained(streams)),
+            (None, false) => ("sporadic", feasible::sporadic(streams)),
+        }
+    }
+}
+
+impl Scenario {
+    /// Whether all messages can be in time, for each schedule and each group that schedules by deadlines.
+    pub fn admission(&self) -> &[Admission] {
+        &self.admission
+    }
+}
+
+impl Check<'_> {
+    /// The answers for schedules, and for each group whose nodes schedule by deadlines.
+    pub(super) fn admission(
+        &self,
+        schedules: &[Planned],
+        groups: &[Range<u32>],
+        flows: &[FlowPlan],
+    ) -> Vec<Admission> {
+        let one = |(group, nodes): (&super::file::Group, &Range<u32>)| {
+            let budget = Budget::of(&group.protocol)?;
+            let of = group.name.get_ref().clone();
+            let mut answer = None;
+            for node in nodes.clone() {
+                let (test, says) = self.node(node, &budget, flows)?;
+                let admitted = says.is_ok();
+                answer = Some(Admission {
+                    of: of.clone(),
+                    test,
+                    admitted,
+                    reason: says.err(),
+                });
+                if !admitted {
+                    break;
+                }
+            }
+            answer
+        };
+        let by_slots = schedules.iter().filter_map(|s| s.admission.clone());
+        let by_deadline = self.file.group.iter().zip(groups).filter_map(one);
+        by_slots.chain(by_deadline).collect()
+    }
+
+    /// What the test says of one node; `None` if it sends nothing.
+    fn node(
+        &self,
+        node: u32,
+        budget: &Budget,
+        flows: &[FlowPlan],
+    ) -> Option<(&'static str, Result<(), String>)> {
+        let mut streams = Vec::new();
+        let name = |t: &Traffic| format!("{} to {}", t.from.get_ref(), t.to.get_ref());
+        for (t, plan) in self.file.traffic.iter().zip(flows) {
+            let own = plan.pairs().filter(|(from, _)| *from == node).count();
+            if own == 0 {
+                continue;
+            }
+            match budget.stream(t) {
+                Ok(stream) => streams.extend(std::iter::repeat_n(stream, own)),
+                Err(e) => return Some((budget.test(&[]).0, Err(format!("{}: {e}", name(t))))),
+            }
+        }
+        if streams.is_empty() {
+            return None;
+        }
+        let (test, says) = budget.test(&streams);
+        Some((test, says.map_err(|e| format!("{e} (test: {test})"))))
+    }
+
+    /// A node by its name: that of its group, with its number there if it is not alone.
+    pub(super) fn node_name(&self, groups: &[Range<u32>], node: u32) -> String {
+        let of = groups.iter().position(|g| g.contains(&node));
+        let of = of.expect("every node is in a group");
+        let name = self.file.group[of].name.get_ref();
+        match groups[of].len() {
+            1 => name.clone(),
+            _ => format!("{name}.{}", node - groups[of].start),
+        }
+    }
+}
