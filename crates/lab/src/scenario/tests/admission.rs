@@ -196,7 +196,7 @@ fn edf_says_which_test_it_passes() {
     assert!(!admitted && sentence.contains("no shortest time"), "{sentence}");
 }
 
-/// Retries beyond the pool go when nothing else is ready: with a pool of nothing, fewer of them are in time for a crowded cycle.
+/// Retries beyond the pool go when nothing else is ready, so with a pool of nothing a crowded cycle is another one.
 #[test]
 fn the_pool_of_a_scenario_is_that_of_its_nodes() {
     let crowded = DEADLINES
