@@ -170,7 +170,10 @@ fn run(scheme: usize, seed: u64, run_ns: u64) -> u64 {
         let at = below(run_ns / MS);
         let node = ["hub", "leaf.0", "leaf.1", "leaf.2"][below(4) as usize];
         let what = match below(5) {
-            4 => format!("{{ adapter_gone = {} }}", below(1 + u64::from(second != ""))),
+            4 => format!(
+                "{{ adapter_gone = {} }}",
+                below(1 + u64::from(!second.is_empty()))
+            ),
             0 => "\"adapter_reset\"".to_owned(),
             1 => format!("{{ clock_jump = \"{}us\" }}", below(9_000)),
             2 => format!("{{ tsf_jump = \"{}ms\" }}", below(90_000)),

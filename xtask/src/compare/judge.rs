@@ -115,7 +115,9 @@ pub(super) fn accepted(rows: &[Row]) -> bool {
 /// The ends of some values.
 pub(super) fn least_and_most(values: &[f64]) -> (f64, f64) {
     let ends = (f64::INFINITY, f64::NEG_INFINITY);
-    values.iter().fold(ends, |(least, most), x| (least.min(*x), most.max(*x)))
+    values
+        .iter()
+        .fold(ends, |(least, most), x| (least.min(*x), most.max(*x)))
 }
 
 /// None of no values.

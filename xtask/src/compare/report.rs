@@ -64,9 +64,11 @@ fn spread(values: &[f64]) -> String {
 fn difference(row: &Row) -> String {
     match (row.difference(), row.tolerance, mean(&row.theirs)) {
         (None, _, _) => "-".into(),
-        (Some(difference), Tolerance::Relative(_) | Tolerance::Spread(_) | Tolerance::Shown, Some(reference))
-            if reference != 0.0 =>
-        {
+        (
+            Some(difference),
+            Tolerance::Relative(_) | Tolerance::Spread(_) | Tolerance::Shown,
+            Some(reference),
+        ) if reference != 0.0 => {
             format!("{:+.2} %", 100.0 * difference / reference)
         }
         (Some(difference), _, _) => format!("{difference:+.4}"),

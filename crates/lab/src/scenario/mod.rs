@@ -13,6 +13,7 @@ mod check;
 mod describe;
 pub mod file;
 mod files;
+mod flows;
 mod join;
 mod names;
 mod node;
@@ -43,6 +44,7 @@ use sim::{ErrorModel, LinkLoss, Pattern};
 use toml::Spanned;
 
 use crate::record::{Limits, NodeAbout};
+use flows::{FlowPlan, To};
 use source::Source;
 use units::RateText;
 
@@ -76,44 +78,6 @@ pub struct Scenario {
     channels: Vec<Vec<u16>>,
     /// For each incident the nodes it happens to, and the other node of a link.
     incidents: Vec<(Range<u32>, Option<u32>)>,
-}
-
-/// `[[traffic]]` with its nodes.
-#[derive(Clone, PartialEq, Debug)]
-struct FlowPlan {
-    from: Range<u32>,
-    to: To,
-}
-
-#[derive(Clone, PartialEq, Debug)]
-enum To {
-    Node(u32),
-    /// From a single node to each of these.
-    Each(Range<u32>),
-    Broadcast,
-    /// By a hash with this salt, in a grid of so many columns.
-    Neighbour {
-        salt: u64,
-        columns: u32,
-    },
-}
-
-impl FlowPlan {
-    /// Number of flows.
-    fn count(&self) -> usize {
-        match &self.to {
-            To::Each(nodes) => nodes.len(),
-            _ => self.from.len(),
-        }
-    }
-
-    /// Transmitter and receiver of each flow.
-    fn pairs(&self) -> impl Iterator<Item = (u32, To)> + '_ {
-        (0..self.count() as u32).map(|i| match &self.to {
-            To::Each(nodes) => (self.from.start, To::Node(nodes.start + i)),
-            to => (self.from.start + i, to.clone()),
-        })
-    }
 }
 
 impl Scenario {

@@ -2,9 +2,8 @@
 //! the signal of congestion. It travels behind the header of ATP, so that both cost the same octets.
 //!
 //! Rules: RFC 9293 (call, close), RFC 5681 (slow start, congestion avoidance, three duplicates), RFC 6582 (NewReno),
-//! RFC 6298 with a time stamp in every segment (timers), an initial window of 4380 octets (RFC 3390); NewReno has limited
-//! transmit (RFC 3042), too. Tahoe goes back to the oldest octet that is not acknowledged and sends everything from there again.
-//! Neither has SACK.
+//! RFC 6298 with a time stamp in every segment (timers), an initial window of 4380 octets (RFC 3390), for NewReno limited transmit
+//! (RFC 3042). Tahoe goes back to the oldest octet that is not acknowledged and sends everything from there again. No SACK.
 //!
 //! It is a baseline and no more: no keep-alive, so that an end with nothing to send waits for ever; no authentication
 //! of resets beyond the window; no delayed acknowledgements.
@@ -206,8 +205,7 @@ impl<O: AsRef<[u8]> + AsMut<[u8]>, const H: usize> Connection<O, H> {
         }
     }
 
-    /// A loss was seen: half of what is on the way is the new threshold. What went beyond the window does not count (RFC 5681,
-    /// 3.2).
+    /// A loss was seen: half of what is on the way is the new threshold, without what went beyond the window (RFC 5681, 3.2).
     fn halve(&mut self) {
         let flight = (self.highest - self.una).saturating_sub(self.beyond);
         self.threshold = (flight / 2).max(2 * self.segment());

@@ -16,6 +16,7 @@
 //!   time, up to [`PAUSE`] intervals. Linux tries it in each interval.
 
 use super::costs::Costs;
+use super::firsts::Places;
 use super::{Algorithm, Ask, MAX_RATES, Rates, Sent};
 use crate::dice::Dice;
 use frame::{Phy, Rate};
@@ -45,8 +46,8 @@ const SAMPLE_COLUMNS: usize = 10;
 const EPOCH: u32 = 10_000;
 /// Looks without a frame after which a rate is tried as the first one, although it is slower than the best.
 const SKIPPED: u8 = 20;
-/// First and later tries that must have been seen before they are compared; twice as many are remembered.
-const PLACE_TRIES: u32 = 16;
+/// Tries of a rate at which no frame was acknowledged yet.
+const UNPROVEN_TRIES: u8 = 2;
 /// Samples in one interval of a rate that works nearly always, nearly never, or worse than the best.
 const SAMPLES: u8 = 4;
 
@@ -153,34 +154,6 @@ impl RateState {
             0 => (sure || self.pause > 0).then_some(SAMPLES),
             _ => Some(0),
         };
-    }
-}
-
-/// First tries of the best rate against its later ones.
-#[derive(Clone, Copy, Default, Debug)]
-struct Places {
-    /// Tries and acknowledged ones, first and later.
-    tries: [u32; 2],
-    acked: [u32; 2],
-}
-
-impl Places {
-    fn note(&mut self, place: usize, tries: u32, acked: bool) {
-        self.tries[place] += tries;
-        self.acked[place] += u32::from(acked);
-        if self.tries[place] >= 2 * PLACE_TRIES {
-            self.tries[place] /= 2;
-            self.acked[place] /= 2;
-        }
-    }
-
-    /// The share of later tries that are acknowledged is higher by more than a half. With 16 tries each, chance makes so much of equal
-    /// shares once in a thousand times.
-    fn later_are_better(&self) -> bool {
-        let [first, later] = self.acked;
-        let [firsts, laters] = self.tries;
-        let enough = firsts.min(laters) >= PLACE_TRIES;
-        enough && 2 * later * firsts > 2 * first * laters + firsts * laters
     }
 }
 
@@ -326,7 +299,17 @@ impl Algorithm for Minstrel {
         }
         self.look(now);
         let [best, second, surest] = self.best;
-        let usual = |i: usize| self.series(i, self.rates[i].tries_now);
+        // what has never worked gets few tries: hosts that take one rate for a frame then take another one
+        let usual = |i: usize| {
+            let state = &self.rates[i];
+            let proven = state.hits > 0 || state.successes > 0;
+            let most = if proven || i == 0 {
+                MAX_TRIES
+            } else {
+                UNPROVEN_TRIES
+            };
+            self.series(i, state.tries_now.min(most))
+        };
         let mut chain = [usual(best), usual(second), usual(surest), usual(0)];
         self.indirect = None;
         if let Some(index) = self.sample() {

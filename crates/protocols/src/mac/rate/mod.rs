@@ -11,6 +11,7 @@
 //! ([`Capabilities::series`](radio::Capabilities)) a chain goes down in pieces.
 
 mod costs;
+mod firsts;
 pub mod minstrel;
 mod pieces;
 pub mod rsin;
