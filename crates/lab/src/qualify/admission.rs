@@ -11,6 +11,9 @@ use protocols::mac::tdma::admission::{Demand, Denied, fit};
 use protocols::mac::tdma::schedule::TdmaPlan;
 use radio::Duration;
 
+/// Why nothing is admitted on some links.
+const TOO_LOSSY: &str = "no number of attempts reaches the acceptable miss probability";
+
 /// The answer of a test.
 #[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, schemars::JsonSchema)]
 pub struct Admission {
@@ -60,7 +63,7 @@ impl Bench {
                     attempts.filter(|n| *n == 1)
                 };
                 let says = match attempts {
-                    None => Err("no number of attempts reaches the acceptable miss probability".into()),
+                    None => Err(TOO_LOSSY.into()),
                     Some(_) => self.share(scheme, cycle_ns).map(|_| ()),
                 };
                 ("slots", attempts, says)
@@ -98,7 +101,7 @@ impl Bench {
     /// Whether the exchanges with all nodes fit the cycle.
     fn polls(&self, cycle_ns: u64, attempts: Option<u32>) -> Result<(), String> {
         let Some(attempts) = attempts else {
-            return Err("no number of attempts reaches the acceptable miss probability".into());
+            return Err(TOO_LOSSY.into());
         };
         let f = &self.facts;
         let done = f.exchange.p99_99_ns + self.foreign_wait_ns();

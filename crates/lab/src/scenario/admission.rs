@@ -308,15 +308,4 @@ impl Check<'_> {
         let (test, says) = budget.test(&streams);
         Some((test, says.map_err(|e| format!("{e} (test: {test})"))))
     }
-
-    /// A node by its name: that of its group, with its number there if it is not alone.
-    pub(super) fn node_name(&self, groups: &[Range<u32>], node: u32) -> String {
-        let of = groups.iter().position(|g| g.contains(&node));
-        let of = of.expect("every node is in a group");
-        let name = self.file.group[of].name.get_ref();
-        match groups[of].len() {
-            1 => name.clone(),
-            _ => format!("{name}.{}", node - groups[of].start),
-        }
-    }
 }

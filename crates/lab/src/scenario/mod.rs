@@ -98,7 +98,8 @@ impl Scenario {
     }
 
     /// The same nodes without what is a model of Linux and of this computer: hosts take no time and have no faults, clocks are exact, and what an
-    /// adapter has nobody takes back, as in Linux's stack, and nobody tells how strong an ACK was. What runs over a real stack has the real thing in their place.
+    /// adapter has nobody takes back, as in Linux's stack, and nobody tells how strong an ACK was. What runs over a real stack has
+    /// the real thing in their place.
     #[must_use]
     pub fn without_hosts(mut self) -> Scenario {
         self.hosts.fill(None);
@@ -215,9 +216,7 @@ impl Scenario {
     }
 
     fn group_of(&self, node: u32) -> Option<usize> {
-        // groups are in the order of their nodes
-        let of = self.groups.partition_point(|g| g.end <= node);
-        (of < self.groups.len()).then_some(of)
+        names::group_of(&self.groups, node)
     }
 
     /// Whether the flow of this number is for all.
@@ -264,15 +263,8 @@ impl Scenario {
 
     /// Name of a node: that of its group, with its number there if it is not alone.
     pub fn node_name(&self, node: u32) -> String {
-        match self.group_of(node) {
-            Some(g) if self.groups[g].len() == 1 => self.file.group[g].name.get_ref().clone(),
-            Some(g) => format!(
-                "{}.{}",
-                self.file.group[g].name.get_ref(),
-                node - self.groups[g].start
-            ),
-            None => format!("foreign.{}", node - self.nodes()),
-        }
+        let name = names::of_node(&self.file, &self.groups, node);
+        name.unwrap_or_else(|| format!("foreign.{}", node - self.nodes()))
     }
 
     /// One node of the scenario, by its name, as it is for this seed: for a host that is not the simulator's.

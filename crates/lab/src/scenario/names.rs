@@ -5,10 +5,27 @@ use std::ops::Range;
 
 use toml::Spanned;
 
+use super::file::File;
 use super::source::{ScenarioError, Source, nearest};
 
 /// Longest name, in letters.
 const LONGEST: usize = 64;
+
+/// The group of a node; `None`: it is of none. Groups are in the order of their nodes.
+pub(super) fn group_of(groups: &[Range<u32>], node: u32) -> Option<usize> {
+    let of = groups.partition_point(|g| g.end <= node);
+    (of < groups.len()).then_some(of)
+}
+
+/// Name of a node: that of its group, with its number there if it is not alone.
+pub(super) fn of_node(file: &File, groups: &[Range<u32>], node: u32) -> Option<String> {
+    let of = group_of(groups, node)?;
+    let name = file.group[of].name.get_ref();
+    Some(match groups[of].len() {
+        1 => name.clone(),
+        _ => format!("{name}.{}", node - groups[of].start),
+    })
+}
 
 pub(super) struct Names<'s> {
     source: &'s Source,

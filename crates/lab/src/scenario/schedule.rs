@@ -20,7 +20,7 @@ use super::beacons::{BeaconSlot, Beacons, clock};
 use super::check::Check;
 use super::file::{File, Group, QueueName};
 use super::join::{Join, SlotSwitches, membership};
-use super::names::Names;
+use super::names::{self, Names};
 use super::node::{category, duration, phy, sender};
 use super::overlay::ordered;
 use super::program::Program;
@@ -281,7 +281,7 @@ impl Check<'_> {
         };
         let reason = denied.map(|(flow, why)| {
             let (from, t) = whose[flow];
-            let from = self.node_name(groups, from);
+            let from = names::of_node(self.file, groups, from).expect("every node is in a group");
             (t.from.span(), format!("{from} to {}: {why}", t.to.get_ref()))
         });
         if let Some((span, why)) = reason.as_ref().filter(|_| terms.must_hold) {

@@ -11,8 +11,10 @@ mod roaming;
 mod slots;
 
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
 
 use super::*;
+use crate::run::{RunResult, run};
 
 const GOOD: &str = r#"
 [parameters]
@@ -56,6 +58,14 @@ fn parse(text: &str, changes: &[&str]) -> Result<Scenario, ScenarioError> {
 }
 
 /// The sentence about `good` with `from` replaced by `to`.
+/// What comes of a run of it with seed 1.
+fn go(text: &str) -> RunResult {
+    let scenario = parse(text, &[]).unwrap_or_else(|e| panic!("{e}"));
+    run(&scenario, 1, None, &AtomicBool::new(false), |_| {})
+        .unwrap()
+        .result
+}
+
 fn broken(good: &str, from: &str, to: &str) -> String {
     assert_eq!(good.matches(from).count(), 1, "{from:?} must be there once");
     match parse(&good.replacen(from, to, 1), &[]) {

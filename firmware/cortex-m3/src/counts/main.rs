@@ -93,7 +93,7 @@ fn interrupts<B: Buffers>(counter: &mut Counter, [interrupt, turn]: [&str; 2], b
         ..Config::DEFAULT
     };
     let mut driver = Driver::<_, _, _, 2, 256>::new(firmware, config, Quiet { heard: 0 }, (), buffers);
-    let mut now = stick.bring_up(&mut driver)?;
+    let mut now = stick.settle(Instant::ZERO, &mut driver)?;
     // the second time, as each that follows
     for (name, units) in ALL.into_iter().flat_map(|all| [("", all.1), all]) {
         let transfer = Transfer::new(units, &mut || stick.next());

@@ -55,15 +55,8 @@ impl Stick {
         self.answered = unit.unwrap_or(0);
     }
 
-    /// Brings a driver up; tells when that was, or `None` if it does not come up.
-    pub fn bring_up<P: Protocol, U: Upper, B: Buffers, const N: usize, const L: usize>(
-        &mut self,
-        driver: &mut Driver<'_, P, U, B, N, L>,
-    ) -> Option<Instant> {
-        self.settle(Instant::ZERO, driver)
-    }
-
-    /// Lets it have and say what there is, until the driver is up and has nothing to ask.
+    /// Lets it have and say what there is, until the driver is up and has nothing to ask, and tells when that is; `None` if it
+    /// does not come so far.
     pub fn settle<P: Protocol, U: Upper, B: Buffers, const N: usize, const L: usize>(
         &mut self,
         now: Instant,

@@ -1,9 +1,6 @@
 //! What is said before a run: slots by period, lifetime and losses, and the tests of EDF.
 
-use std::sync::atomic::AtomicBool;
-
 use super::*;
-use crate::run::{RunResult, run};
 
 /// One flow of 2 ms among 39 of 20 ms.
 const MIXED: &str = r#"
@@ -79,13 +76,6 @@ to = "devices"
 octets = 58
 pattern.periodic = { period = "4ms" }
 "#;
-
-fn go(text: &str) -> RunResult {
-    let scenario = parse(text, &[]).unwrap_or_else(|e| panic!("{e}"));
-    run(&scenario, 1, None, &AtomicBool::new(false), |_| {})
-        .unwrap()
-        .result
-}
 
 fn said(text: &str) -> (bool, String) {
     let scenario = parse(text, &[]).unwrap_or_else(|e| panic!("{e}"));

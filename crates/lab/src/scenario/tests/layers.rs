@@ -1,9 +1,6 @@
 //! `redundancy`, `rate_control`, and `edf` of a `tdma`.
 
-use std::sync::atomic::AtomicBool;
-
 use super::*;
-use crate::run::{RunResult, run};
 
 const TWO: &str = r#"
 [run]
@@ -40,13 +37,6 @@ from = "device"
 to = "controller"
 data.fixed = 1
 "#;
-
-fn go(text: &str) -> RunResult {
-    let scenario = parse(text, &[]).unwrap_or_else(|e| panic!("{e}"));
-    run(&scenario, 1, None, &AtomicBool::new(false), |_| {})
-        .unwrap()
-        .result
-}
 
 fn wrong(from: &str, to: &str) -> String {
     assert!(TWO.contains(from), "{from}");

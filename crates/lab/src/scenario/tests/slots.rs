@@ -1,9 +1,7 @@
 //! `[[schedule]]`, `tdma`, and flows from one node to each of a group.
 
-use std::sync::atomic::AtomicBool;
-
 use super::*;
-use crate::run::{Fate, RunResult, run};
+use crate::run::Fate;
 
 const SLOTS: &str = r#"
 [run]
@@ -50,13 +48,6 @@ octets = 58
 lifetime = "4ms"
 pattern.periodic = { period = "4ms", phase.fixed = "1ms" }
 "#;
-
-fn go(text: &str) -> RunResult {
-    let scenario = parse(text, &[]).unwrap_or_else(|e| panic!("{e}"));
-    run(&scenario, 1, None, &AtomicBool::new(false), |_| {})
-        .unwrap()
-        .result
-}
 
 #[test]
 fn every_message_has_its_slot() {
