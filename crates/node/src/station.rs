@@ -4,7 +4,7 @@ use crate::net::{Memory, Net, Status, Storage};
 use crate::setup::Setup;
 use crate::ways::Ways;
 use protocols::mac::ibss::Ibss;
-use radio::{AdapterId, Attribute, AttributeName, Event, Instant, Msdu, Protocol, Radio, Token, TxHow};
+use radio::{Event, Instant, Msdu, Protocol, Radio, Tap};
 
 /// The link layer of a node, with room for `Q` packets of up to `L` octets. It knows the routes, for multi-hop power save.
 pub type Link<const Q: usize, const L: usize> = Ibss<Q, L, Ways>;
@@ -13,39 +13,6 @@ pub type Link<const Q: usize, const L: usize> = Ibss<Q, L, Ways>;
 pub struct Station<'a, const Q: usize, const L: usize> {
     link: Link<Q, L>,
     net: Net<'a>,
-}
-
-/// What the link layer delivers goes to the net, everything else to the host.
-struct Tap<'r, 'a> {
-    now: Instant,
-    radio: &'r mut dyn Radio,
-    net: &'r mut Net<'a>,
-}
-
-impl Radio for Tap<'_, '_> {
-    fn token(&mut self) -> Token {
-        self.radio.token()
-    }
-
-    fn request(&mut self, token: Token, frame: &[u8], how: &TxHow) {
-        self.radio.request(token, frame, how);
-    }
-
-    fn set(&mut self, token: Token, adapter: AdapterId, attribute: Attribute) {
-        self.radio.set(token, adapter, attribute);
-    }
-
-    fn get(&self, adapter: AdapterId, name: AttributeName) -> Option<Attribute> {
-        self.radio.get(adapter, name)
-    }
-
-    fn abort(&mut self, token: Token) {
-        self.radio.abort(token);
-    }
-
-    fn deliver(&mut self, msdu: Msdu<'_>) {
-        self.net.receive(self.now, msdu.payload);
-    }
 }
 
 impl<'a, const Q: usize, const L: usize> Station<'a, Q, L> {
@@ -96,8 +63,8 @@ impl<const Q: usize, const L: usize> Protocol for Station<'_, Q, L> {
             let path = core::str::from_utf8(msdu.payload).unwrap_or_default();
             self.net.get(now, msdu.peer, path);
         } else {
-            let net = &mut self.net;
-            self.link.handle(now, event, &mut Tap { now, radio, net });
+            let up = |msdu: Msdu<'_>, _: &mut dyn Radio| self.net.receive(now, msdu.payload);
+            self.link.handle(now, event, &mut Tap::new(radio, up));
         }
         self.work(now, radio);
     }

@@ -16,6 +16,7 @@ pub mod checked;
 pub mod event;
 pub mod pending;
 pub mod stamp;
+pub mod tap;
 pub mod tape;
 pub mod time;
 pub mod tx;
@@ -26,6 +27,7 @@ pub use checked::Checked;
 pub use event::{Beacon, Confirm, Event, Indication, Msdu, Outcome, Refusal, SetAnswer, Token};
 pub use pending::Pending;
 pub use stamp::{Plane, Stamp, Stamps};
+pub use tap::Tap;
 pub use time::{Duration, Instant, Tsf};
 pub use tx::{AckPolicy, AdapterId, Queue, RtsPolicy, Series, SeriesList, TxHow};
 

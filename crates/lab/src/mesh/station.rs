@@ -7,7 +7,7 @@ use protocols::mesh::forward::Counters;
 use protocols::mesh::{Forwarder, Olsr, Router};
 use protocols::transport::wire::MAX_PACKET_OCTETS;
 use protocols::transport::{Event as End, Path};
-use radio::{AdapterId, Attribute, AttributeName, Event, Instant, Msdu, Protocol, Radio, Token, TxHow};
+use radio::{Event, Instant, Msdu, Protocol, Radio, Tap};
 
 use super::flow::Flow;
 
@@ -20,6 +20,9 @@ impl Path for Down {
         self.0.push_back((self.1, datagram.to_vec()));
     }
 }
+
+/// Datagrams on their way up, each with its peer.
+type Up = VecDeque<(MacAddr, Vec<u8>)>;
 
 /// What forwards.
 enum Node {
@@ -42,6 +45,12 @@ impl Node {
             Node::Static(p) => &mut **p,
             Node::Routing(p) => &mut **p,
         }
+    }
+
+    /// What it delivers is put behind `up`, with the peer.
+    fn tell(&mut self, now: Instant, event: Event<'_>, radio: &mut dyn Radio, up: &mut Up) {
+        let keep = |msdu: Msdu<'_>, _: &mut dyn Radio| up.push_back((msdu.peer, msdu.payload.to_vec()));
+        self.get_mut().handle(now, event, &mut Tap::new(radio, keep));
     }
 }
 
@@ -105,18 +114,16 @@ impl Station {
     }
 
     fn tell(&mut self, now: Instant, event: Event<'_>, radio: &mut dyn Radio) {
-        let mut up = VecDeque::new();
+        let mut up = Up::new();
         let mut down = Down::default();
-        let mut desk = Desk { radio, up: &mut up };
-        self.node.get_mut().handle(now, event, &mut desk);
+        self.node.tell(now, event, radio, &mut up);
         if let Event::Timer = event {
             self.timers(now, &mut down);
             self.greetings.retain(|(at, to)| {
                 let due = *at <= now;
                 if due {
                     let msdu = Msdu::new(*to, &[0; 68]);
-                    let mut desk = Desk { radio, up: &mut up };
-                    self.node.get_mut().handle(now, Event::Submit(msdu), &mut desk);
+                    self.node.tell(now, Event::Submit(msdu), radio, &mut up);
                 }
                 !due
             });
@@ -140,8 +147,7 @@ impl Station {
                 payload[2..4].copy_from_slice(&other.to_be_bytes());
                 payload[4..4 + datagram.len()].copy_from_slice(&datagram);
                 let msdu = Msdu::new(self.flows[n].peer, &payload[..4 + datagram.len()]);
-                let mut desk = Desk { radio, up: &mut up };
-                self.node.get_mut().handle(now, Event::Submit(msdu), &mut desk);
+                self.node.tell(now, Event::Submit(msdu), radio, &mut up);
             } else {
                 return;
             }
@@ -172,37 +178,5 @@ impl Protocol for Station {
         let flows = self.flows.iter().filter_map(Flow::deadline);
         let greetings = self.greetings.iter().map(|g| g.0);
         flows.chain(greetings).chain(self.node.get().deadline()).min()
-    }
-}
-
-/// The radio of the forwarder: what it delivers stays here.
-struct Desk<'a> {
-    radio: &'a mut dyn Radio,
-    up: &'a mut VecDeque<(MacAddr, Vec<u8>)>,
-}
-
-impl Radio for Desk<'_> {
-    fn token(&mut self) -> Token {
-        self.radio.token()
-    }
-
-    fn request(&mut self, token: Token, frame: &[u8], how: &TxHow) {
-        self.radio.request(token, frame, how);
-    }
-
-    fn set(&mut self, token: Token, adapter: AdapterId, attribute: Attribute) {
-        self.radio.set(token, adapter, attribute);
-    }
-
-    fn get(&self, adapter: AdapterId, name: AttributeName) -> Option<Attribute> {
-        self.radio.get(adapter, name)
-    }
-
-    fn abort(&mut self, token: Token) {
-        self.radio.abort(token);
-    }
-
-    fn deliver(&mut self, msdu: Msdu<'_>) {
-        self.up.push_back((msdu.peer, msdu.payload.to_vec()));
     }
 }

@@ -9,7 +9,7 @@ use super::forward::MOST_HOPS;
 use super::header::{HEADER_OCTETS, Header};
 use crate::mac::ibss::{Ibss, IbssConfig, Routing};
 use frame::{AccessCategory, MacAddr};
-use radio::{AdapterId, Attribute, AttributeName, Event, Instant, Msdu, Protocol, Radio, Token, TxHow};
+use radio::{Event, Instant, Msdu, Protocol, Radio, Tap};
 
 /// Up to `N` destinations, each with its next hop.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -54,10 +54,24 @@ pub struct RelayCounters {
 /// A datagram of somebody else's, on its way through this node.
 #[derive(Clone, Debug)]
 struct Transit<const L: usize> {
-    next: Option<MacAddr>,
+    destination: MacAddr,
     category: AccessCategory,
     octets: [u8; L],
+    /// 0: there is none.
     length: usize,
+}
+
+impl<const L: usize> Transit<L> {
+    /// Takes in a datagram that may go on. False: it has come too far.
+    fn take(&mut self, category: AccessCategory, header: &Header, payload: &[u8]) -> bool {
+        let Some(hops_left @ 1..) = header.hops_left.checked_sub(1) else {
+            return false;
+        };
+        self.destination = header.destination;
+        self.category = category;
+        self.length = write(&Header { hops_left, ..*header }, payload, &mut self.octets).unwrap_or(0);
+        true
+    }
 }
 
 /// See the [module](self). The link layer has room for `Q` datagrams of up to `L` octets with their header, the table for `N`
@@ -70,67 +84,6 @@ pub struct Relay<const Q: usize = 16, const L: usize = 1_500, const N: usize = 3
     counters: RelayCounters,
 }
 
-/// What the link layer delivers is for this node, or goes on.
-struct Tap<'r, const L: usize, const N: usize> {
-    me: MacAddr,
-    radio: &'r mut dyn Radio,
-    routes: RouteTable<N>,
-    transit: &'r mut Transit<L>,
-    counters: &'r mut RelayCounters,
-}
-
-impl<const L: usize, const N: usize> Radio for Tap<'_, L, N> {
-    fn token(&mut self) -> Token {
-        self.radio.token()
-    }
-
-    fn request(&mut self, token: Token, frame: &[u8], how: &TxHow) {
-        self.radio.request(token, frame, how);
-    }
-
-    fn set(&mut self, token: Token, adapter: AdapterId, attribute: Attribute) {
-        self.radio.set(token, adapter, attribute);
-    }
-
-    fn get(&self, adapter: AdapterId, name: AttributeName) -> Option<Attribute> {
-        self.radio.get(adapter, name)
-    }
-
-    fn abort(&mut self, token: Token) {
-        self.radio.abort(token);
-    }
-
-    fn deliver(&mut self, msdu: Msdu<'_>) {
-        let Some((header, payload)) = Header::parse(msdu.payload) else {
-            self.counters.foreign += 1;
-            return;
-        };
-        if header.destination == self.me || header.destination.is_group() {
-            self.radio.deliver(Msdu {
-                peer: header.source,
-                payload,
-                ..msdu
-            });
-            return;
-        }
-        let next = self.routes.next_hop(header.destination);
-        let (Some(next), 2..) = (next, header.hops_left) else {
-            self.counters.unroutable += 1;
-            return;
-        };
-        let header = Header {
-            hops_left: header.hops_left - 1,
-            ..header
-        };
-        if let Some(length) = write(&header, payload, &mut self.transit.octets) {
-            self.counters.forwarded += 1;
-            self.transit.next = Some(next);
-            self.transit.category = msdu.category;
-            self.transit.length = length;
-        }
-    }
-}
-
 impl<const Q: usize, const L: usize, const N: usize> Relay<Q, L, N> {
     /// A node with these routes.
     pub fn new(config: IbssConfig, routes: RouteTable<N>) -> Self {
@@ -138,7 +91,7 @@ impl<const Q: usize, const L: usize, const N: usize> Relay<Q, L, N> {
             me: config.me,
             link: Ibss::with_routing(config, routes),
             transit: Transit {
-                next: None,
+                destination: config.me,
                 category: AccessCategory::BestEffort,
                 octets: [0; L],
                 length: 0,
@@ -185,6 +138,20 @@ impl<const Q: usize, const L: usize, const N: usize> Relay<Q, L, N> {
         };
         self.link.handle(now, Event::Submit(down), radio);
     }
+
+    /// Sends what is on its way to its next hop.
+    fn pass_on(&mut self, now: Instant, radio: &mut dyn Radio) {
+        let Some(next) = self.link.routing().next_hop(self.transit.destination) else {
+            self.counters.unroutable += 1;
+            return;
+        };
+        self.counters.forwarded += 1;
+        let msdu = Msdu {
+            category: self.transit.category,
+            ..Msdu::new(next, &self.transit.octets[..self.transit.length])
+        };
+        self.link.handle(now, Event::Submit(msdu), radio);
+    }
 }
 
 /// Writes a datagram and tells its octets; `None`: it is too long.
@@ -201,22 +168,27 @@ impl<const Q: usize, const L: usize, const N: usize> Protocol for Relay<Q, L, N>
         if let Event::Submit(msdu) = &event {
             return self.submit(now, msdu, radio);
         }
-        let routes = *self.link.routing();
-        let (transit, counters) = (&mut self.transit, &mut self.counters);
-        let mut tap = Tap {
-            me: self.me,
-            radio: &mut *radio,
-            routes,
-            transit,
-            counters,
-        };
-        self.link.handle(now, event, &mut tap);
-        if let Some(next) = self.transit.next.take() {
-            let msdu = Msdu {
-                category: self.transit.category,
-                ..Msdu::new(next, &self.transit.octets[..self.transit.length])
+        let (me, transit, counters) = (self.me, &mut self.transit, &mut self.counters);
+        transit.length = 0;
+        let up = |msdu: Msdu<'_>, radio: &mut dyn Radio| {
+            let Some((header, payload)) = Header::parse(msdu.payload) else {
+                counters.foreign += 1;
+                return;
             };
-            self.link.handle(now, Event::Submit(msdu), radio);
+            if header.destination == me || header.destination.is_group() {
+                let peer = header.source;
+                radio.deliver(Msdu {
+                    peer,
+                    payload,
+                    ..msdu
+                });
+            } else if !transit.take(msdu.category, &header, payload) {
+                counters.unroutable += 1;
+            }
+        };
+        self.link.handle(now, event, &mut Tap::new(&mut *radio, up));
+        if self.transit.length > 0 {
+            self.pass_on(now, radio);
         }
     }
 
