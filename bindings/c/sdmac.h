@@ -526,7 +526,8 @@ extern "C" {
  - "simulator:2": stations of 802.11a that hear each other, in virtual time; ",seed=7" and ",loss=0.1" (of data frames) may
    follow.
  - "ar9170:2": the same of 802.11g, each with the project's driver over an emulated AR9170 stick.
- - "usb:any@2412": an AR9170 stick of this computer, or "usb:1-2@2412" by where it is plugged in.
+ - "usb:any@2412": an AR9170 stick of this computer, or "usb:1-2@2412" by where it is plugged in; ",firmware=FILE" may
+   follow, where it is not that of Debian.
  - "linux:phy0@5180,phy1@5180": radios of this computer with their channels in MHz; it needs CAP_NET_ADMIN and CAP_NET_RAW.
 
  NULL if that fails; then `why`, unless NULL, has a sentence of at most `room` octets, with the null octet.

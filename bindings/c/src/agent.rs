@@ -19,7 +19,7 @@ const AT_ONCE: usize = 16;
 #[derive(Debug)]
 pub(crate) enum Job {
     Request(u64, Vec<u8>, TxHow),
-    Abort(Token),
+    Abort(u64),
     Set(Attribute),
     Get(AttributeName),
 }
@@ -107,7 +107,12 @@ impl Agent {
                 drop(mailbox);
                 radio.request(token, &octets, &how);
             }
-            Job::Abort(token) => radio.abort(token),
+            Job::Abort(id) => {
+                let token = self.mailbox.borrow().lanes[lane].open.get(&id).copied().flatten();
+                if let Some(token) = token {
+                    radio.abort(token);
+                }
+            }
             Job::Set(attribute) => {
                 let token = radio.token();
                 self.mailbox.borrow_mut().lanes[lane].setting = Some(token);

@@ -1,13 +1,14 @@
 //! What frames go over, by its name: `simulator:2`, `ar9170:2`, `usb:any@2412`, `linux:phy0@5180`.
 
 use std::cell::RefCell;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use ar9170::codec::{Eeprom, Firmware, firmware};
 use ar9170::driver::{Config, Hybrid};
 use ar9170::emulated::{Knobs, Plugged};
-use ar9170::usb::{UsbBus, UsbHost, read_firmware};
+use ar9170::usb::{UsbBus, UsbError, UsbHost, read_firmware};
 use frame::{MacAddr, Phy};
 use linux::wifi;
 use radio::{Duration, Event, Instant, Protocol, Radio};
@@ -53,11 +54,12 @@ enum Wanted {
         seed: u64,
         loss: f64,
     },
-    Usb(String, u16),
+    /// Which stick, its channel in MHz, and a file of its firmware other than the usual one.
+    Usb(String, u16, Option<PathBuf>),
     Linux(Vec<(String, u16)>),
 }
 
-const NAMES: &str = "a host is `simulator:STATIONS[,seed=N][,loss=P]`, `ar9170:STATIONS[,seed=N][,loss=P]`, `usb:STICK@MHZ` or `linux:RADIO@MHZ[,RADIO@MHZ]`";
+const NAMES: &str = "a host is `simulator:STATIONS[,seed=N][,loss=P]`, `ar9170:STATIONS[,seed=N][,loss=P]`, `usb:STICK@MHZ[,firmware=FILE]` or `linux:RADIO@MHZ[,RADIO@MHZ]`";
 
 fn wanted(name: &str) -> Result<Wanted, String> {
     let wrong = |what: &str, why: &str| format!("`{what}`: {why}; {NAMES}");
@@ -97,9 +99,16 @@ fn wanted(name: &str) -> Result<Wanted, String> {
             })
         }
         "usb" => {
+            // a path may have commas
+            let (stick, option) = rest.split_once(',').map_or((rest, None), |(s, o)| (s, Some(o)));
             let why = "a stick is `any` or its place, @ and its channel in MHz";
-            let (stick, mhz) = radio(rest).ok_or_else(|| wrong(rest, why))?;
-            Ok(Wanted::Usb(stick, mhz))
+            let (stick, mhz) = radio(stick).ok_or_else(|| wrong(stick, why))?;
+            let firmware = option.map(|option| {
+                let file = option.strip_prefix("firmware=").filter(|file| !file.is_empty());
+                file.map(PathBuf::from)
+                    .ok_or_else(|| wrong(option, "there is no such option"))
+            });
+            Ok(Wanted::Usb(stick, mhz, firmware.transpose()?))
         }
         "linux" => {
             let radios = parts.map(|part| {
@@ -171,8 +180,20 @@ fn computer(i: usize, agent: Agent, file: &'static [u8]) -> Result<Computer, Str
 }
 
 /// A stick of this computer, which is brought up. Its firmware is borrowed for as long as the program runs.
-fn plugged_in(stick: &str, mhz: u16, agent: Agent) -> Result<Box<UsbHost<'static, Agent, ()>>, String> {
-    let file: &'static [u8] = read_firmware(None).map_err(|e| e.to_string())?.leak();
+fn plugged_in(
+    stick: &str,
+    mhz: u16,
+    firmware: Option<&Path>,
+    agent: Agent,
+) -> Result<Box<UsbHost<'static, Agent, ()>>, String> {
+    let file: &'static [u8] = read_firmware(firmware)
+        .map_err(|e| match e {
+            UsbError::NoFirmware { tried } => format!(
+                "no firmware for the stick ({tried} is not there): install Debian's firmware-linux-free, or name a file: usb:{stick}@{mhz},firmware=FILE"
+            ),
+            e => e.to_string(),
+        })?
+        .leak();
     let firmware = Firmware::parse(file).map_err(|e| e.to_string())?;
     let bus = UsbBus::open(stick).map_err(|e| e.to_string())?;
     let config = Config {
@@ -217,7 +238,9 @@ impl Engine {
                 let next = |_| computers.next().expect("one for each station");
                 Engine::Ar9170(world(stations, seed, loss, Phy::G, 2_412, next))
             }
-            Wanted::Usb(stick, mhz) => Engine::Usb(plugged_in(&stick, mhz, agent(0, 1))?),
+            Wanted::Usb(stick, mhz, firmware) => {
+                Engine::Usb(plugged_in(&stick, mhz, firmware.as_deref(), agent(0, 1))?)
+            }
             Wanted::Linux(radios) => {
                 let open = |(radio, mhz): &(String, u16)| {
                     wifi::Adapter::open(wifi::AdapterConfig::new(radio, *mhz)).map_err(|e| e.to_string())
@@ -301,7 +324,14 @@ mod tests {
         assert_eq!(wanted("simulator:2"), Ok(simulated(false, 2, 1, 0.0)));
         assert_eq!(wanted("ar9170:3,seed=9,loss=0.5"), Ok(simulated(true, 3, 9, 0.5)));
         let radios = vec![("phy0".to_owned(), 5_180), ("wlan1".to_owned(), 2_412)];
-        assert_eq!(wanted("usb:any@2412"), Ok(Wanted::Usb("any".to_owned(), 2_412)));
+        assert_eq!(
+            wanted("usb:any@2412"),
+            Ok(Wanted::Usb("any".to_owned(), 2_412, None))
+        );
+        assert_eq!(
+            wanted("usb:1-2@2412,firmware=/a,b.fw"),
+            Ok(Wanted::Usb("1-2".to_owned(), 2_412, Some("/a,b.fw".into())))
+        );
         assert_eq!(wanted("linux:phy0@5180, wlan1@2412"), Ok(Wanted::Linux(radios)));
     }
 
@@ -318,6 +348,8 @@ mod tests {
             ("simulator:2,seed=-1", "from 0 on"),
             ("simulator:2,gain=3", "no such option"),
             ("usb:any", "channel in MHz"),
+            ("usb:any@2412,firmware=", "no such option"),
+            ("usb:any@2412,file=x", "no such option"),
             ("linux:phy0", "channel in MHz"),
             ("linux:@5180", "channel in MHz"),
         ] {

@@ -132,9 +132,14 @@ impl Host {
     }
 
     pub(crate) fn abort(&mut self, interface: u32, id: u64) -> Result<(), Status> {
-        let token = self.with_lane(interface, |lane| lane.open.get(&id).copied().flatten())?;
-        let token = token.ok_or(Status::NotFound)?;
-        self.with_lane(interface, |lane| lane.jobs.push_back(Job::Abort(token)))?;
+        self.with_lane(interface, |lane| {
+            if !lane.open.contains_key(&id) {
+                return Err(Status::NotFound);
+            }
+            // behind its request, which may still wait for a stick that is not up
+            lane.jobs.push_back(Job::Abort(id));
+            Ok(())
+        })??;
         self.poke()
     }
 

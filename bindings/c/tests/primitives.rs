@@ -176,6 +176,21 @@ fn frames_are_sent_confirmed_and_received_over_emulated_sticks() {
     exchange("ar9170:2");
 }
 
+/// A stick takes time to come up; what waits for that can be taken back, too.
+#[test]
+fn a_request_can_be_taken_back_before_the_stick_is_up() {
+    let host = open("ar9170:2").unwrap();
+    let late = How {
+        not_before_ns: host.now() + S,
+        ..SDMAC_one_shot(RATE)
+    };
+    assert_eq!(host.request(0, 1, address(1), b"", &late), 0);
+    // SAFETY: a host.
+    assert_eq!(unsafe { SDMAC_DATA_abort(host.0.cast(), 0, 1) }, 0);
+    let confirm = host.confirm(0, 5 * S).unwrap();
+    assert_eq!((confirm.outcome, confirm.attempts), (Outcome::Aborted as u32, 0));
+}
+
 #[test]
 fn identifiers_and_room_are_the_programs_affair_and_it_is_told() {
     let host = open("simulator:2").unwrap();
