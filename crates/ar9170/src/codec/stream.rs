@@ -64,9 +64,9 @@ impl<'a> Units<'a> {
     }
 }
 
-/// Where the pattern of a block of responses begins.
+/// Where the pattern of a block of responses begins. Blocks have up to 320 octets.
 fn find_block(octets: &[u8]) -> Option<usize> {
-    let is_block = |w: &[u8]| w[1..4] == [0, TAG[0], TAG[1]] && w[4..] == RESPONSE_MARK;
+    let is_block = |w: &[u8]| w[1] < 2 && w[2..4] == TAG && w[4..] == RESPONSE_MARK;
     octets
         .windows(PREFIX_OCTETS + RESPONSE_MARK.len())
         .position(is_block)
@@ -133,7 +133,8 @@ impl<'a> Iterator for Search<'a> {
         loop {
             let found = self.0.get(find_block(self.0)?..)?;
             self.0 = found.get(1..)?;
-            let block = found.get(PREFIX_OCTETS + RESPONSE_MARK.len()..PREFIX_OCTETS + usize::from(found[0]));
+            let length = u16_at(found, 0).map_or(0, usize::from);
+            let block = found.get(PREFIX_OCTETS + RESPONSE_MARK.len()..PREFIX_OCTETS + length);
             if let Some(block) = block {
                 return Some(Responses::new(block));
             }
@@ -243,6 +244,18 @@ mod tests {
         let mut cut = whole.clone();
         cut.drain(second..second + 9);
         assert_eq!(sequences(&cut), [0, 1, 2, 3, 4]);
+    }
+
+    /// A block whose length takes two octets is found, too.
+    #[test]
+    fn a_long_block_behind_damage() {
+        let mut transfer = [frame(61), block(0, 37), block(37, 1)].concat();
+        assert!(block(0, 37).len() > 256);
+        transfer[3] = 0;
+        let all: Vec<u8> = (0..38).collect();
+        assert_eq!(sequences(&transfer), all);
+        let searched: Vec<_> = Search(&transfer).flatten().map(|r| r.sequence).collect();
+        assert_eq!(searched, all);
     }
 
     /// A wrong length that leads exactly behind the next block swallows it, and the sequence numbers tell.
