@@ -38,7 +38,7 @@ enum Action {
   sdmac ar9170 serve /tmp/stick0 --station robots          # our own driver and ad hoc network is there, too
   sdmac ar9170 serve /tmp/stick0 --skip-response 500       # the driver has to find out, and to start the stick anew")]
 struct ServeArgs {
-    /// Unix socket for each stick, 1 to 8; a socket that is there already is replaced
+    /// Unix socket for each stick, 1 to 8; one that an ended server has left behind is replaced
     #[arg(value_name = "SOCKET", required = true, num_args = 1..=MAX_STICKS as usize)]
     sockets: Vec<PathBuf>,
     /// A further station with our own driver is a member of the ad hoc network of this name, on channel 1, and sends back

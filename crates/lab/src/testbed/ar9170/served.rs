@@ -12,6 +12,7 @@ mod seen;
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
+use std::os::unix::fs::FileTypeExt as _;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -45,7 +46,7 @@ const MAX_OWED: usize = 1 << 20;
 /// What is on the air.
 #[derive(Clone, Debug)]
 pub struct Stage {
-    /// A socket for each stick; what is there before is removed.
+    /// A socket for each stick. One that nobody serves any more is replaced.
     pub sockets: Vec<PathBuf>,
     /// The response of each stick whose sequence number is skipped, once; counted from 1.
     pub skip_response: Option<u64>,
@@ -118,10 +119,7 @@ struct Seat {
 
 impl Seat {
     fn new(path: &Path) -> io::Result<Seat> {
-        match std::fs::remove_file(path) {
-            Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
-            _ => {}
-        }
+        make_room(path)?;
         let listener = UnixListener::bind(path)?;
         listener.set_nonblocking(true)?;
         Ok(Seat {
@@ -131,6 +129,22 @@ impl Seat {
             connections: 0,
             refused: None,
         })
+    }
+}
+
+/// Removes a socket that nobody serves any more, and nothing else.
+fn make_room(path: &Path) -> io::Result<()> {
+    let taken = |what| Err(io::Error::new(io::ErrorKind::AlreadyExists, what));
+    match std::fs::symlink_metadata(path) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(e) => Err(e),
+        Ok(there) if !there.file_type().is_socket() => {
+            taken("there is something that is no socket, name another path")
+        }
+        Ok(_) if UnixStream::connect(path).is_ok() => {
+            taken("a stick is served there already, name another path or end its server")
+        }
+        Ok(_) => std::fs::remove_file(path),
     }
 }
 
@@ -384,5 +398,29 @@ impl Server {
             station,
             latest_us: self.latest_ns as f64 / 1e3,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a user has there is never lost.
+    #[test]
+    fn only_a_socket_that_nobody_serves_is_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        std::fs::write(at("notes.txt"), "mine").unwrap();
+        let refused = Seat::new(&at("notes.txt")).map(|_| ()).unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(std::fs::read(at("notes.txt")).unwrap(), b"mine");
+        let served = Seat::new(&at("stick")).unwrap();
+        let same = folder.path().join(".").join("stick");
+        assert!(Seat::new(&same).is_err(), "the server of the stick is alive");
+        drop(served);
+        assert!(!at("stick").exists());
+        // left behind by a server that was killed
+        drop(UnixListener::bind(at("stick")).unwrap());
+        assert!(Seat::new(&at("stick")).is_ok());
     }
 }
