@@ -33,6 +33,8 @@ pub fn command(options: &Options, kernel: &Kernel, folder: &Path, writable: &[Pa
         "rdinit=/init".to_owned(),
         // the parts of a computer that nobody asks for take most of the time to boot
         "mitigations=off".to_owned(),
+        // the kernel tests its timer for some ticks, and panics when a busy host keeps the guest from running for as long
+        "no_timer_check".to_owned(),
         // the kernel looks for firmware below the root of its first process, which moves to the files of this computer
         format!("firmware_class.path={}", kernel.folder.join(FIRMWARE).display()),
         format!("{}={place}", job::FOLDER_VARIABLE),
