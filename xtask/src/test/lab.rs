@@ -3,6 +3,7 @@
 //! driver is the peer of the emulated AR9170 sticks.
 
 use std::cell::RefCell;
+use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
@@ -194,16 +195,6 @@ pub(super) fn lab(workspace: &Workspace) -> Result<Outcome> {
     let status: Value = answer(Command::new(&sdmac).args(["lab", "status", "--json"]))
         .and_then(|text| serde_json::from_str(&text).ok())
         .context("`sdmac lab status --json` gave no answer")?;
-    let has_kernel = status["kernels"].as_array().is_some_and(|all| {
-        all.iter()
-            .any(|kernel| kernel["fits"] == true && kernel["qemu"] == false)
-    });
-    if !has_kernel {
-        if let Err(why) = prepare(&status) {
-            return skipped(why);
-        }
-        run(Command::new(&sdmac).args(["lab", "build"]))?;
-    }
     // one that fails keeps nobody from the others
     let failures = RefCell::new(Vec::new());
     let count_all = |tests: &[Tests], guest: Option<&str>| -> Result<String> {
@@ -232,7 +223,6 @@ pub(super) fn lab(workspace: &Workspace) -> Result<Outcome> {
         }
         Ok(remarks.join("; "))
     };
-    let outside = count_all(&[OUTSIDE], None)?;
     let inside = |runs: &[(&[Tests], &str)]| -> Result<String> {
         let remarks: Result<Vec<_>> = runs
             .iter()
@@ -240,26 +230,53 @@ pub(super) fn lab(workspace: &Workspace) -> Result<Outcome> {
             .collect();
         Ok(remarks?.join("; "))
     };
-    let uml = inside(INSIDE)?;
-    let outcome = match get_qemu("qemu-system-x86_64", "qemu-system-x86") {
-        Ok(()) => done(format!(
-            "outside: {outside}; inside: {uml}; in QEMU: {}; from outside: {}",
-            inside(IN_QEMU)?,
-            count_all(&[OUTSIDE_QEMU], None)?
+    // either kind of guest may be missing
+    let (mut remarks, mut missing) = (Vec::new(), Vec::new());
+    match kernel(&status, &sdmac)? {
+        Ok(()) => {
+            remarks.push(format!("outside: {}", count_all(&[OUTSIDE], None)?));
+            remarks.push(format!("inside: {}", inside(INSIDE)?));
+        }
+        Err(why) => missing.push(format!(
+            "{} guests in the lab's own kernel, since there is {why}",
+            INSIDE.len()
         )),
-        Err(why) => Ok(Outcome::Partly {
-            remark: format!("outside: {outside}; inside: {uml}"),
-            skipped: format!(
-                "{} guests in QEMU (probes, modules, PREEMPT_RT, two processors) and {}, since there is no qemu-system-x86_64, \
-                 {why}",
-                IN_QEMU.len(),
-                OUTSIDE_QEMU.names.join(" and ")
-            ),
-        }),
-    };
+    }
+    match get_qemu("qemu-system-x86_64", "qemu-system-x86") {
+        Ok(()) => {
+            remarks.push(format!("in QEMU: {}", inside(IN_QEMU)?));
+            remarks.push(format!("from outside: {}", count_all(&[OUTSIDE_QEMU], None)?));
+        }
+        Err(why) => missing.push(format!(
+            "{} guests in QEMU (probes, modules, PREEMPT_RT, two processors) and {}, since there is no qemu-system-x86_64, {why}",
+            IN_QEMU.len(),
+            OUTSIDE_QEMU.names.join(" and ")
+        )),
+    }
     let failures = failures.into_inner();
     ensure!(failures.is_empty(), "{}", failures.join("; "));
-    outcome
+    let (remark, skipped) = (remarks.join("; "), missing.join("; "));
+    match (remarks.is_empty(), missing.is_empty()) {
+        (_, true) => done(remark),
+        (false, false) => Ok(Outcome::Partly { remark, skipped }),
+        (true, false) => Ok(Outcome::Skipped(skipped)),
+    }
+}
+
+/// Builds the lab's own kernel, unless it is there. The inner `Err` says why there will be none.
+fn kernel(status: &Value, sdmac: &Path) -> Result<Result<(), String>> {
+    let is_own = |kernel: &Value| kernel["fits"] == true && kernel["qemu"] == false;
+    if status["kernels"]
+        .as_array()
+        .is_some_and(|all| all.iter().any(is_own))
+    {
+        return Ok(Ok(()));
+    }
+    if let Err(why) = prepare(status) {
+        return Ok(Err(why));
+    }
+    run(Command::new(sdmac).args(["lab", "build"]))?;
+    Ok(Ok(()))
 }
 
 /// Gets QEMU, where that is allowed. `Err` says why there is none.
