@@ -5,8 +5,10 @@
 //! RFC 6298 with a time stamp in every segment (timers), an initial window of 4380 octets (RFC 3390), for NewReno limited transmit
 //! (RFC 3042). Tahoe goes back to the oldest octet that is not acknowledged and sends everything from there again. No SACK.
 //!
-//! It is a baseline and no more: no keep-alive, so that an end with nothing to send waits for ever; no authentication
-//! of resets beyond the window; no delayed acknowledgements.
+//! An end that has heard nothing for half of its patience asks for a sign of life, by a segment without data and with SACK-REQ,
+//! which the other end acknowledges; after all of it the connection has failed.
+//!
+//! It is a baseline and no more: no authentication of resets beyond the window; no delayed acknowledgements.
 
 mod segments;
 #[cfg(test)]
@@ -42,7 +44,7 @@ pub struct Config {
     pub segment_octets: u16,
     /// Calls before giving up; 3 s after the first, then twice as long each time.
     pub calls: u8,
-    /// How long nothing may be heard while something is on the way.
+    /// How long nothing may be heard.
     pub patience: Duration,
     /// How long an ended connection repeats its last acknowledgement.
     pub linger: Duration,
@@ -112,6 +114,8 @@ pub struct Connection<O, const H: usize = 64> {
     /// Of the last segment that came.
     echo: u32,
     heard_at: Instant,
+    /// When to ask for a sign of life.
+    life_at: Instant,
     linger_until: Instant,
     /// An acknowledgement or a reset is due.
     speak_at: Option<Instant>,
@@ -160,6 +164,7 @@ impl<O: AsRef<[u8]> + AsMut<[u8]>, const H: usize> Connection<O, H> {
             timer: Timer::default(),
             echo: 0,
             heard_at: Instant::ZERO,
+            life_at: Instant::MAX,
             linger_until: Instant::ZERO,
             speak_at: None,
             told_window: 0,
@@ -295,15 +300,26 @@ impl<O: AsRef<[u8]> + AsMut<[u8]>, const H: usize> Connection<O, H> {
         if self.state == State::Opening && self.caller && due(self.timer.at()) {
             self.call(now, path);
         }
+        if now >= self.heard_at + self.config.patience {
+            match self.state {
+                // the caller has given up before the connection was there
+                State::Opening if !self.caller => self.state = State::Listening,
+                State::Open => self.state = State::Failed(Failure::PeerSilent),
+                _ => {}
+            }
+        }
         if self.state != State::Open {
             return;
         }
         if due(self.timer.at()) {
-            if now.since(self.heard_at) >= self.config.patience {
-                self.state = State::Failed(Failure::PeerSilent);
-                return;
-            }
             self.expired(now);
+        }
+        if now >= self.life_at {
+            self.life_at = now + Duration::from_ns(self.config.patience.as_ns() / 8);
+            // what is on the way asks already
+            if self.una == self.highest {
+                self.ask(now, path);
+            }
         }
         if self.again {
             self.again = false;
@@ -349,8 +365,10 @@ impl<O: AsRef<[u8]> + AsMut<[u8]>, const H: usize> Transport for Connection<O, H
                 let more = self.may_send().is_some() || self.again;
                 let unwatched = self.timer.at().is_none() && self.next < self.end();
                 let now = (more || unwatched).then_some(Instant::ZERO);
-                sooner(now, self.timer.at())
+                let silent = self.heard_at + self.config.patience;
+                sooner(sooner(now, self.timer.at()), Some(silent.min(self.life_at)))
             }
+            State::Opening => Some(self.heard_at + self.config.patience),
             State::Lingering => Some(self.linger_until),
             _ => None,
         };

@@ -214,9 +214,15 @@ where
             place[4..].copy_from_slice(&self.theirs.number(right).to_be_bytes());
             size += BLOCK_OCTETS;
         }
-        let reader = self
-            .reader
-            .delay_us(now, self.inbox.unread(), self.inbox.capacity());
+        let delay_us = self.meter.delay_us();
+        let (unread, capacity) = (self.inbox.unread(), self.inbox.capacity());
+        // a reader that keeps up says nothing of a path whose delay nobody knows
+        let holds_up = delay_us > 0.0 || unread * 2 > capacity;
+        let reader = if holds_up {
+            self.reader.delay_us(now, unread, capacity)
+        } else {
+            0.0
+        };
         let control = Control::SACK_OPT
             .with_if(self.meter.is_quiet(now), Control::SACK_MORE)
             .with_if(answer, Control::SACK_REQ);
@@ -225,7 +231,7 @@ where
             hops: self.meter.hops(),
             spacing_us: self.meter.held_us(now),
             // a float that is too large becomes the largest number
-            delay_us: self.meter.delay_us().max(reader) as u32,
+            delay_us: delay_us.max(reader) as u32,
             ..self.header(control, self.next_number())
         };
         out[..HEADER_OCTETS].copy_from_slice(&header.octets());
@@ -295,7 +301,7 @@ where
         if due(self.rate.send_at())
             && let Some(piece) = self.outbox.take(now, self.size.wanted(now).into())
         {
-            self.rate.sent(now);
+            self.rate.sent(now, piece.again);
             self.size.sent(&piece);
             self.send(&piece, path);
         }

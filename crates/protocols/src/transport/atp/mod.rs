@@ -63,7 +63,7 @@ pub struct Config {
     pub calls: u8,
     /// How long the other end may be silent. After half of that it is asked for a sign of life.
     pub patience: Duration,
-    /// How long an ended connection repeats its last acknowledgement.
+    /// How long an ended connection repeats its last acknowledgement: longer than it takes to miss three feedbacks.
     pub linger: Duration,
     /// Number of the call on the wire. Should be drawn at random, so that strangers cannot guess it.
     pub initial_number: u32,
@@ -89,7 +89,7 @@ impl Config {
             call_wait: Duration::from_ms(1_000),
             calls: 64,
             patience: Duration::from_ms(60_000),
-            linger: Duration::from_ms(3_000),
+            linger: Duration::from_ms(5_000),
             initial_number: 0,
         }
     }

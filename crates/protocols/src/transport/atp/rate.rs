@@ -7,6 +7,14 @@ use radio::{Duration, Instant};
 /// Missed feedbacks after which the rate is looked for anew (thesis, section 2.3).
 pub const MISSES: u8 = 3;
 
+/// Where no hop knows its delay, losses are the only news. Packets that must have been sent before they tell anything.
+const TELLING: u32 = 8;
+/// One of so many may be lost.
+const BEARABLE: u32 = 16;
+/// What more than that multiplies the rate by, and what less does.
+const DOWN: f64 = 0.7;
+const UP: f64 = 1.125;
+
 /// What the sender is doing about its rate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Phase {
@@ -28,6 +36,10 @@ pub struct Rate {
     missed: u8,
     /// Smoothed time from a packet to its acknowledgement.
     rtt: Duration,
+    /// Packets since the last feedback that told something without a delay: all, and those that were lost before.
+    packets: (u32, u32),
+    /// Losses until then are of the rate before.
+    lowered_until: Instant,
 }
 
 impl Rate {
@@ -41,6 +53,8 @@ impl Rate {
             expect_at: None,
             missed: 0,
             rtt: Duration::ZERO,
+            packets: (0, 0),
+            lowered_until: Instant::ZERO,
         }
     }
 
@@ -87,13 +101,39 @@ impl Rate {
         self.expect_at = waiting.then(|| now + self.wait() + self.rtt);
     }
 
-    /// A feedback with the delay of the path, 0 if there is none. `waiting`: more feedback is expected.
+    /// A feedback with the delay of the path, 0 if nobody on the way knows it. `waiting`: more feedback is expected.
     pub fn feedback(&mut self, now: Instant, delay_us: u32, waiting: bool) {
         self.missed = 0;
         // the next epoch is that of the packets that are on the way: before the rate changes
         self.expect_at = waiting.then(|| now + self.wait());
-        if delay_us > 0 && !self.is_searching() {
+        if self.is_searching() {
+            return;
+        }
+        if delay_us > 0 {
             self.follow(1e6 / f64::from(delay_us));
+            self.packets = (0, 0);
+        } else {
+            self.follow_losses(now);
+        }
+    }
+
+    /// Nobody on the way knows its delay: faster, unless too much gets lost. Never slower than what such a path was begun with.
+    fn follow_losses(&mut self, now: Instant) {
+        let least = 1e6 / micros(self.config.unmeasured_spacing);
+        if self.hz < least {
+            // a reader that was slow is so no more
+            self.set_hz(least);
+        }
+        let (sent, again) = self.packets;
+        if sent < TELLING {
+            return;
+        }
+        self.packets = (0, 0);
+        if again * BEARABLE <= sent {
+            self.set_hz(self.hz * UP);
+        } else if now >= self.lowered_until {
+            self.set_hz((self.hz * DOWN).max(least));
+            self.lowered_until = now + self.wait() + self.rtt;
         }
     }
 
@@ -121,8 +161,10 @@ impl Rate {
         Duration::from_ns(self.epoch().as_ns() / 10 * 11)
     }
 
-    /// Something was sent, so that feedback is expected.
-    pub fn sent(&mut self, now: Instant) {
+    /// Something was sent, so that feedback is expected. `again`: it was lost before.
+    pub fn sent(&mut self, now: Instant, again: bool) {
+        self.packets.0 = self.packets.0.saturating_add(1);
+        self.packets.1 += u32::from(again);
         let spacing = self.spacing();
         let half = Duration::from_ns(spacing.as_ns() / 2);
         // a late packet does not delay the next ones, but it brings the next no closer than half of the spacing
@@ -237,6 +279,29 @@ mod tests {
         assert_eq!(r.hz(), 250.0, "no measurement");
     }
 
+    /// A path that delivers 400 packets a second, of which nobody knows the delay.
+    #[test]
+    fn without_delays_losses_tell() {
+        let mut r = running(&Config::adaptive(), 0, 0);
+        assert_eq!(r.hz(), 100.0);
+        let (mut most, mut sum) = (0.0_f64, 0.0);
+        for n in 1..400_u64 {
+            let sent = ((r.hz() / 25.0) as u32).max(1);
+            let lost = (sent as f64 * (1.0 - 400.0 / r.hz()).max(0.0)) as u32;
+            (0..sent).for_each(|i| r.sent(at(40 * n), i < lost));
+            r.feedback(at(40 * n), 0, true);
+            most = most.max(r.hz());
+            sum += if n >= 200 { r.hz() } else { 0.0 };
+        }
+        assert!(most < 600.0, "{most}");
+        assert!((300.0..450.0).contains(&(sum / 200.0)), "{}", sum / 200.0);
+        // who knows the delay decides, and lost packets do not
+        r.feedback(at(20_000), 1_000_000 / 200, true);
+        assert_eq!(r.hz(), 200.0);
+        r.feedback(at(20_040), 0, true);
+        assert_eq!(r.hz(), 200.0, "nothing was sent since");
+    }
+
     /// From a tenth of the fed back rate to where it is maintained: as many epochs as
     /// `ln(0.101) / ln(1 - kappa)` says.
     #[test]
@@ -289,7 +354,7 @@ mod tests {
     #[test]
     fn three_misses_start_again() {
         let mut r = running(&Config::standard(), 1_000, 1);
-        r.sent(at(0));
+        r.sent(at(0), false);
         assert_eq!(r.expect_at(), Some(at(1_100)));
         assert!(!r.miss(at(1_100)) && !r.miss(at(2_200)));
         assert_eq!((r.hz(), r.expect_at()), (250.0, Some(at(3_300))));
@@ -324,12 +389,12 @@ mod tests {
                 assert!(now.since(last) >= Duration::from_us(500));
             }
             last = Some(now);
-            r.sent(now);
+            r.sent(now, false);
         }
         assert!((999_000_000..=1_000_500_000).contains(&now.as_ns()), "{now:?}");
         // a long pause is not made up for
         let late = now + Duration::from_ms(50);
-        r.sent(late);
+        r.sent(late, false);
         assert_eq!(r.send_at(), Some(late + Duration::from_us(500)));
         // another rate counts from the last packet
         r.feedback(late, 10_000, true);

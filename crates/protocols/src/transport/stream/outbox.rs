@@ -203,6 +203,11 @@ impl<O: AsRef<[u8]> + AsMut<[u8]>, R: AsRef<[Sent]> + AsMut<[Sent]>> Outbox<O, R
         n
     }
 
+    /// Octets that can be on the way.
+    pub fn capacity(&self) -> u64 {
+        self.ring.capacity() as u64
+    }
+
     /// Nothing more will be written.
     pub fn finish(&mut self) {
         self.finished = true;

@@ -70,6 +70,18 @@ impl<O: AsRef<[u8]> + AsMut<[u8]>, const H: usize> Connection<O, H> {
         path.request(&header.octets());
     }
 
+    /// Asks for a sign of life.
+    pub(super) fn ask(&mut self, now: Instant, path: &mut dyn Path) {
+        let control = Control::ACK.with(Control::SACK_REQ);
+        let header = self.header(now, control, self.ours.number(self.highest));
+        path.request(&header.octets());
+    }
+
+    fn hear(&mut self, now: Instant) {
+        self.heard_at = now;
+        self.life_at = now + Duration::from_ns(self.config.patience.as_ns() / 2);
+    }
+
     pub(super) fn reset(&mut self, now: Instant, path: &mut dyn Path) {
         let control = Control::RST.with(Control::ACK);
         let header = self.header(now, control, self.ours.number(self.highest));
@@ -117,7 +129,7 @@ impl<O: AsRef<[u8]> + AsMut<[u8]>, const H: usize> Connection<O, H> {
         self.theirs.initial = h.sequence;
         self.peer_window = h.size.into();
         self.echo = h.delay_us;
-        self.heard_at = now;
+        self.hear(now);
     }
 
     fn measure(&mut self, now: Instant, h: &Header) {
@@ -153,22 +165,31 @@ impl<O: AsRef<[u8]> + AsMut<[u8]>, const H: usize> Connection<O, H> {
             }
             return;
         }
-        self.heard_at = now;
+        self.hear(now);
         if self.state == State::Opening {
             self.state = State::Open;
         }
         let same_window = self.peer_window == u64::from(h.size);
         self.peer_window = h.size.into();
         let last = c.has(Control::FIN);
+        let asks = c.has(Control::SACK_REQ);
         if ack > self.una {
             self.measure(now, h);
             self.advance(now, ack);
-        } else if ack == self.una && body.is_empty() && !last && same_window && self.una < self.highest {
+        } else if ack == self.una
+            && body.is_empty()
+            && !last
+            && !asks
+            && same_window
+            && self.una < self.highest
+        {
             self.duplicate(now);
         }
         if !body.is_empty() || last {
             self.echo = h.delay_us;
             self.inbox.take(start, body, last);
+            self.acknowledge(now, path);
+        } else if asks {
             self.acknowledge(now, path);
         }
         self.part(now);

@@ -253,3 +253,66 @@ proptest! {
         }
     }
 }
+
+/// Until `us` of its deadlines, and what it sent: the control octets.
+fn alone(end: &mut End, until_us: u64) -> Vec<Control> {
+    let mut s = Sheet::default();
+    while let Some(at) = end.deadline().filter(|at| *at <= Instant::from_us(until_us)) {
+        end.handle(at, Event::Timer, &mut s);
+    }
+    s.0.iter().map(|d| Header::parse(d).unwrap().0.control).collect()
+}
+
+/// An end with nothing to send notices that the other one has gone, and one that is answered stays.
+#[test]
+fn silence_ends_a_connection() {
+    let config = Config {
+        patience: Duration::from_ms(8_000),
+        ..Config::new(Recovery::NewReno)
+    };
+    let from_peer = |control, acknowledgement, sequence| {
+        let header = Header {
+            size: 65_535,
+            sequence,
+            acknowledgement,
+            ..Header::new(ProtocolId::Tcp, control)
+        };
+        header.octets()
+    };
+    let called = || {
+        let mut end: End = Connection::listener(&config, buffers(10_000));
+        let call = from_peer(Control::SYN, 0, 0);
+        end.handle(Instant::ZERO, Event::Indication(&call), &mut Sheet::default());
+        assert_eq!(end.state(), State::Opening);
+        end
+    };
+    let mut half_open = called();
+    assert_eq!(alone(&mut half_open, 60_000_000), []);
+    assert_eq!(half_open.state(), State::Listening);
+
+    let mut left_alone = called();
+    let ack = from_peer(Control::ACK, 1, 1);
+    left_alone.handle(Instant::ZERO, Event::Indication(&ack), &mut Sheet::default());
+    let asks = alone(&mut left_alone, 60_000_000);
+    assert!(
+        asks.len() == 4 && asks.iter().all(|c| c.has(Control::SACK_REQ)),
+        "{asks:?}"
+    );
+    assert_eq!(left_alone.state(), State::Failed(Failure::PeerSilent));
+
+    let mut answered = called();
+    for n in 0..10 {
+        answered.handle(
+            Instant::from_us(n * 5_000_000),
+            Event::Indication(&ack),
+            &mut Sheet::default(),
+        );
+        alone(&mut answered, (n + 1) * 5_000_000);
+    }
+    assert_eq!(answered.state(), State::Open);
+    // and it answers itself
+    let ask = from_peer(Control::ACK.with(Control::SACK_REQ), 1, 1);
+    let mut s = Sheet::default();
+    answered.handle(Instant::from_us(50_000_000), Event::Indication(&ask), &mut s);
+    assert_eq!(s.0.len(), 1);
+}

@@ -8,8 +8,8 @@ use crate::transport::wire::{Control, Header, ProtocolId, blocks};
 use crate::transport::{Failure, Path, State};
 use radio::{Duration, Instant};
 
-/// Numbers around the expected one within which a packet is believed.
-const NEAR: u64 = 1 << 30;
+/// Numbers around the expected one within which a packet is believed: a send buffer of the other end.
+const NEAR: u64 = 1 << 26;
 
 impl<O, R, const H: usize> Connection<O, R, H>
 where
@@ -99,7 +99,9 @@ where
         let ack = self
             .ours
             .offset(h.acknowledgement, acknowledged)
-            .filter(|a| c.has(Control::ACK) && *a <= self.outbox.next() && *a + NEAR > acknowledged);
+            // what is older than all that can be on the way is a stranger's guess (RFC 5961, 5)
+            .filter(|a| *a <= self.outbox.next() && *a + self.outbox.capacity() >= acknowledged)
+            .filter(|_| c.has(Control::ACK));
         let start = self
             .theirs
             .offset(h.sequence, expected)
