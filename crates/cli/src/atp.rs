@@ -55,8 +55,8 @@ struct Common {
     /// Transport: default, aggressive, adaptive, sdmac (ATP), tahoe, newreno (TCP behind the same header); the same at both ends
     #[arg(long, default_value = "adaptive", value_name = "NAME")]
     variant: Variant,
-    /// Time between two packets while no hop on the way tells its delay
-    #[arg(long, value_name = "TIME", default_value = "1ms", value_parser = parse_time, allow_hyphen_values = true)]
+    /// Time between two packets at first, and at most, while no hop on the way tells its delay; less as long as little is lost
+    #[arg(long, value_name = "TIME", default_value = "10ms", value_parser = parse_time, allow_hyphen_values = true)]
     spacing: u64,
     /// How long the other end may be silent
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse_time, allow_hyphen_values = true)]

@@ -8,6 +8,7 @@
 //! | [`message`] | what the two ends say to each other on the stream |
 //! | [`source`], [`sink`] | octets from and to files, pipes and terminals, in threads of their own |
 //! | [`send`], [`receive`] | the two ends of a transfer, as state machines over a transport |
+//! | `door` | who may come in: a call that was recorded keeps nobody out |
 //! | [`call`], [`serve`] | the loops around them: one connection that calls, many that are called |
 //! | [`proxy`] | connections of TCP, carried by flows of ATP |
 //! | [`hop`] | a Linux computer on the way: packets that pass learn its delay |
@@ -16,6 +17,7 @@
 #![forbid(unsafe_code)]
 
 pub mod call;
+mod door;
 pub mod flow;
 pub mod hop;
 pub mod message;

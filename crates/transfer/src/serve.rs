@@ -5,9 +5,10 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use protocols::transport::wire::{Control, Header, MAX_PACKET_OCTETS};
-use protocols::transport::{Event, State, Transport};
+use protocols::transport::{Event, Transport};
 use radio::{Duration, Instant};
 
+use crate::door::{Door, Knock, gives_way, is_late};
 use crate::flow::{Flow, FlowConfig};
 use crate::receive::Receiving;
 use crate::secure::{Guard, Opened};
@@ -76,6 +77,7 @@ pub fn serve(
 ) -> Result<(), TransferError> {
     without_timer_slack();
     let clock = Clock::default();
+    let mut door = Door::new(config.key);
     let mut octets = [0; MAX_PACKET_OCTETS + 1];
     let mut opened = [0; MAX_PACKET_OCTETS + 1];
     let mut guests: BTreeMap<SocketAddr, Guest> = BTreeMap::new();
@@ -86,31 +88,31 @@ pub fn serve(
                 break;
             };
             if !guests.contains_key(&peer) {
-                if guests.len() >= MAX_CONNECTIONS {
-                    continue;
-                }
-                let guard = match &config.key {
-                    None if calls(datagram) => None,
-                    None => continue,
-                    Some(key) => match Guard::listener(key, datagram) {
-                        None => continue,
-                        Some((guard, answer)) => {
-                            socket.send(peer, &answer);
-                            Some(guard)
-                        }
-                    },
+                let now = clock.now();
+                let (guard, packet) = match door.knock(now, peer, datagram, &mut opened) {
+                    Knock::Unheard => continue,
+                    Knock::Answer(answer) => {
+                        socket.send(peer, &answer);
+                        continue;
+                    }
+                    Knock::In(guard, packet) => (guard, packet),
                 };
-                let guest = Guest {
+                let all = guests.iter().map(|(peer, g)| (*peer, g.flow.state(), g.since));
+                match gives_way(MAX_CONNECTIONS, now, all) {
+                    None => {}
+                    Some(None) => continue,
+                    Some(Some(late)) => drop(guests.remove(&late)),
+                }
+                let guest = guests.entry(peer).or_insert(Guest {
                     flow: Flow::listener(config),
                     guard,
                     receiving: Receiving::new(place),
-                    since: clock.now(),
+                    since: now,
                     over: false,
-                };
-                guests.insert(peer, guest);
-                if config.key.is_some() {
-                    continue;
-                }
+                });
+                let path = &mut socket.path(peer, guest.guard.as_mut());
+                guest.flow.handle(now, Event::Indication(packet), path);
+                continue;
             }
             let Some(guest) = guests.get_mut(&peer) else {
                 continue;
@@ -140,9 +142,8 @@ pub fn serve(
             let told = guest.turn(now, &mut socket, *peer, shows, &mut tell);
             good += u64::from(told == Some(true));
         }
-        // whoever shook hands and then said nothing is forgotten
-        let silent = |g: &Guest| g.flow.state() == State::Listening && now.since(g.since) > config.patience;
-        guests.retain(|_, g| !(g.over && g.flow.state().is_over() || silent(g)));
+        let late = |g: &Guest| is_late(g.flow.state(), g.since, now);
+        guests.retain(|_, g| !(g.over && g.flow.state().is_over() || late(g)));
         if count.is_some_and(|n| good >= n) && guests.values().all(|g| g.over) {
             let end = *leave_at.get_or_insert(now.after(FAREWELL));
             if now >= end || guests.is_empty() {

@@ -6,9 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::link::Link;
 use super::{BATCH, Ended, MAX_CONNECTIONS, Wait};
+use crate::door::{Door, Knock, gives_way};
 use crate::flow::FlowConfig;
-use crate::secure::Guard;
-use crate::serve::calls;
 use crate::socket::{Clock, Octets, Socket, new_octets, without_timer_slack};
 
 /// Connects every flow that calls `socket` with `to`, until it is stopped. What goes wrong with one is told.
@@ -23,6 +22,7 @@ pub fn leave(
     let clock = Clock::default();
     let (mut octets, mut room): (Octets, Octets) = (new_octets(), new_octets());
     let mut guests: BTreeMap<SocketAddr, Link> = BTreeMap::new();
+    let mut door = Door::new(config.key);
     while !stop.load(Ordering::Relaxed) {
         for _ in 0..BATCH {
             let Some((datagram, peer)) = socket.receive(&mut octets) else {
@@ -33,23 +33,27 @@ pub fn leave(
                 link.datagram(now, &mut socket, peer, datagram, &mut room);
                 continue;
             }
-            if guests.len() >= MAX_CONNECTIONS {
-                continue;
-            }
-            match &config.key {
-                None if calls(datagram) => {
-                    let mut link = Link::leaving(to, None, config, now);
-                    link.datagram(now, &mut socket, peer, datagram, &mut room);
-                    guests.insert(peer, link);
+            let (guard, packet) = match door.knock(now, peer, datagram, &mut room) {
+                Knock::Unheard => continue,
+                Knock::Answer(answer) => {
+                    socket.send(peer, &answer);
+                    continue;
                 }
+                Knock::In(guard, packet) => (guard, packet),
+            };
+            let all = guests
+                .iter()
+                .map(|(peer, link)| (*peer, link.state(), link.since));
+            match gives_way(MAX_CONNECTIONS, now, all) {
                 None => {}
-                Some(key) => {
-                    if let Some((guard, answer)) = Guard::listener(key, datagram) {
-                        socket.send(peer, &answer);
-                        guests.insert(peer, Link::leaving(to, Some(guard), config, now));
-                    }
-                }
+                Some(None) => continue,
+                Some(Some(late)) => drop(guests.remove(&late)),
             }
+            let link = Link::leaving(to, guard, config, now);
+            guests
+                .entry(peer)
+                .or_insert(link)
+                .packet(now, &mut socket, peer, packet);
         }
         for (peer, link) in &mut guests {
             if let Some(result) = link.turn(clock.now(), &mut socket, *peer) {

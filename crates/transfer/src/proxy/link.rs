@@ -5,12 +5,13 @@ use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
 
 use protocols::transport::{Event, State, Transport};
-use radio::{Duration, Instant};
+use radio::Instant;
 use rustix::event::PollFlags;
 use rustix::net::sockopt::{set_socket_linger, socket_error};
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 
 use crate::TransferError;
+use crate::door::is_late;
 use crate::flow::{Flow, FlowConfig};
 use crate::secure::{Guard, Opened};
 use crate::socket::Socket;
@@ -72,8 +73,10 @@ pub(super) struct Link {
     /// ATP has ended its direction, and TCP has been told.
     shut: bool,
     pub octets: (u64, u64),
-    since: Instant,
-    patience: Duration,
+    /// Since when it is there.
+    pub since: Instant,
+    /// Its flow was called, not calling.
+    called: bool,
     told: bool,
 }
 
@@ -87,21 +90,18 @@ impl Link {
                 Some(guard.map_err(|e| TransferError::Key(e.to_string()))?)
             }
         };
-        Ok(Link::new(
-            Flow::caller(config),
-            guard,
-            Tcp::Open(tcp),
-            config,
-            now,
-        ))
+        Ok(Link::new(Flow::caller(config), guard, Tcp::Open(tcp), now))
     }
 
     /// From a call: connects when that has become a connection.
     pub fn leaving(to: SocketAddr, guard: Option<Guard>, config: &FlowConfig, now: Instant) -> Link {
-        Link::new(Flow::listener(config), guard, Tcp::Wanted(to), config, now)
+        Link {
+            called: true,
+            ..Link::new(Flow::listener(config), guard, Tcp::Wanted(to), now)
+        }
     }
 
-    fn new(flow: Flow, guard: Option<Guard>, tcp: Tcp, config: &FlowConfig, now: Instant) -> Link {
+    fn new(flow: Flow, guard: Option<Guard>, tcp: Tcp, now: Instant) -> Link {
         Link {
             flow,
             guard,
@@ -112,7 +112,7 @@ impl Link {
             shut: false,
             octets: (0, 0),
             since: now,
-            patience: config.patience,
+            called: false,
             told: false,
         }
     }
@@ -149,6 +149,17 @@ impl Link {
         self.flow.handle(now, Event::Indication(packet), path);
     }
 
+    /// A packet of the peer, opened.
+    pub fn packet(&mut self, now: Instant, socket: &mut Socket, peer: SocketAddr, packet: &[u8]) {
+        let path = &mut socket.path(peer, self.guard.as_mut());
+        self.flow.handle(now, Event::Indication(packet), path);
+    }
+
+    /// How far the flow is.
+    pub fn state(&self) -> State {
+        self.flow.state()
+    }
+
     /// When to be called again, if nothing comes before.
     pub fn deadline(&self) -> Option<Instant> {
         let calls = self.guard.as_ref().and_then(Guard::deadline);
@@ -172,9 +183,8 @@ impl Link {
 
     /// Whether it can be forgotten.
     pub fn is_over(&self, now: Instant) -> bool {
-        // whoever shook hands and then said nothing
-        let silent = self.flow.state() == State::Listening && now.since(self.since) > self.patience;
-        silent || self.told && self.flow.state().is_over()
+        let late = self.called && is_late(self.flow.state(), self.since, now);
+        late || self.told && self.flow.state().is_over()
     }
 
     /// Ends it at once, both ways.

@@ -1,0 +1,199 @@
+//! Who may come in: callers, once they have shown that they hear the answer.
+//!
+//! Anybody can send a call again that he has recorded, from as many ports as he likes. With a key such a call costs a handshake
+//! and a place among [`MOST_WAITING`], of which the oldest gives way; a connection begins with the first packet that is sealed, and
+//! who has not made the call cannot seal one. Without a key a call is all there is to go by: a connection that does not come about
+//! within [`HALF_OPEN`] is forgotten, and within a second if there is no room for others.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+use protocols::transport::State;
+use radio::{Duration, Instant};
+
+use crate::secure::{Guard, Key, Opened};
+use crate::serve::calls;
+use crate::socket::Octets;
+
+/// Callers with a key who have not sent a packet yet.
+pub const MOST_WAITING: usize = 1_024;
+/// How long a caller may take to show that he is there.
+pub const HALF_OPEN: Duration = Duration::from_ms(10_000);
+/// For so long he does not give way to others.
+const LEAST: Duration = Duration::from_ms(1_000);
+
+/// What becomes of a datagram of somebody who is not in.
+pub enum Knock<'a> {
+    /// Nothing.
+    Unheard,
+    /// This is to be sent back.
+    Answer(Vec<u8>),
+    /// A connection begins, with this packet.
+    In(Option<Guard>, &'a [u8]),
+}
+
+/// See the [module](self).
+#[derive(Debug, Default)]
+pub struct Door {
+    key: Option<Key>,
+    waiting: BTreeMap<SocketAddr, (Guard, Instant)>,
+}
+
+impl Door {
+    /// Opens to those with the key, or to anybody.
+    pub fn new(key: Option<Key>) -> Door {
+        Door {
+            key,
+            ..Door::default()
+        }
+    }
+
+    /// Takes in a datagram of somebody who is not in.
+    pub fn knock<'a>(
+        &mut self,
+        now: Instant,
+        peer: SocketAddr,
+        datagram: &'a [u8],
+        room: &'a mut Octets,
+    ) -> Knock<'a> {
+        let Some(key) = &self.key else {
+            return match calls(datagram) {
+                true => Knock::In(None, datagram),
+                false => Knock::Unheard,
+            };
+        };
+        match self
+            .waiting
+            .get_mut(&peer)
+            .map(|(guard, _)| guard.open(datagram, room))
+        {
+            Some(Opened::Packet(n)) => {
+                let guard = self.waiting.remove(&peer).map(|(guard, _)| guard);
+                return Knock::In(guard, &room[..n]);
+            }
+            Some(Opened::Handshake(answer)) => return answer.map_or(Knock::Unheard, Knock::Answer),
+            Some(Opened::Nothing) | None => {}
+        }
+        let Some((guard, answer)) = Guard::listener(key, datagram) else {
+            return Knock::Unheard;
+        };
+        self.waiting.retain(|_, (_, since)| now.since(*since) < HALF_OPEN);
+        if self.waiting.len() >= MOST_WAITING
+            && let Some((oldest, _)) = self.waiting.iter().min_by_key(|(_, (_, since))| *since)
+        {
+            let oldest = *oldest;
+            self.waiting.remove(&oldest);
+        }
+        self.waiting.insert(peer, (guard, now));
+        Knock::Answer(answer)
+    }
+}
+
+/// Whether a connection of this state that was begun at `since` has taken too long to come about.
+pub fn is_late(state: State, since: Instant, now: Instant) -> bool {
+    half_open(state) && now.since(since) > HALF_OPEN
+}
+
+fn half_open(state: State) -> bool {
+    matches!(state, State::Listening | State::Opening)
+}
+
+/// Among `most` and more connections, which has to give way to a new one: `None` if there is room. The inner `None`: nobody.
+pub fn gives_way<K>(
+    most: usize,
+    now: Instant,
+    all: impl ExactSizeIterator<Item = (K, State, Instant)>,
+) -> Option<Option<K>> {
+    if all.len() < most {
+        return None;
+    }
+    let late = all.filter(|(_, state, since)| half_open(*state) && now.since(*since) >= LEAST);
+    Some(late.min_by_key(|(_, _, since)| *since).map(|(key, ..)| key))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::secure::KEY_OCTETS;
+    use crate::socket::new_octets;
+    use protocols::transport::wire::{Control, Header, ProtocolId};
+
+    const KEY: Key = Key([7; KEY_OCTETS]);
+    const PATIENCE: Duration = Duration::from_ms(20_000);
+
+    fn peer(port: u16) -> SocketAddr {
+        SocketAddr::from(([127, 0, 0, 1], port))
+    }
+
+    fn at(ms: u64) -> Instant {
+        Instant::from_us(ms * 1_000)
+    }
+
+    /// A recorded call from thousands of ports keeps nobody with the key from coming in.
+    #[test]
+    fn replayed_calls_take_no_place() {
+        let mut door = Door::new(Some(KEY));
+        let mut room = new_octets();
+        let mut recorded = Guard::caller(&KEY, PATIENCE).unwrap();
+        let call = recorded.call(at(0)).unwrap().unwrap().to_vec();
+        let mut owner = Guard::caller(&KEY, PATIENCE).unwrap();
+        let own = owner.call(at(0)).unwrap().unwrap().to_vec();
+        let replay = |door: &mut Door, ports: std::ops::Range<u16>| {
+            let mut room = new_octets();
+            for port in ports {
+                let knock = door.knock(at(1), peer(port), &call, &mut room);
+                assert!(matches!(knock, Knock::Answer(_)));
+                // and whatever else he says is not sealed
+                let knock = door.knock(at(1), peer(port), &[0; 80], &mut room);
+                assert!(matches!(knock, Knock::Unheard));
+            }
+        };
+        replay(&mut door, 1..3_000);
+        assert!(door.waiting.len() <= MOST_WAITING);
+        let Knock::Answer(answer) = door.knock(at(2), peer(9), &own, &mut room) else {
+            panic!("no answer")
+        };
+        owner.open(&answer, &mut new_octets());
+        replay(&mut door, 3_000..3_500);
+        let header = Header::new(ProtocolId::Atp, Control::SYN).octets();
+        let sealed = owner.seal(&header).unwrap().to_vec();
+        let Knock::In(Some(_), packet) = door.knock(at(3), peer(9), &sealed, &mut room) else {
+            panic!("not let in")
+        };
+        assert_eq!(packet, header);
+        assert!(!door.waiting.contains_key(&peer(9)));
+        // those who do not go on are forgotten
+        door.knock(at(10_002), peer(9), &own, &mut room);
+        assert_eq!(door.waiting.len(), 1);
+    }
+
+    #[test]
+    fn without_a_key_calls_are_let_in() {
+        let mut door = Door::new(None);
+        let mut room = new_octets();
+        let call = Header::new(ProtocolId::Atp, Control::SYN).octets();
+        let data = Header::new(ProtocolId::Atp, Control::ACK).octets();
+        assert!(matches!(
+            door.knock(at(0), peer(1), &call, &mut room),
+            Knock::In(None, _)
+        ));
+        assert!(matches!(
+            door.knock(at(0), peer(1), &data, &mut room),
+            Knock::Unheard
+        ));
+    }
+
+    #[test]
+    fn who_is_not_there_gives_way() {
+        let all = [
+            ('a', State::Open, at(0)),
+            ('b', State::Opening, at(500)),
+            ('c', State::Listening, at(100)),
+        ];
+        let way = |most, ms| gives_way(most, at(ms), all.into_iter());
+        assert_eq!(way(4, 5_000), None);
+        assert_eq!(way(3, 5_000), Some(Some('c')));
+        assert_eq!(way(3, 1_099), Some(None), "not within the first second");
+        assert!(is_late(State::Opening, at(0), at(10_001)) && !is_late(State::Open, at(0), at(90_000)));
+    }
+}
