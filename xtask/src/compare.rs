@@ -1,4 +1,4 @@
-//! `cargo xtask compare ns3`: the same scenarios in ns-3 and in `sdmac`, on the same machine, in turns. Physical results side by
+//! `cargo xtask compare quic`: what ATP costs beside TCP and QUIC (`bench`). `cargo xtask compare ns3`: the same scenarios in ns-3 and in `sdmac`, on the same machine, in turns. Physical results side by
 //! side and judged, CPU time, instructions and memory as ratios.
 //!
 //! The scenarios are in [`scenario`], what is started and read in [`programs`]. `docs/src/peers.md` says what the comparison means.
@@ -12,7 +12,7 @@ mod scenario;
 
 use std::process::Command;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use clap::ValueEnum;
 use clap::builder::PossibleValuesParser;
 
@@ -20,6 +20,8 @@ use judge::Outcome;
 use measure::{interrupted, tell};
 use programs::Folders;
 use scenario::{Case, Program, SCENARIOS};
+
+use crate::workspace::{Workspace, cargo};
 
 /// Options of `cargo xtask compare`.
 #[derive(clap::Args)]
@@ -43,16 +45,20 @@ pub(crate) struct Options {
     json: bool,
 }
 
-/// Other simulators.
+/// Whom to compare with.
 #[derive(Clone, Copy, ValueEnum)]
 enum Peer {
-    /// ns-3 as Debian packages it.
+    /// ns-3 as Debian packages it: the simulator.
     Ns3,
+    /// The kernel's TCP and QUIC on this computer: CPU of ATP, and its pacing. No option is for it.
+    Quic,
 }
 
 /// Runs and prints the comparison. True when `sdmac` was judged and accepted everywhere.
-pub(crate) fn run(options: &Options) -> Result<bool> {
-    let Peer::Ns3 = options.peer;
+pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<bool> {
+    if let Peer::Quic = options.peer {
+        return quic(workspace);
+    }
     let folders = Folders::find();
     let cases = options.cases();
     anyhow::ensure!(
@@ -110,6 +116,16 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
         }
     }
     Ok(trouble.is_empty() && judge::accepted(&rows))
+}
+
+/// Builds and runs `bench`, which says what it measures and judges nothing.
+fn quic(workspace: &Workspace) -> Result<bool> {
+    let manifest = workspace.root.join("bench/Cargo.toml");
+    let mut command = Command::new(cargo());
+    command
+        .args(["run", "--release", "--manifest-path"])
+        .arg(manifest);
+    Ok(command.status().context("cargo cannot be started")?.success())
 }
 
 impl Options {

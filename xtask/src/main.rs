@@ -25,7 +25,7 @@ enum Command {
     Lab,
     /// Check the habits that a program can check: layers, sizes, forbidden things, links, licences.
     Tidy(tidy::Options),
-    /// Run another simulator and sdmac on the same scenarios and compare them.
+    /// Run others and sdmac on the same work and compare them: ns-3, TCP and QUIC.
     Compare(compare::Options),
     /// Headers of the C bindings, and their library installed.
     C(c::Options),
@@ -37,7 +37,7 @@ fn main() -> ExitCode {
         Command::Test(options) => test::run(&workspace, &options),
         Command::Lab => test::lab(&workspace),
         Command::Tidy(options) => tidy::run(&workspace, &options),
-        Command::Compare(options) => compare::run(&options),
+        Command::Compare(options) => compare::run(&workspace, &options),
         Command::C(options) => c::run_it(&workspace, &options),
     });
     match done {

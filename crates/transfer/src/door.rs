@@ -29,14 +29,14 @@ pub enum Knock<'a> {
     /// This is to be sent back.
     Answer(Vec<u8>),
     /// A connection begins, with this packet.
-    In(Option<Guard>, &'a [u8]),
+    In(Option<Box<Guard>>, &'a [u8]),
 }
 
 /// See the [module](self).
 #[derive(Debug, Default)]
 pub struct Door {
     key: Option<Key>,
-    waiting: BTreeMap<SocketAddr, (Guard, Instant)>,
+    waiting: BTreeMap<SocketAddr, (Box<Guard>, Instant)>,
 }
 
 impl Door {
@@ -84,7 +84,7 @@ impl Door {
             let oldest = *oldest;
             self.waiting.remove(&oldest);
         }
-        self.waiting.insert(peer, (guard, now));
+        self.waiting.insert(peer, (Box::new(guard), now));
         Knock::Answer(answer)
     }
 }

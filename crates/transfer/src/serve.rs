@@ -95,7 +95,7 @@ pub fn serve(
                         socket.send(peer, &answer);
                         continue;
                     }
-                    Knock::In(guard, packet) => (guard, packet),
+                    Knock::In(guard, packet) => (guard.map(|guard| *guard), packet),
                 };
                 let all = guests.iter().map(|(peer, g)| (*peer, g.flow.state(), g.since));
                 match gives_way(MAX_CONNECTIONS, now, all) {

@@ -261,7 +261,7 @@ fn a_slow_reader_stops_the_writer() {
 /// Ten thousand connections, opened and dropped at once, some before they are through: no more memory than for those that may
 /// be open at a time, and the next one works.
 #[test]
-#[ignore = "takes a minute: cargo test --release -p sdmac-transfer --test proxy ten -- --ignored --nocapture"]
+#[ignore = "takes a minute; in the step `long`"]
 fn ten_thousand_connections_opened_and_dropped() {
     let resident_kib = || -> u64 {
         let status = std::fs::read_to_string("/proc/self/status").unwrap();

@@ -68,15 +68,20 @@ pub(super) fn test(workspace: &Workspace) -> Result<Outcome> {
     count_tests(&mut cargo_at_root(workspace, "test --workspace --no-fail-fast"))
 }
 
-/// What takes minutes, and runs apart from the other tests: a day under TDMA, an hour of overlays among faults, the deepest exploration.
+/// What takes minutes, and runs apart from the other tests: a day under TDMA, an hour of overlays among faults, the deepest exploration, an
+/// hour of random datagrams, ten thousand connections.
 pub(super) fn long(workspace: &Workspace) -> Result<Outcome> {
     let lab = "test --package sdmac-lab --test tdma_day --test overlay_swarm -- --ignored";
     let deep = "test --package sdmac-protocols --lib -- --ignored";
-    let [lab, deep] = [
+    let many = "test --package sdmac-transfer --test proxy -- --ignored";
+    let [lab, deep, many] = [
         count(&mut cargo_at_root(workspace, lab))?,
         count(&mut cargo_at_root(workspace, deep))?,
+        count(&mut cargo_at_root(workspace, many))?,
     ];
-    done(format!("a day and an hour: {lab}; explorations: {deep}"))
+    done(format!(
+        "a day and an hour: {lab}; explorations and random datagrams: {deep}; connections: {many}"
+    ))
 }
 
 pub(super) fn doc(workspace: &Workspace) -> Result<Outcome> {

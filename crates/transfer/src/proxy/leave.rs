@@ -39,7 +39,7 @@ pub fn leave(
                     socket.send(peer, &answer);
                     continue;
                 }
-                Knock::In(guard, packet) => (guard, packet),
+                Knock::In(guard, packet) => (guard.map(|guard| *guard), packet),
             };
             let all = guests
                 .iter()

@@ -7,21 +7,19 @@
 //!
 //! The world is always played up to the present before anybody is heard or told anything.
 
+mod seat;
 mod seen;
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
-use std::os::unix::fs::FileTypeExt as _;
-use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant as Clock};
 
 use ::ar9170::codec::Eeprom;
 use ::ar9170::emulated::{Knobs, Redirected};
-use ::ar9170::usbredir::RedirError;
 use frame::MacAddr;
 use radio::{Event, Instant, Msdu, Protocol, Radio};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -31,6 +29,7 @@ use sim::{Position, World};
 use thiserror::Error;
 
 use super::{Computer, eeprom, node};
+use seat::Seat;
 use seen::{Network, STATION, seen, station};
 pub use seen::{Served, StationSummary, StickSummary, address};
 
@@ -105,53 +104,6 @@ type Payload = (MacAddr, Vec<u8>);
 impl Observer for Inbox {
     fn delivered(&mut self, _: u64, _: u32, msdu: &Msdu<'_>) {
         self.0.borrow_mut().push_back((msdu.peer, msdu.payload.to_vec()));
-    }
-}
-
-/// A socket and who is connected to it.
-struct Seat {
-    path: PathBuf,
-    listener: UnixListener,
-    stream: Option<UnixStream>,
-    connections: u64,
-    refused: Option<RedirError>,
-}
-
-impl Seat {
-    fn new(path: &Path) -> io::Result<Seat> {
-        make_room(path)?;
-        let listener = UnixListener::bind(path)?;
-        listener.set_nonblocking(true)?;
-        Ok(Seat {
-            path: path.to_owned(),
-            listener,
-            stream: None,
-            connections: 0,
-            refused: None,
-        })
-    }
-}
-
-/// Removes a socket that nobody serves any more, and nothing else.
-fn make_room(path: &Path) -> io::Result<()> {
-    let taken = |what| Err(io::Error::new(io::ErrorKind::AlreadyExists, what));
-    match std::fs::symlink_metadata(path) {
-        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
-        Err(e) => Err(e),
-        Ok(there) if !there.file_type().is_socket() => {
-            taken("there is something that is no socket, name another path")
-        }
-        Ok(_) if UnixStream::connect(path).is_ok() => {
-            taken("a stick is served there already, name another path or end its server")
-        }
-        Ok(_) => std::fs::remove_file(path),
-    }
-}
-
-impl Drop for Seat {
-    fn drop(&mut self) {
-        // nothing more can be done about it
-        let _ = std::fs::remove_file(&self.path);
     }
 }
 
@@ -398,29 +350,5 @@ impl Server {
             station,
             latest_us: self.latest_ns as f64 / 1e3,
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// What a user has there is never lost.
-    #[test]
-    fn only_a_socket_that_nobody_serves_is_replaced() {
-        let folder = tempfile::tempdir().unwrap();
-        let at = |name: &str| folder.path().join(name);
-        std::fs::write(at("notes.txt"), "mine").unwrap();
-        let refused = Seat::new(&at("notes.txt")).map(|_| ()).unwrap_err();
-        assert_eq!(refused.kind(), io::ErrorKind::AlreadyExists);
-        assert_eq!(std::fs::read(at("notes.txt")).unwrap(), b"mine");
-        let served = Seat::new(&at("stick")).unwrap();
-        let same = folder.path().join(".").join("stick");
-        assert!(Seat::new(&same).is_err(), "the server of the stick is alive");
-        drop(served);
-        assert!(!at("stick").exists());
-        // left behind by a server that was killed
-        drop(UnixListener::bind(at("stick")).unwrap());
-        assert!(Seat::new(&at("stick")).is_ok());
     }
 }

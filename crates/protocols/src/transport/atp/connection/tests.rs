@@ -1,6 +1,7 @@
 //! Connections by hand and over networks that nobody would build.
 
 mod narrow;
+mod strangers;
 
 use super::*;
 use crate::testing::Dice;
@@ -432,39 +433,6 @@ fn aborted() {
     let mut end = Connection::<_, _, 4>::caller(&Config::standard(), buffers(10));
     end.abort(at(0));
     assert_eq!((end.deadline(), end.write(at(0), b"x")), (None, 0));
-}
-
-/// Octets from anywhere: nothing panics, nothing is delivered that was not sent, timers make sense.
-#[test]
-fn random_datagrams() {
-    let mut dice = Dice::new(9);
-    let [mut a, mut b] = connected(&Config::adaptive(), 1_000);
-    let mut s = Sheet::default();
-    let mut fresh = ends(6, &Config::standard());
-    a.write(at(0), &[1; 9_000]);
-    for n in 0..60_000u64 {
-        let now = at(1 + n / 10);
-        let mut datagram: Vec<u8> = (0..dice.within(0..=60)).map(|_| dice.roll() as u8).collect();
-        if let Some(head) = datagram.first_chunk_mut::<4>() {
-            *head = [2, 1, dice.roll() as u8 & 0xf0, dice.roll() as u8 & 0x37];
-        }
-        // near enough to be looked at
-        if datagram.len() >= 16 && dice.chance(500) {
-            let near =
-                |dice: &mut Dice, n: u32| n.wrapping_add(dice.within(0..=4_000) as u32).wrapping_sub(2_000);
-            let sequence = near(&mut dice, b.theirs.number(0)).to_be_bytes();
-            let acknowledgement = near(&mut dice, b.ours.number(0)).to_be_bytes();
-            datagram[8..12].copy_from_slice(&sequence);
-            datagram[12..16].copy_from_slice(&acknowledgement);
-        }
-        for end in [&mut a, &mut b].into_iter().chain(&mut fresh) {
-            end.handle(now, Event::Indication(&datagram), &mut s);
-            end.handle(now, Event::Timer, &mut s);
-            assert!(s.0.len() <= 4 && s.0.drain(..).all(|d| d.len() <= MAX_PACKET_OCTETS));
-            assert!(end.outbox.acknowledged() <= end.outbox.next());
-        }
-    }
-    assert!(b.counters().foreign > 1_000);
 }
 
 /// One pair of buffers serves any number of connections, and each takes a bounded amount of memory.

@@ -1,69 +1,19 @@
-//! What ATP over UDP costs next to the kernel's TCP, on this computer with itself, and how evenly packets are spaced:
-//! `cargo bench -p sdmac-transfer --bench cost`. Prints ratios and distributions, and judges nothing.
+//! ATP over UDP, both ends on threads of this process.
 
-use std::io::{Read, Write};
-use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::net::SocketAddr;
 use std::thread;
 
+use protocols::transport::wire::{Control, Header, MAX_DATA_OCTETS, ProtocolId};
 use protocols::transport::{Event, State, Transport};
 use radio::{Duration, Instant};
 use transfer::flow::{Flow, FlowConfig};
-use transfer::secure::Key;
+use transfer::secure::{Guard, Key, OVERHEAD_OCTETS, Opened};
 use transfer::socket::{Clock, Socket, new_octets, without_timer_slack};
 
-const LOCAL: (Ipv4Addr, u16) = (Ipv4Addr::LOCALHOST, 0);
-const OCTETS: usize = 64 << 20;
-const BLOCK: usize = 1 << 14;
-
-/// CPU of this process so far, user and kernel, in clock ticks of 10 ms.
-fn ticks() -> u64 {
-    let stat = std::fs::read_to_string("/proc/self/stat").expect("Linux");
-    let fields: Vec<&str> = stat
-        .rsplit_once(')')
-        .expect("as proc(5) has it")
-        .1
-        .split(' ')
-        .collect();
-    [12, 13]
-        .iter()
-        .map(|i| fields[*i].parse::<u64>().expect("a number"))
-        .sum()
-}
-
-/// CPU ticks for what is done.
-fn cost(what: impl FnOnce()) -> u64 {
-    let before = ticks();
-    what();
-    ticks() - before
-}
-
-fn tcp() {
-    let listener = TcpListener::bind(LOCAL).expect("a port");
-    let to = listener.local_addr().expect("bound");
-    let reads = thread::spawn(move || {
-        let (mut tcp, _) = listener.accept().expect("a call");
-        let (mut block, mut all) = (vec![0; BLOCK], 0);
-        while let Ok(n @ 1..) = tcp.read(&mut block) {
-            all += n;
-        }
-        assert_eq!(all, OCTETS);
-    });
-    let mut tcp = TcpStream::connect(to).expect("somebody there");
-    let block = vec![7; BLOCK];
-    for _ in 0..OCTETS / BLOCK {
-        tcp.write_all(&block).expect("somebody there");
-    }
-    drop(tcp);
-    reads.join().expect("all came");
-}
+use crate::{BLOCK, LOCAL, OCTETS};
 
 /// One end of a connection without a file: the one that calls writes, the other one reads and notes when packets come.
-fn end(
-    mut socket: Socket,
-    peer: Option<std::net::SocketAddr>,
-    config: &FlowConfig,
-    octets: usize,
-) -> Vec<Instant> {
+fn end(mut socket: Socket, peer: Option<SocketAddr>, config: &FlowConfig, octets: usize) -> Vec<Instant> {
     without_timer_slack();
     let clock = Clock::default();
     let calls = peer.is_some();
@@ -125,7 +75,8 @@ fn end(
     came
 }
 
-fn atp(spacing_us: u64, octets: usize) -> Vec<Instant> {
+/// Moves so many octets, begun with this spacing, and tells when packets came.
+pub fn atp(spacing_us: u64, octets: usize) -> Vec<Instant> {
     let config = FlowConfig {
         spacing: Some(Duration::from_us(spacing_us)),
         ..FlowConfig::default()
@@ -138,9 +89,7 @@ fn atp(spacing_us: u64, octets: usize) -> Vec<Instant> {
 }
 
 /// Sealing and opening of as many octets in packets of full length, without a network.
-fn seal() {
-    use protocols::transport::wire::{Control, Header, MAX_DATA_OCTETS, ProtocolId};
-    use transfer::secure::{Guard, OVERHEAD_OCTETS, Opened};
+pub fn seal() {
     let key = Key::random().expect("random numbers");
     let mut a = Guard::caller(&key, Duration::from_ms(1_000)).expect("a key");
     let call = a.call(Instant::ZERO).expect("in time").expect("due").to_vec();
@@ -154,40 +103,4 @@ fn seal() {
         let sealed = a.seal(&packet).expect("open");
         assert!(matches!(b.open(sealed, &mut room), Opened::Packet(_)));
     }
-}
-
-fn main() {
-    let in_tcp = cost(tcp).max(1);
-    // as many packets as the processor takes: spacing is no limit
-    let in_atp = cost(|| drop(atp(1, OCTETS)));
-    let in_seal = cost(seal);
-    let mib = OCTETS >> 20;
-    println!(
-        "CPU for {mib} MiB, both ends: kernel TCP {in_tcp}0 ms, ATP {in_atp}0 ms, sealing alone {in_seal}0 ms"
-    );
-    println!("ATP / TCP: {:.1}", in_atp as f64 / in_tcp as f64);
-
-    let came = atp(100, 10_000 * 1_448);
-    let mut gaps: Vec<u64> = came
-        .windows(2)
-        .map(|w| w[1].since(w[0]).as_ns() / 1_000)
-        .collect();
-    gaps.sort_unstable();
-    let at = |share: f64| gaps[((gaps.len() - 1) as f64 * share) as usize];
-    println!(
-        "{} packets at 10,000/s, us between two arrivals: min {}, 1 % {}, median {}, 90 % {}, 99 % {}, 99.9 % {}, max {}",
-        came.len(),
-        at(0.0),
-        at(0.01),
-        at(0.5),
-        at(0.9),
-        at(0.99),
-        at(0.999),
-        at(1.0)
-    );
-    let all = came
-        .last()
-        .zip(came.first())
-        .map_or(0, |(b, a)| b.since(*a).as_ns());
-    println!("mean {:.1} us", all as f64 / 1_000.0 / gaps.len() as f64);
 }
