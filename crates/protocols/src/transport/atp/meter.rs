@@ -20,6 +20,10 @@ pub const EPOCH_PACKETS: u64 = 7;
 /// The longest epoch of that kind: that of the authors of ATP.
 pub const MOST_EPOCH: Duration = Duration::from_ms(1_000);
 
+/// Packets that a sender with such epochs keeps in the slowest node. ATP keeps one: a packet each D. A node that has one on average has
+/// none for a part of the time, and its air lies idle.
+pub const PACKETS: f64 = 1.5;
+
 /// The measures that a packet brings along.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Sample {
@@ -120,7 +124,8 @@ impl Meter {
         if sample.spacing_us == 0 {
             return false;
         }
-        let spacing_us = f64::from(sample.spacing_us);
+        let packets = self.adjusting.map_or(1.0, |_| PACKETS);
+        let spacing_us = packets * f64::from(sample.spacing_us);
         let run = |length: u8, on: bool| if on { length.saturating_add(1) } else { 0 };
         self.slower = run(self.slower, delay_us > spacing_us);
         self.faster = run(self.faster, sample.delay_us > 0 && delay_us < FASTER * spacing_us);
@@ -238,6 +243,12 @@ mod tests {
         assert!(!m.data(at(4), &lost(1)) && m.data(at(4), &lost(1)));
         m.speak(at(5));
         assert!(m.data(at(6), &lost(2)));
+        // who keeps more packets in a node has a shorter spacing
+        let mut m = Meter::new(&Config::sdmac());
+        m.set_epoch(0);
+        assert!(!run(&mut m, 1_499, 20) && run(&mut m, 1_501, 10));
+        m.speak(at(7));
+        assert!(!run(&mut m, 1_351, 20) && run(&mut m, 1_349, 10));
         // without a spacing nothing makes the receiver speak early
         let mut m = Meter::new(&Config::aggressive());
         assert!(!(0..50).any(|_| m.data(

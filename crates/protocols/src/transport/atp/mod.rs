@@ -43,7 +43,8 @@ pub struct Config {
     /// `3 + 0.5 (h - 1)` for h hops instead of letting idle hops multiply it.
     pub adaptive: bool,
     /// The epoch lasts as long as [`meter::EPOCH_PACKETS`] packets at the sender's spacing, but no shorter than `epoch`
-    /// and no longer than [`meter::MOST_EPOCH`]; told to the receiver by an epoch of 0 in the call. Needs `adaptive`.
+    /// and no longer than [`meter::MOST_EPOCH`]; told to the receiver by an epoch of 0 in the call. The rate aims at
+    /// [`meter::PACKETS`] in the slowest node. Needs `adaptive`.
     pub adjusting: bool,
     /// Octets of data in a packet, 1 to [`MAX_DATA_OCTETS`].
     pub packet_octets: usize,
@@ -112,8 +113,8 @@ impl Config {
         }
     }
 
-    /// Ours: adaptive ATP whose epoch adjusts itself, and whose rate goes down as gently as it goes up, because a delay
-    /// that its own queue has caused is gone as soon as it slows down.
+    /// Ours: adaptive ATP whose epoch adjusts itself, which keeps [`meter::PACKETS`] in the slowest node, and whose rate goes down as
+    /// gently as it goes up, because a delay that its own queue has caused is gone as soon as it slows down.
     pub const fn sdmac() -> Config {
         Config {
             epoch: Duration::from_ms(10),

@@ -110,7 +110,12 @@ impl Rate {
             return;
         }
         if delay_us > 0 {
-            self.follow(1e6 / f64::from(delay_us));
+            let packets = if self.config.adjusting {
+                meter::PACKETS
+            } else {
+                1.0
+            };
+            self.follow(packets * 1e6 / f64::from(delay_us));
             self.packets = (0, 0);
         } else {
             self.follow_losses(now);
@@ -330,7 +335,8 @@ mod tests {
     fn down_as_gently_as_up() {
         let mut r = running(&Config::sdmac(), 10_000, 1);
         assert!(r.spacing_us().abs_diff(30_000) <= 1);
-        r.feedback(at(0), 60_000, true);
+        // one and a half packets in 90 ms
+        r.feedback(at(0), 90_000, true);
         assert!((r.hz() - (1e6 / 30_000.0 - 5.0)).abs() < 1e-9, "{}", r.hz());
         // seven packets of the spacing until now, a tenth more
         let wait = r.expect_at().unwrap().since(at(0)).as_us();
