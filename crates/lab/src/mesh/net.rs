@@ -136,6 +136,7 @@ impl Net {
                 idle_multiplier: self.idle_multiplier,
                 ..HopConfig::default()
             },
+            gone_after: None,
         }
     }
 

@@ -6,12 +6,16 @@
 //! end's and own when delivered.
 //!
 //! On the way out each datagram passes the node's [`Hop`], which raises the delay in packets of ATP. A datagram of ATP
-//! for which there is no route is answered with a notice of path failure.
+//! for which there is no route is answered with a notice of path failure, and, if [`ForwarderConfig::gone_after`] says so, one that
+//! a neighbour does not hear any more.
 
 use super::header::{ETHERTYPE, HEADER_OCTETS, Header};
+use super::unheard::Unheard;
 use crate::mac::data::{Duplicates, Framer, Identity, MAX_DATA_OCTETS, Received};
 use crate::transport::hop::{Hop, HopConfig};
-use crate::transport::wire::{Control, Header as Packet, MAX_PACKET_OCTETS, ProtocolId};
+use crate::transport::wire::{
+    Control, HEADER_OCTETS as PACKET_OCTETS, Header as Packet, MAX_PACKET_OCTETS, ProtocolId,
+};
 use frame::{AccessCategory, MacAddr};
 use radio::{
     AdapterId, Attribute, AttributeName, Confirm, Event, Instant, Msdu, Outcome, Protocol, Radio, Token,
@@ -36,6 +40,9 @@ pub struct ForwarderConfig {
     pub group: TxHow,
     /// How its delay is averaged.
     pub hop: HopConfig,
+    /// So many datagrams in a row that a neighbour has not acknowledged, and it is taken for gone, until it acknowledges one. `None`:
+    /// never, as in the ATP thesis, which leaves notices of path failure out.
+    pub gone_after: Option<u8>,
 }
 
 /// What a node has counted since its start.
@@ -53,6 +60,8 @@ pub struct Counters {
     pub unroutable: u64,
     /// Sent and not acknowledged by the next hop.
     pub unheard: u64,
+    /// Sources told that the path has failed.
+    pub told: u64,
     /// Frames that are no datagrams, or are too long.
     pub foreign: u64,
 }
@@ -71,9 +80,13 @@ struct Flying {
     token: Token,
     /// When it came to the queue.
     queued: Instant,
-    /// Nobody acknowledges it.
-    is_group: bool,
+    to: MacAddr,
+    /// What its source is told if the neighbour is gone.
+    notice: Option<Notice>,
 }
+
+/// A notice of path failure, on its way to the source.
+type Notice = (Header, [u8; PACKET_OCTETS]);
 
 /// See the [module](self). Keeps up to `Q` datagrams in its queue and up to `N` routes.
 #[derive(Clone, Debug)]
@@ -87,6 +100,7 @@ pub struct Forwarder<const Q: usize = 50, const N: usize = 32> {
     head: usize,
     count: usize,
     flying: Option<Flying>,
+    unheard: Unheard,
     counters: Counters,
 }
 
@@ -109,6 +123,7 @@ impl<const Q: usize, const N: usize> Forwarder<Q, N> {
             head: 0,
             count: 0,
             flying: None,
+            unheard: Unheard::default(),
             counters: Counters::default(),
         }
     }
@@ -218,15 +233,19 @@ impl<const Q: usize, const N: usize> Forwarder<Q, N> {
             &mut out,
         );
         let token = radio.token();
-        let is_group = slot.to.is_group();
+        let to = slot.to;
         self.flying = Some(Flying {
             token,
             queued: slot.at,
-            is_group,
+            to,
+            notice: self
+                .config
+                .gone_after
+                .and_then(|_| notice(&slot.octets[..slot.length])),
         });
         self.head = (self.head + 1) % Q;
         self.count -= 1;
-        let how = if is_group {
+        let how = if to.is_group() {
             &self.config.group
         } else {
             &self.config.how
@@ -292,14 +311,31 @@ impl<const Q: usize, const N: usize> Forwarder<Q, N> {
         }
     }
 
-    fn confirm(&mut self, now: Instant, confirm: &Confirm) {
+    fn confirm(&mut self, now: Instant, confirm: &Confirm, radio: &mut dyn Radio) {
         let Some(flying) = self.flying.take_if(|f| f.token == confirm.token) else {
             return;
         };
         if matches!(confirm.outcome, Outcome::Acked | Outcome::NotAcked) {
             self.hop.sent(now, flying.queued, &confirm.stamps);
         }
-        self.counters.unheard += u64::from(!flying.is_group && confirm.outcome != Outcome::Acked);
+        if flying.to.is_group() {
+            return;
+        }
+        if confirm.outcome == Outcome::Acked {
+            return self.unheard.heard(flying.to);
+        }
+        self.counters.unheard += 1;
+        let missed = self.unheard.missed(flying.to);
+        if self.config.gone_after.is_some_and(|n| missed >= n)
+            && let Some((back, notice)) = flying.notice
+        {
+            self.counters.told += 1;
+            if back.destination == self.config.identity.me {
+                deliver(&back, &notice, radio);
+            } else {
+                self.put(now, &back, &notice, radio);
+            }
+        }
     }
 }
 
@@ -312,8 +348,14 @@ fn deliver(header: &Header, payload: &[u8], radio: &mut dyn Radio) {
     radio.deliver(Msdu::new(header.source, &out[..4 + payload.len()]));
 }
 
+/// What the source of a datagram is told when it cannot go on.
+fn notice(datagram: &[u8]) -> Option<Notice> {
+    let (header, payload) = Header::parse(datagram)?;
+    Some((header.back(MOST_HOPS), failure(payload)?))
+}
+
 /// The notice for a packet of ATP that cannot go on; feedback and notices get none.
-fn failure(payload: &[u8]) -> Option<[u8; crate::transport::wire::HEADER_OCTETS]> {
+fn failure(payload: &[u8]) -> Option<[u8; PACKET_OCTETS]> {
     let (packet, _) = Packet::parse(payload).ok()?;
     let counts = packet.protocol == ProtocolId::Atp
         && !packet.is_feedback()
@@ -331,7 +373,7 @@ impl<const Q: usize, const N: usize> Protocol for Forwarder<Q, N> {
         match event {
             Event::Submit(msdu) => self.submit(now, &msdu, radio),
             Event::Indication(i) => self.receive(now, i.frame, radio),
-            Event::Confirm(c) => self.confirm(now, &c),
+            Event::Confirm(c) => self.confirm(now, &c, radio),
             Event::Start | Event::Timer | Event::Beacon(_) | Event::Set(_) => {}
         }
         self.launch(radio);

@@ -13,6 +13,7 @@ pub mod header;
 pub mod olsr;
 pub mod relay;
 pub mod router;
+mod unheard;
 
 pub use forward::{Forwarder, ForwarderConfig};
 pub use header::Header;

@@ -100,6 +100,7 @@ mod tests {
             how: TxHow::one_shot(Rate::OFDM_54),
             group: TxHow::one_shot(Rate::OFDM_6),
             hop: HopConfig::default(),
+            gone_after: None,
         };
         Router::new(&config, &OlsrConfig::standard(node(n), 5))
     }

@@ -21,6 +21,7 @@ fn forwarder(n: usize, nodes: usize) -> Forwarder<4, 8> {
         how: TxHow::one_shot(Rate::OFDM_6),
         group: TxHow::one_shot(Rate::OFDM_6),
         hop: HopConfig::default(),
+        gone_after: Some(3),
     });
     for to in (0..nodes).filter(|to| *to != n) {
         assert!(f.set_route(node(to), node(if to > n { n + 1 } else { n - 1 })));
@@ -141,6 +142,32 @@ fn a_missing_route_is_told() {
     assert_eq!(notices, [(0, node(3), 77), (2, node(3), 77)]);
     assert!(got.iter().all(|(_, _, p)| p.control == Control::PATH_FAILURE));
     assert_eq!(room.delivered[0].payload[..4], [0, 2, 0, 1], "ports are swapped");
+    room.close();
+}
+
+/// The way from the second node to the third breaks and heals: from the third loss in a row on the source is told, until one is heard.
+#[test]
+fn a_neighbour_that_is_gone_is_told() {
+    let mut room = chain(3);
+    room.script(|a| match a.at_ns {
+        30_000_000..330_000_000 if a.frame[4..10] == node(2).0 => Fate::DataLost,
+        _ => Fate::Arrives,
+    });
+    for n in 0..10 {
+        room.submit(n * 50_000_000, 0, node(2), &packet(Control::ACK, 0), None);
+    }
+    room.submit(300_000_000, 1, node(2), &packet(Control::ACK, 0), None);
+    room.run_until(600_000_000);
+    let got = delivered(&room);
+    let told = |at| {
+        got.iter()
+            .filter(|(n, _, p)| *n == at && p.control == Control::PATH_FAILURE)
+            .count()
+    };
+    let arrived = got.iter().filter(|(n, ..)| *n == 2).count();
+    let c = *room.protocol::<Forwarder<4, 8>>(1).counters();
+    assert_eq!((arrived, told(0), told(1), told(2)), (4, 4, 1, 0), "{got:?}");
+    assert_eq!((c.unheard, c.told), (7, 5), "notices themselves get through");
     room.close();
 }
 
