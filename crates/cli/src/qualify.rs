@@ -18,6 +18,8 @@ use crate::ui::{self, Failure, Ui};
   sdmac qualify --nodes 8 --cycle 4ms --payload 50 --miss 1e-4 --offsets even
   sdmac qualify --nodes 8 --cycle 4ms --payload 50 --miss 1e-4 --interference probes=50/s --scheme tdma,tdma-reception-carrier_sense
   sdmac qualify --nodes 8 --cycle 10ms --payload 50 --miss 1e-4 --scheme tdma,tdma+join
+  sdmac qualify --nodes 8 --cycle 4ms --payload 50 --miss 1e-4 --scheme tdma --guard-probability 0.99
+  sdmac qualify --nodes 2 --cycle 20ms --payload 50 --miss 1e-2 --rate 24M --scheme roam,roam+second
   sdmac qualify --nodes 20 --cycle 10ms --payload 50 --miss 1e-3 --phy g --rate 24M --out sdmac-out/plant
 
 Exit code: 0 if one of the schemes holds, 1 if none does or none is decided, 2 if the question makes no sense.")]
@@ -60,9 +62,14 @@ pub struct Args {
     /// Everything random follows from it
     #[arg(long, default_value_t = 1, allow_negative_numbers = true)]
     seed: u64,
+    /// Of TDMA: probability with which the guard of a slot covers the release of a frame, and the clocks, 0.5 to 0.99999. A
+    /// lower one makes slots shorter, and more frames miss theirs
+    #[arg(long, value_name = "PROBABILITY", default_value_t = lab::guard::USUAL, allow_negative_numbers = true)]
+    guard_probability: f64,
     /// What to compare: edca (voice queue, retries by the adapter), edf (the controller polls), tdma (a slot for every message),
     /// tdma+edf (and EDF within a node), tbmac (slots that nodes agree on), slotted (a slot of its own for each node), minstrel
     /// and rsin (EDCA with rate control); redundancy+ before one of edca, edf, tdma, tdma+edf, minstrel, rsin: two adapters as one.
+    /// roam: nodes that walk from one access point to another while the loop runs, over EDCA; roam+second: with a second adapter.
     /// Behind tdma: +join (nodes ask for their slots on the air), +backoff (a contention window in slots), -reception,
     /// -carrier_sense, -virtual_carrier_sense, -acks (switched off at the adapters), and +edf last
     #[arg(long, value_parser = Scheme::parse, value_delimiter = ',', value_name = "SCHEME", default_value = "edca,edf,tdma")]
@@ -172,6 +179,7 @@ impl Args {
             rate: self.rate.unwrap_or_else(|| default_rate(&self.phy)),
             host: lab::qualify::host(&self.host).map_err(Failure::input)?,
             seed: self.seed,
+            guard_probability: self.guard_probability,
             schemes: self.scheme.clone(),
             max_cycles: self.max_cycles,
             quick: self.quick,

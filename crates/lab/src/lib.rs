@@ -4,6 +4,7 @@ pub mod conformance;
 #[cfg(test)]
 mod counting;
 pub mod deploy;
+pub mod guard;
 pub mod measure;
 pub mod mesh;
 pub mod plan;

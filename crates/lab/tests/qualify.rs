@@ -377,3 +377,49 @@ fn the_table() {
     let a = ask(&easy(4, 4), 2);
     insta::assert_snapshot!(table::table(&a, 100));
 }
+
+/// Nodes that walk: with one adapter each hand-over costs the loop most of a second, with two it costs nothing. The answer tells it apart.
+#[test]
+fn nodes_that_walk_need_a_second_adapter() {
+    let q = Question {
+        miss: 5e-3,
+        schemes: ["roam", "roam+second"]
+            .map(|s| Scheme::parse(s).unwrap())
+            .to_vec(),
+        max_cycles: Some(100_000),
+        ..easy(2, 20)
+    };
+    let a = ask(&q, 2);
+    let [one, two] = &a.schemes[..] else {
+        panic!("two schemes were asked for");
+    };
+    println!("{:?} {:?}", one.hand_overs, two.hand_overs);
+    assert_eq!((one.verdict, two.verdict), (Verdict::Fail, Verdict::Pass));
+    let [broken, made] = [one, two].map(|r| r.hand_overs.unwrap());
+    assert!(made.count >= 20 && made.unharmed == made.count, "{made:?}");
+    assert!(
+        broken.unharmed == 0 && broken.p50_ns > Some(350_000_000),
+        "{broken:?}"
+    );
+    for r in [one, two] {
+        let of_all = r.causes.named().iter().map(|(_, n)| n).sum::<u64>();
+        assert_eq!(
+            (of_all, r.causes.hand_over),
+            (r.misses, r.hand_overs.unwrap().misses)
+        );
+        assert_eq!(r.shortest, None);
+    }
+    assert!(
+        one.why.contains("being handed over") && one.advice.join(" ").contains("roam+second"),
+        "{}",
+        one.why
+    );
+    let text = table::table(&a, 100);
+    assert!(
+        text.contains("hand-overs: no message missed in any of them"),
+        "{text}"
+    );
+    let json = serde_json::to_value(&a).unwrap();
+    assert_eq!(json["schemes"][1]["scheme"], "roam+second");
+    assert_eq!(json["schemes"][1]["hand_overs"]["misses"], 0);
+}

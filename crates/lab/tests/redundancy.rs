@@ -72,7 +72,7 @@ fn run(config: RedundancyConfig, tries: u8, losses: [f64; 2], frames: u32, pulle
             data: Some(Process::Fixed(loss)),
             ..LinkLoss::default()
         };
-        world.set_adapter_loss(0, 1, adapter as u8, loss);
+        world.set_adapter_loss((0, adapter as u8), (1, adapter as u8), loss);
     }
     if let Some(at) = pulled_ns {
         world.plan_incident(at, 0, Incident::AdapterGone { adapter: 0 });

@@ -163,9 +163,8 @@ fn cell(seed: u64, loss: f64, node: u32, incident: Incident) -> Run {
         for adapter in 0..2 {
             let data = Some(Process::Fixed(loss));
             world.set_adapter_loss(
-                a,
-                b,
-                adapter,
+                (a, adapter),
+                (b, adapter),
                 LinkLoss {
                     data,
                     ..LinkLoss::default()
@@ -299,8 +298,8 @@ fn the_layers_of_the_book() {
         ..LinkLoss::default()
     };
     for node in 1..=DEVICES {
-        world.set_adapter_loss(0, node, 0, nothing());
-        world.set_adapter_loss(node, 0, 0, nothing());
+        world.set_adapter_loss((0, 0), (node, 0), nothing());
+        world.set_adapter_loss((node, 0), (0, 0), nothing());
         let traffic = |cycles, lifetime_cycles| Traffic {
             to: address(0),
             category: AccessCategory::Voice,

@@ -48,8 +48,8 @@ fn station(second: Option<AdapterId>) -> Roam<Sender> {
     Roam::new(config, Sender::new(sender))
 }
 
-/// From 10 to 70 m at 2 m/s, between access points at 0 and 80 m, each of which is heard for 51 m; a frame every 20 ms.
-fn walk(two: bool, seed: u64) -> (RoamCounters, MacAddr) {
+/// Access points at 0 and 80 m, each of which is heard for 51 m, and a station at 10 m, the third node.
+fn hall(two: bool, seed: u64) -> World<Node> {
     let mut world: World<Node> = World::new(&MediumConfig::default(), seed);
     for (i, me) in APS.into_iter().enumerate() {
         let adapter = AdapterConfig::station(me, Phy::A, CHANNELS[i], false);
@@ -64,7 +64,14 @@ fn walk(two: bool, seed: u64) -> (RoamCounters, MacAddr) {
         config.adapters.push(adapter(CHANNELS[1]));
     }
     let node = Checked::strict(station(second)).with_twin(station(second));
-    let me = world.add_node(config, Node::Station(node));
+    world.add_node(config, Node::Station(node));
+    world
+}
+
+/// From 10 to 70 m at 2 m/s; a frame every 20 ms.
+fn walk(two: bool, seed: u64) -> (RoamCounters, MacAddr) {
+    let mut world = hall(two, seed);
+    let me = 2;
     for step in 0..300u32 {
         let at = 2_000 * MS + u64::from(step) * 100 * MS;
         world.plan_move(at, me, Position::new(10.0 + 0.2 * f64::from(step), 0.0));
@@ -106,4 +113,31 @@ fn two_adapters_hand_over_without_a_miss() {
         assert!(one.missed_in_handover >= 10, "{one:?}");
         assert!((300 * MS..1_500 * MS).contains(&one.longest_gap_ns), "{one:?}");
     }
+}
+
+/// The second adapter listens where the first one does not: else both would acknowledge what comes down, at once, and neither
+/// would be understood.
+#[test]
+fn one_adapter_acknowledges() {
+    let unacknowledged = |two| {
+        let mut world = hall(two, 1);
+        let down = Traffic {
+            to: ME,
+            category: AccessCategory::BestEffort,
+            octets: 50,
+            pattern: Pattern::Periodic {
+                period_ns: 20 * MS,
+                phase_ns: 1_500 * MS,
+            },
+            lifetime_ns: Some(20 * MS),
+            count: Some(400),
+        };
+        world.add_traffic(0, down);
+        world.run_until(10_000 * MS);
+        let ap = world.counters(0, 0);
+        assert!(ap.tx_acked >= 400, "{ap:?}");
+        ap.tx_frames - ap.tx_acked
+    };
+    let beacons = unacknowledged(false);
+    assert_eq!((beacons, unacknowledged(true)), (98, 98));
 }

@@ -123,12 +123,12 @@ impl<P: Protocol> World<P> {
 
     /// Gives the link between two nodes (their first adapters), in one direction, losses of its own.
     pub fn set_link_loss(&mut self, from: u32, to: u32, loss: LinkLoss) {
-        self.set_adapter_loss(from, to, 0, loss);
+        self.set_adapter_loss((from, 0), (to, 0), loss);
     }
 
-    /// As [`set_link_loss`](World::set_link_loss), for the adapters with number `adapter` of both nodes, which must exist.
-    pub fn set_adapter_loss(&mut self, from: u32, to: u32, adapter: u8, loss: LinkLoss) {
-        let (from, to) = (self.radio(from, adapter), self.radio(to, adapter));
+    /// As [`set_link_loss`](World::set_link_loss), for any adapter of each node, which must exist: (node, its number).
+    pub fn set_adapter_loss(&mut self, from: (u32, u8), to: (u32, u8), loss: LinkLoss) {
+        let (from, to) = (self.radio(from.0, from.1), self.radio(to.0, to.1));
         let core = &mut self.core;
         let stream = Stream::new(core.seed, u64::from(from) << 32 | u64::from(to), Cause::Link);
         core.losses.push(LinkState::new(loss, stream));

@@ -90,7 +90,7 @@ impl Bench {
 
     /// Of a frame in a slot, which fails if the host is late, too.
     fn slot_loss(&self, scheme: Scheme) -> f64 {
-        1.0 - (1.0 - self.frame_loss(scheme)) * COST_QUANTILE
+        1.0 - (1.0 - self.frame_loss(scheme)) * self.question.guard_probability
     }
 
     /// Of a poll with its answer.

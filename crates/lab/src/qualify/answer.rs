@@ -6,6 +6,7 @@ use super::bench::Bench;
 use super::engine::{Run, Setting, decide};
 use super::question::{Interference, Link, Offsets, Question, Scheme, Turn};
 use super::reason;
+use super::roaming::HandOvers;
 use super::shortest::{Shortest, shortest};
 use super::tally::{PLANE_NAMES, Spread, Tally, Tries};
 use super::tdma::Slots;
@@ -54,6 +55,8 @@ pub struct Asked {
     pub host_emulated: bool,
     /// Seed.
     pub seed: u64,
+    /// Probability with which the guard of a slot covers the release of a frame.
+    pub guard_probability: f64,
     /// Cycles per scheme at most.
     pub max_cycles: u64,
 }
@@ -98,6 +101,8 @@ pub struct Result {
     pub shortest: Option<Shortest>,
     /// The schedule; of TDMA only.
     pub slots: Option<Slots>,
+    /// What hand-overs cost; of nodes that roam only.
+    pub hand_overs: Option<HandOvers>,
     /// What can be said without a run; of EDF and of TDMA whose nodes do not join.
     pub admission: Option<Admission>,
     /// Why, in a sentence or two.
@@ -124,6 +129,8 @@ pub struct Causes {
     pub interference: u64,
     /// Arrived in time, but the application had it too late.
     pub host: u64,
+    /// Its node was being handed over: all its messages this way missed from this one until it was let in, or from then to this one.
+    pub hand_over: u64,
 }
 
 /// Latency from the hand-over at one application to the delivery at the other, ns. All messages count; a number that
@@ -270,7 +277,15 @@ fn result(
     let nothing = Tally::default();
     let t = run.as_ref().map_or(&nothing, |r| &r.tally);
     let verdict = run.as_ref().map_or(Verdict::Fail, |r| r.verdict);
-    let [no_time, not_polled, collisions, losses, interference, host] = t.causes;
+    let [
+        no_time,
+        not_polled,
+        collisions,
+        losses,
+        interference,
+        host,
+        hand_over,
+    ] = t.causes;
     let missing = |r: &Run| {
         let more = r.more?;
         let clusters = [more.to_pass, more.at_this_rate].into_iter().flatten().min()?;
@@ -291,6 +306,7 @@ fn result(
             losses,
             interference,
             host,
+            hand_over,
         },
         cycles: t.cycles,
         looks: run.as_ref().map_or(0, |r| r.looks),
@@ -312,7 +328,11 @@ fn result(
             })
             .collect(),
         shortest,
-        slots,
+        slots: slots.map(|s| Slots {
+            late_share: (t.punctuality.due > 0).then(|| share(t.punctuality.late, t.punctuality.due)),
+            ..s
+        }),
+        hand_overs: scheme.walks().then(|| HandOvers::of(t, hand_over)),
         admission: bench.admission(scheme),
         why: String::new(),
         advice: Vec::new(),
@@ -322,14 +342,14 @@ fn result(
     result
 }
 
+fn share(part: u64, whole: u64) -> f64 {
+    match whole {
+        0 => 0.0,
+        _ => part as f64 / whole as f64,
+    }
+}
+
 fn air_use(t: &Tally) -> AirUse {
-    let share = |part: u64, whole: u64| {
-        if whole == 0 {
-            0.0
-        } else {
-            part as f64 / whole as f64
-        }
-    };
     AirUse {
         data: share(t.air.data_ns, t.span_ns),
         ack: share(t.air.ack_ns, t.span_ns),
@@ -345,7 +365,7 @@ fn air_use(t: &Tally) -> AirUse {
 
 impl Causes {
     /// Each with the words of reports.
-    pub fn named(&self) -> [(&'static str, u64); 6] {
+    pub fn named(&self) -> [(&'static str, u64); 7] {
         [
             ("cycle full", self.no_time),
             ("not polled", self.not_polled),
@@ -353,6 +373,7 @@ impl Causes {
             ("losses", self.losses),
             ("interference", self.interference),
             ("host", self.host),
+            ("hand-over", self.hand_over),
         ]
     }
 }
@@ -372,6 +393,7 @@ impl Asked {
             host: q.host.name.clone(),
             host_emulated: q.host.emulated,
             seed: q.seed,
+            guard_probability: q.guard_probability,
             max_cycles: q.budget(),
         }
     }

@@ -4,7 +4,8 @@ use super::admission::Share;
 use super::clocks::ClockError;
 use super::facts::Facts;
 use super::question::{Link, Question, Scheme, Turn};
-use super::tdma;
+use super::roaming::{self, Whereabouts};
+use super::tdma::{self, Punctual};
 use frame::{AccessCategory, edca_default_ap};
 use protocols::mac::data::Identity;
 use protocols::mac::edf::coordinator::{Coordinator, CoordinatorConfig};
@@ -86,6 +87,8 @@ pub(super) struct Ready {
     pub span: Span,
     /// Release of each node's messages after the start of the cycle, ns; the first is the controller's, and 0.
     pub offsets_ns: Vec<u64>,
+    /// How punctual nodes with slots were; complete when the world is gone.
+    pub punctual: Punctual,
 }
 
 impl Bench {
@@ -120,6 +123,7 @@ impl Bench {
             // a host of a cell has its slot after a few tens of rounds
             Turn::Tbmac => (100 * self.rounds().length().as_ns()).div_ceil(cycle_ns) as u32 + 4,
             Turn::Tdma => tdma::settling_ns(cycle_ns).div_ceil(cycle_ns) as u32 + 1,
+            _ if scheme.walks() => roaming::SETTLING_NS.div_ceil(cycle_ns) as u32,
             _ => 4,
         };
         // the controller's adapter shows true time, and schedules start at multiples of the cycle
@@ -129,17 +133,24 @@ impl Bench {
             warm_up,
             cycles,
         };
-        let (mut world, clocks) = self.nodes(seed, scheme, q.nodes, &|node| {
-            self.layered(scheme, node, self.seat(scheme, node, cycle_ns))
+        let (whereabouts, punctual) = (Whereabouts::default(), Punctual::default());
+        let (mut world, clocks) = self.nodes(seed, scheme, q.nodes, &|node| match scheme.walks() {
+            true => self.roaming(scheme, node, &whereabouts),
+            false => self.layered(scheme, node, self.seat(scheme, node, cycle_ns, &punctual)),
         });
         let offsets_ns: Vec<_> = (0..=q.nodes).map(|n| q.offset_ns(n, cycle_ns)).collect();
         self.add_messages(&mut world, span, &offsets_ns);
-        self.disturb(&mut world);
+        if scheme.walks() {
+            self.add_second_door(&mut world, span, &offsets_ns);
+            self.walk(&mut world, seed, span);
+        }
+        self.disturb(&mut world, scheme);
         Ready {
             world,
             clocks,
             span,
             offsets_ns,
+            punctual,
         }
     }
 
@@ -151,23 +162,28 @@ impl Bench {
         nodes: u32,
         seat: &dyn Fn(u32) -> Seat,
     ) -> (World<Seat>, Vec<Clock>) {
-        let mut world = World::new(&self.medium(), seed);
+        let mut world = World::new(&self.medium(scheme), seed);
         let host = Rc::new(self.host.clone());
         let mut clocks = Vec::new();
-        for node in 0..=nodes {
+        // behind the nodes the second access point
+        for node in 0..=nodes + u32::from(scheme.walks()) {
             let clock = match scheme.turn {
                 // its hosts know the time
                 Turn::Tbmac => Clock::default(),
                 _ => clock(seed, node),
             };
+            let at = match scheme.walks() {
+                true => self.door_step(node),
+                false => place(node, nodes),
+            };
             let mut config = NodeConfig {
                 host: Some(host.clone()),
                 wait: Wait::Sleep,
                 clock,
-                ..NodeConfig::ideal(place(node, nodes), self.adapter(seed, node))
+                ..NodeConfig::ideal(at, self.adapter(seed, scheme, node))
             };
-            for second in 1..scheme.adapters() {
-                let mut adapter = self.adapter(seed, node);
+            for second in 1..self.adapters(scheme, node) {
+                let mut adapter = self.adapter(seed, scheme, node);
                 adapter.mhz = self.second_mhz();
                 adapter.tsf = self::clock(seed, node | 1 << 30 | second << 29);
                 config.adapters.push(adapter);
@@ -176,22 +192,34 @@ impl Bench {
             world.add_node(config, seat(node));
         }
         if let Link::Per { data, ack } = self.question.link {
+            let loss = || LinkLoss {
+                data: (data > 0.0).then_some(Process::Fixed(data)),
+                response: (ack > 0.0).then_some(Process::Fixed(ack)),
+                heard: HEARD,
+            };
             for node in 1..=nodes {
-                let loss = || LinkLoss {
-                    data: (data > 0.0).then_some(Process::Fixed(data)),
-                    response: (ack > 0.0).then_some(Process::Fixed(ack)),
-                    heard: HEARD,
-                };
                 for adapter in 0..scheme.adapters() as u8 {
-                    world.set_adapter_loss(0, node, adapter, loss());
-                    world.set_adapter_loss(node, 0, adapter, loss());
+                    let ends: &[_] = match scheme.walks() {
+                        true => &[(0, 0), (nodes + 1, 0)],
+                        false => &[(0, adapter)],
+                    };
+                    for end in ends {
+                        world.set_adapter_loss(*end, (node, adapter), loss());
+                        world.set_adapter_loss((node, adapter), *end, loss());
+                    }
                 }
             }
         }
         (world, clocks)
     }
 
-    fn medium(&self) -> MediumConfig {
+    fn medium(&self, scheme: Scheme) -> MediumConfig {
+        if scheme.walks() {
+            return MediumConfig {
+                preamble_dbm: NOISE_DBM,
+                ..MediumConfig::default()
+            };
+        }
         let received_dbm = match self.question.link {
             Link::Per { .. } => -50.0,
             Link::SnrDb(db) => NOISE_DBM + db,
@@ -210,20 +238,28 @@ impl Bench {
         }
     }
 
-    /// The channel of second adapters.
-    fn second_mhz(&self) -> u16 {
+    /// The channel of second adapters, and of the second access point.
+    pub(super) fn second_mhz(&self) -> u16 {
         match self.question.phy.band {
             frame::Band::Ghz5 => 5_745,
             frame::Band::Ghz2_4 => 2_462,
         }
     }
 
-    fn adapter(&self, seed: u64, node: u32) -> AdapterConfig {
+    fn adapter(&self, seed: u64, scheme: Scheme, node: u32) -> AdapterConfig {
         let phy = self.question.phy;
         let mut adapter = AdapterConfig::station(Question::address(node), phy, self.mhz(), true);
+        let second_door = node > self.question.nodes;
+        if scheme.walks() {
+            adapter.tx_dbm = self.cell_dbm();
+        }
+        if second_door {
+            adapter.mhz = self.second_mhz();
+        }
         if node > 0 {
             adapter.tsf = clock(seed, node | 1 << 31);
-        } else {
+        }
+        if node == 0 || second_door {
             for category in AccessCategory::ALL {
                 adapter.edca[Queue::from(category).index()] = edca_default_ap(category, &phy);
             }
@@ -235,27 +271,29 @@ impl Bench {
         let controller = Question::address(0);
         match node {
             0 => Identity::access_point(controller),
+            n if n > self.question.nodes => Identity::access_point(Question::address(n)),
             _ => Identity::station(Question::address(node), controller),
         }
     }
 
-    fn seat(&self, scheme: Scheme, node: u32, cycle_ns: u64) -> Seat {
+    fn seat(&self, scheme: Scheme, node: u32, cycle_ns: u64, punctual: &Punctual) -> Seat {
         match scheme.turn {
             Turn::Edca => self.edca(node),
             Turn::Edf if node == 0 => self.coordinator(cycle_ns),
             Turn::Edf => self.responder(node),
-            Turn::Tdma => self.tdma(scheme, node, cycle_ns),
+            Turn::Tdma => self.tdma(scheme, node, cycle_ns, punctual),
             Turn::Tbmac => self.celled(node),
             Turn::Slotted => self.slotted(node, cycle_ns),
         }
     }
 
-    fn edca(&self, node: u32) -> Seat {
+    pub(super) fn edca(&self, node: u32) -> Seat {
+        let door = node == 0 || node > self.question.nodes;
         let config = SenderConfig::new(self.identity(node), self.question.rate);
         // a controller remembers all nodes to tell duplicates, a node only its controller
-        Seat(match (node, self.question.nodes) {
-            (0, 17..) => Box::new(Sender::<256>::new(config)),
-            (0, _) => Box::new(Sender::<16>::new(config)),
+        Seat(match (door, self.question.nodes) {
+            (true, 17..) => Box::new(Sender::<256>::new(config)),
+            (true, _) => Box::new(Sender::<16>::new(config)),
             _ => Box::new(Sender::<1>::new(config)),
         })
     }
@@ -312,25 +350,29 @@ impl Bench {
         (scheme.turn != Turn::Edca).then_some(difs_ns + SLACK_NS)
     }
 
-    /// Flow i: controller to node i + 1. Flow N + i: the other way.
-    fn add_messages(&self, world: &mut World<Seat>, span: Span, offsets_ns: &[u64]) {
-        let q = &self.question;
-        let traffic = |to, node: u32| Traffic {
-            to,
+    /// A message each cycle to a node.
+    pub(super) fn messages(&self, span: Span, to: u32, offset_ns: u64) -> Traffic {
+        Traffic {
+            to: Question::address(to),
             category: AccessCategory::Voice,
-            octets: q.simulated_octets(),
+            octets: self.question.simulated_octets(),
             pattern: Pattern::Periodic {
                 period_ns: span.cycle_ns,
-                phase_ns: span.first_ns + offsets_ns[node as usize],
+                phase_ns: span.first_ns + offset_ns,
             },
             lifetime_ns: Some(span.cycle_ns),
             count: Some(span.warm_up + span.cycles + 1),
-        };
-        for node in 1..=q.nodes {
-            world.add_traffic(0, traffic(Question::address(node), node));
         }
-        for node in 1..=q.nodes {
-            world.add_traffic(node, traffic(Question::address(0), node));
+    }
+
+    /// Flow i: controller to node i + 1. Flow N + i: the other way.
+    fn add_messages(&self, world: &mut World<Seat>, span: Span, offsets_ns: &[u64]) {
+        let nodes = (1..).zip(&offsets_ns[1..]);
+        for (node, offset_ns) in nodes.clone() {
+            world.add_traffic(0, self.messages(span, node, *offset_ns));
+        }
+        for (node, offset_ns) in nodes {
+            world.add_traffic(node, self.messages(span, 0, *offset_ns));
         }
     }
 }

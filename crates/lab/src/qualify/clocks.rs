@@ -5,7 +5,6 @@
 //! but without messages. Between two beacons the network time of every node is compared with the TSF that it follows.
 
 use super::bench::{Bench, Seat};
-use super::facts::COST_QUANTILE;
 use super::question::{Question, Scheme};
 use super::tdma::{SETTLING_BEACONS, beacon_interval_ns, holdover};
 use protocols::mac::sink::Sink;
@@ -35,18 +34,18 @@ pub(super) struct ClockError {
     pub beacons: u64,
     /// Comparisons of one clock with the TSF; clocks that were not trusted at that moment are left out.
     pub comparisons: u64,
-    /// From the slowest to the fastest clock, ns: between the two quantiles that leave out 1 - [`COST_QUANTILE`] at
+    /// From the slowest to the fastest clock, ns: between the two quantiles that leave out 1 - [`Question::guard_probability`] at
     /// either end.
     pub spread_ns: u64,
 }
 
 impl ClockError {
     /// Of the differences between a clock and the TSF, ns.
-    fn of(beacons: u64, mut differences: Vec<i64>) -> ClockError {
+    fn of(beacons: u64, mut differences: Vec<i64>, probability: f64) -> ClockError {
         differences.sort_unstable();
         let n = differences.len();
         // 1 - 0.9999 is a little less than 1e-4
-        let beyond = ((1.0 - COST_QUANTILE) * n as f64 + 1e-6) as usize;
+        let beyond = ((1.0 - probability) * n as f64 + 1e-6) as usize;
         ClockError {
             beacons,
             comparisons: n as u64,
@@ -86,7 +85,7 @@ impl Bench {
         for world in 0..WORLDS {
             self.compare(world, interval_ns, beacons, &mut differences);
         }
-        ClockError::of(WORLDS * beacons, differences)
+        ClockError::of(WORLDS * beacons, differences, self.question.guard_probability)
     }
 
     fn compare(&self, number: u64, interval_ns: u64, beacons: u64, differences: &mut Vec<i64>) {
@@ -97,7 +96,7 @@ impl Bench {
             .collect();
         let seat = |n: u32| Seat(Box::new(Open(followers[n as usize].clone())));
         let (mut world, clocks) = self.nodes(seed, Scheme::TDMA, nodes, &seat);
-        self.disturb(&mut world);
+        self.disturb(&mut world, Scheme::TDMA);
         let mut random = Stream::new(seed, 0, Cause::Protocol);
         for beacon in SETTLING_BEACONS..SETTLING_BEACONS + beacons {
             let mut looks: [u64; LOOKS as usize] = std::array::from_fn(|_| random.below(interval_ns));
@@ -172,9 +171,11 @@ mod tests {
 
     #[test]
     fn quantiles_are_taken_at_both_ends() {
-        let e = ClockError::of(1, (0..20_000).collect());
+        let e = ClockError::of(1, (0..20_000).collect(), 0.9999);
         assert_eq!((e.comparisons, e.spread_ns), (20_000, 19_999 - 2 * 2));
-        assert_eq!(ClockError::of(1, Vec::new()).spread_ns, RESOLUTION_NS);
-        assert_eq!(ClockError::of(1, vec![-3, 4]).spread_ns, 7);
+        assert_eq!(ClockError::of(1, Vec::new(), 0.9999).spread_ns, RESOLUTION_NS);
+        assert_eq!(ClockError::of(1, vec![-3, 4], 0.9999).spread_ns, 7);
+        let half = ClockError::of(1, (0..20_000).collect(), 0.75);
+        assert_eq!(half.spread_ns, 9_999);
     }
 }

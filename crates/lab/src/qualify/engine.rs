@@ -6,6 +6,7 @@
 
 use super::bench::Bench;
 use super::question::{Offsets, Question, Scheme, Turn};
+use super::roaming;
 use super::tally::Tally;
 use super::watch::{About, Shared, Watch};
 use crate::stats::{CONFIDENCE, Interval, More, Sequential, Verdict};
@@ -77,8 +78,11 @@ pub(super) struct Run {
     pub cluster: u32,
 }
 
-/// Cycles of one replication.
-pub(super) fn cycles_per_replication(nodes: u32) -> u32 {
+/// Cycles of one replication; where nodes roam it is a whole walk.
+pub(super) fn cycles_per_replication(scheme: Scheme, nodes: u32, cycle_ns: u64) -> u32 {
+    if scheme.walks() {
+        return roaming::cycles(cycle_ns);
+    }
     (MESSAGES_PER_REPLICATION / (2 * u64::from(nodes))).clamp(50, 2_000) as u32
 }
 
@@ -100,7 +104,8 @@ pub(super) fn replicate(
     let last_offset_ns = ready.offsets_ns.iter().max().copied().unwrap_or(0);
     let watch = Rc::new(RefCell::new(Watch::new(About {
         nodes: bench.question.nodes,
-        adapters: scheme.adapters(),
+        owners: bench.owners(scheme),
+        roams: scheme.walks(),
         span: ready.span,
         clocks: ready.clocks,
         offsets_ns: ready.offsets_ns,
@@ -115,7 +120,10 @@ pub(super) fn replicate(
         .run_until(ready.span.end_ns() + last_offset_ns + cycle_ns);
     drop(ready.world);
     let watch = Rc::into_inner(watch).expect("the world is gone");
-    watch.into_inner().finish(cluster)
+    Tally {
+        punctuality: ready.punctual.get(),
+        ..watch.into_inner().finish(cluster)
+    }
 }
 
 /// Runs replications `from..to`; those that were not begun when the run was stopped are missing at the end.
@@ -145,8 +153,11 @@ pub(super) fn replications(
 }
 
 /// Cycles in a row that are taken to suffer together. With offsets a message may meet those of the next cycle.
-fn cluster(q: &Question) -> u32 {
+fn cluster(q: &Question, scheme: Scheme) -> u32 {
     let overlap = if q.offsets == Offsets::None { 1 } else { 2 };
+    if scheme.walks() {
+        return overlap.max(roaming::CLUSTER_NS.div_ceil(q.cycle_ns) as u32);
+    }
     match q.interference.is_some() {
         true => overlap.max(INTERFERENCE_CLUSTER_NS.div_ceil(q.cycle_ns) as u32),
         false => overlap,
@@ -157,9 +168,11 @@ fn cluster(q: &Question) -> u32 {
 pub(super) fn decide(bench: &Bench, pool: &rayon::ThreadPool, setting: &Setting<'_>, scheme: Scheme) -> Run {
     let q = &bench.question;
     let budget = q.budget();
-    let per = u64::from(cycles_per_replication(q.nodes)).min(budget);
+    let per = u64::from(cycles_per_replication(scheme, q.nodes, q.cycle_ns));
+    // half a walk is not half of what happens on it
+    let per = if scheme.walks() { per } else { per.min(budget) };
     let most = budget.div_ceil(per);
-    let cluster = cluster(q);
+    let cluster = cluster(q, scheme);
     let mut sequential = Sequential::new(q.miss, CONFIDENCE);
     let mut run = Run {
         tally: Tally::default(),

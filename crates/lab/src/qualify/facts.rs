@@ -6,10 +6,12 @@ use protocols::mac::edf::poll::POLL_OCTETS;
 use sim::host::{HostModel, Outcome, Wait};
 use sim::rng::{Cause, Stream};
 
-/// Draws behind each quantile.
+/// Draws behind each quantile ...
 const DRAWS: usize = 50_000;
+/// ... and beyond that of the guard, at least.
+const BEYOND: f64 = 5.0;
 /// The quantile that protocols reckon with: rarer latencies count as lost and are tried again.
-pub(super) const COST_QUANTILE: f64 = 0.9999;
+pub(super) const COST_QUANTILE: f64 = crate::guard::USUAL;
 
 /// A length of time with its spread, ns.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -24,10 +26,12 @@ pub(super) struct Spread {
     pub p99_9_ns: u64,
     /// 99.99th percentile.
     pub p99_99_ns: u64,
+    /// The quantile that the guard of slots covers ([`Question::guard_probability`]).
+    pub guarded_ns: u64,
 }
 
 impl Spread {
-    fn of(draws: Vec<u64>) -> Spread {
+    fn of(draws: Vec<u64>, guard: f64) -> Spread {
         let s = crate::stats::Sorted::new(draws);
         let q = |p| s.quantile(p).unwrap_or(0);
         Spread {
@@ -36,6 +40,7 @@ impl Spread {
             sd_ns: s.sd().unwrap_or(0.0),
             p99_9_ns: q(0.999),
             p99_99_ns: q(COST_QUANTILE),
+            guarded_ns: q(guard),
         }
     }
 }
@@ -70,8 +75,9 @@ impl Facts {
         let octets = q.simulated_octets();
         let (data_ns, poll_ns, ack_ns) = (q.data_ns(0), q.data_ns(POLL_OCTETS), q.ack_ns());
         let mut random = Stream::new(q.seed, 0, Cause::Host);
-        let mut draws: [Vec<u64>; 6] = std::array::from_fn(|_| Vec::with_capacity(DRAWS));
-        for _ in 0..DRAWS {
+        let count = DRAWS.max((BEYOND / (1.0 - q.guard_probability)) as usize);
+        let mut draws: [Vec<u64>; 6] = std::array::from_fn(|_| Vec::with_capacity(count));
+        for _ in 0..count {
             let poll = host.sample_request(&mut random, octets + POLL_OCTETS);
             let polled = poll.total_ns() + poll_ns;
             let acked = polled + ack_ns;
@@ -95,7 +101,8 @@ impl Facts {
             ];
             draws.iter_mut().zip(values).for_each(|(d, v)| d.push(v));
         }
-        let [reply, wake, indication, attempt, answer, exchange] = draws.map(Spread::of);
+        let [reply, wake, indication, attempt, answer, exchange] =
+            draws.map(|d| Spread::of(d, q.guard_probability));
         Facts {
             data_ns,
             ack_ns,

@@ -10,7 +10,7 @@ use crate::report::folder::{Folder, FolderError, REPORT, Status};
 use crate::stats::Verdict;
 use std::path::Path;
 
-/// Cycles that are recorded of each scheme.
+/// Cycles that are recorded of each scheme; of nodes that roam a whole walk, as far as the limits of a recording go.
 const RECORDED_CYCLES: u32 = 100;
 
 /// Why the folder is not complete. The text is one sentence for the command line.
@@ -66,16 +66,21 @@ pub fn write(folder: &Folder, answer: &Answer, question: &Question, command: &st
 /// The first cycles of the first replication once more, this time with everything written down.
 fn record(folder: &Folder, bench: &Bench, scheme: super::Scheme) -> Result<(), WriteError> {
     let q = &bench.question;
+    let cycles = match scheme.walks() {
+        true => super::roaming::cycles(q.cycle_ns),
+        false => RECORDED_CYCLES,
+    };
     let Ready {
         mut world,
         clocks,
         span,
         ..
-    } = bench.world(scheme, seed_of(q.seed, 0), q.cycle_ns, RECORDED_CYCLES);
+    } = bench.world(scheme, seed_of(q.seed, 0), q.cycle_ns, cycles);
     let about = |node: u32| NodeAbout {
         name: match node {
             0 => "controller".to_owned(),
             n if n <= q.nodes => format!("node {n}"),
+            n if n == q.nodes + 1 && scheme.walks() => "second access point".to_owned(),
             _ => "foreign".to_owned(),
         },
         addresses: vec![Question::address(node)],

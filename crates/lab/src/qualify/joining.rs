@@ -113,7 +113,7 @@ impl Bench {
             .collect();
         let seat = |n: u32| Seat(Box::new(Open(members[n as usize].clone())));
         let (mut world, _) = self.nodes(seed, scheme, q.nodes, &seat);
-        self.disturb(&mut world);
+        self.disturb(&mut world, scheme);
         let mut took = vec![None; members.len()];
         let end_ns = settled_ns + COMING_NS + PATIENCE_NS.max(PATIENCE_CYCLES * q.cycle_ns);
         while world.now_ns() < end_ns && took[1..].contains(&None) {

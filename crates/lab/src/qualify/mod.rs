@@ -13,6 +13,7 @@
 //! | `clocks` | how well the clocks of TDMA agree, measured |
 //! | `layers` | TBMAC, slots of one node, redundancy and rate control |
 //! | [`admission`] | what can be said of EDF and TDMA without a run |
+//! | [`roaming`] | two access points, and nodes that walk from one to the other |
 //! | [`tdma`] | the schedule, its guard and its clock |
 //! | `watch` | watches a run: which messages missed, and why |
 //! | `tally` | sums over runs |
@@ -38,6 +39,7 @@ mod others;
 pub mod page;
 pub mod question;
 mod reason;
+pub mod roaming;
 pub mod shortest;
 pub mod table;
 mod tally;

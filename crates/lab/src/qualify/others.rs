@@ -1,7 +1,7 @@
 //! Who else is on the channel: a foreign network, passing telephones, bursts of noise.
 
 use super::bench::{Bench, Seat, place};
-use super::question::Question;
+use super::question::{Question, Scheme};
 use frame::mgmt::{MgmtHeader, ProbeRequest};
 use frame::{AccessCategory, MacAddr, Rate, Wire, ppdu_us};
 use protocols::mac::data::Identity;
@@ -50,12 +50,15 @@ impl Bench {
     }
 
     /// Adds all of them.
-    pub(super) fn disturb(&self, world: &mut World<Seat>) {
+    pub(super) fn disturb(&self, world: &mut World<Seat>, scheme: Scheme) {
         let q = &self.question;
         let i = &q.interference;
-        let first = q.nodes + 1;
+        let first = world.nodes();
         let add = |world: &mut World<Seat>, n: u32, seat: Seat| {
-            let adapter = AdapterConfig::station(Question::address(n), q.phy, self.mhz(), true);
+            let mut adapter = AdapterConfig::station(Question::address(n), q.phy, self.mhz(), true);
+            if scheme.walks() {
+                adapter.tx_dbm = self.cell_dbm();
+            }
             world.add_node(NodeConfig::ideal(place(n, q.nodes), adapter), seat)
         };
         let poisson = |to, octets, per_s: f64| Traffic {

@@ -86,7 +86,7 @@ fn verdicts(a: &Answer) -> Section {
                 ("slot", time(s.slot_ns as f64)),
                 ("guard", time(s.guard_ns as f64)),
                 ("release, smallest", time(s.release_min_ns as f64)),
-                ("release, p99.99", time(s.release_high_ns as f64)),
+                ("release, high", time(s.release_high_ns as f64)),
                 (
                     "error of the clocks",
                     format!(
@@ -96,6 +96,14 @@ fn verdicts(a: &Answer) -> Section {
                         s.quantile * 100.0
                     ),
                 ),
+                (
+                    "guard probability, late frames",
+                    format!(
+                        "{}, {}",
+                        s.quantile,
+                        s.late_share.map_or("not run".into(), probability)
+                    ),
+                ),
                 ("slots per message", s.rounds.to_string()),
                 ("shared slots", s.shared.to_string()),
             ]);
@@ -103,6 +111,10 @@ fn verdicts(a: &Answer) -> Section {
                 section = section.paragraph(super::table::joining(j));
             }
         }
+    }
+    for (scheme, h) in (a.schemes.iter()).filter_map(|r| Some((r, r.hand_overs.as_ref()?))) {
+        let text = super::table::hand_overs(h, scheme.misses);
+        section = section.paragraph(format!("{}: {text}", scheme.scheme.word()));
     }
     let said = a
         .schemes

@@ -11,7 +11,7 @@ use protocols::mac::data::QOS_OVERHEAD_OCTETS;
 use protocols::mac::tdma::join::MAX_MEMBERS;
 pub use rates::default_rate;
 use rates::{phy_letter, rates_of};
-pub use scheme::{Rule, Scheme, Turn};
+pub use scheme::{Roams, Rule, Scheme, Turn};
 use sim::host::Profile;
 use sim::rng::{Cause, Stream};
 
@@ -111,6 +111,8 @@ pub struct Question {
     pub host: Profile,
     /// Everything random follows from it.
     pub seed: u64,
+    /// Probability with which the guard of a slot covers the release of a frame, and the clocks at either end: 0.5 to 0.99999.
+    pub guard_probability: f64,
     /// What to compare, without repetition.
     pub schemes: Vec<Scheme>,
     /// Cycles per scheme at most; `None`: [`Question::budget`] decides.
@@ -165,6 +167,17 @@ pub enum QuestionError {
     /// Too many for a list of members.
     #[error("--scheme tdma+join: the list in a beacon has room for {MAX_MEMBERS} nodes, these are {0}")]
     Members(u32),
+    /// Too many to be watched all the way.
+    #[error("--scheme roam: {messages} messages in one walk of {}, more than {}: give a longer cycle or fewer nodes", super::text::time(super::roaming::WALK_NS as f64), super::roaming::MAX_MESSAGES)]
+    Walk {
+        /// Messages of all nodes in one walk.
+        messages: u64,
+    },
+    /// Not a probability, or one that nobody can compute.
+    #[error(
+        "--guard-probability {0}: give 0.5 to 0.99999, the share of frames that the guard of a slot is to cover"
+    )]
+    Guard(f64),
     /// Nothing to compare.
     #[error("--scheme: give one or more, edca for example")]
     NoScheme,
@@ -191,6 +204,7 @@ impl Question {
             rate: default_rate(&Phy::A),
             host: Profile::built_in("table5").expect("it is built in"),
             seed: 1,
+            guard_probability: crate::guard::USUAL,
             schemes: Scheme::USUAL.to_vec(),
             max_cycles: None,
             quick: false,
@@ -211,6 +225,9 @@ impl Question {
         if !(self.miss > 0.0 && self.miss < 1.0) {
             return Err(QuestionError::Miss(self.miss));
         }
+        if !crate::guard::PROBABILITIES.contains(&self.guard_probability) {
+            return Err(QuestionError::Guard(self.guard_probability));
+        }
         if self.cycle_ns > MAX_CYCLE_NS {
             return Err(QuestionError::LongCycle(self.cycle_ns));
         }
@@ -222,6 +239,10 @@ impl Question {
         }
         if self.nodes > MAX_MEMBERS as u32 && self.schemes.iter().any(|s| s.joins) {
             return Err(QuestionError::Members(self.nodes));
+        }
+        let messages = super::roaming::messages(self.nodes, self.cycle_ns);
+        if messages > super::roaming::MAX_MESSAGES && self.schemes.iter().any(|s| s.walks()) {
+            return Err(QuestionError::Walk { messages });
         }
         if self.max_cycles == Some(0) {
             return Err(QuestionError::NoCycles);
@@ -289,7 +310,7 @@ impl Question {
             .unwrap_or_else(|| (messages / (2 * u64::from(self.nodes))).clamp(100, most))
     }
 
-    /// Address of a node: 0 is the controller.
+    /// Address of a node: 0 is the controller, and the one behind the last its second access point where nodes roam.
     pub(super) fn address(node: u32) -> MacAddr {
         MacAddr::local(node + 1)
     }
@@ -336,7 +357,7 @@ mod tests {
         };
         assert_eq!(ask(&|_| ()), Ok(()));
         type Change = fn(&mut Question);
-        let bad: [(Change, &str); 11] = [
+        let bad: [(Change, &str); 14] = [
             (|q| q.nodes = 0, "--nodes 0: give 1 to 250 nodes"),
             (|q| q.nodes = 1_000_000_000, "--nodes 1000000000"),
             (|q| q.payload_octets = 0, "--payload 0"),
@@ -344,6 +365,8 @@ mod tests {
             (|q| q.miss = 0.0, "--miss 0"),
             (|q| q.miss = 1.0, "--miss 1"),
             (|q| q.miss = f64::NAN, "--miss NaN"),
+            (|q| q.guard_probability = 0.4, "--guard-probability 0.4: give 0.5"),
+            (|q| q.guard_probability = 1.0, "--guard-probability 1: give 0.5"),
             (
                 |q| q.cycle_ns = 60_000,
                 "--cycle 60.0 us: one message of 50 octets at 54M takes 80.0 us",
@@ -351,6 +374,13 @@ mod tests {
             (|q| q.cycle_ns = MAX_CYCLE_NS + 1, "give at most 10s"),
             (|q| q.rate = Rate::DSSS_1, "--rate 1M: 802.11a has 6M, 9M"),
             (|q| q.schemes.clear(), "--scheme"),
+            (
+                |q| {
+                    q.nodes = 250;
+                    q.schemes = vec![Scheme::parse("roam").unwrap()];
+                },
+                "5625000 messages in one walk of 45.0 s",
+            ),
         ];
         for (change, expected) in bad {
             let message = ask(&change).unwrap_err();

@@ -2,7 +2,7 @@
 
 use super::answer::Result;
 use super::bench::Bench;
-use super::question::{Link, Offsets, Question, Rule, Turn};
+use super::question::{Link, Offsets, Question, Roams, Rule, Turn};
 use super::shortest::FoundBy;
 use super::tally::Cause;
 use super::text::{count, percent, probability, time};
@@ -75,7 +75,7 @@ pub(super) fn explain(bench: &Bench, r: &Result, interrupted: bool) -> (String, 
             );
             if let Some(s) = r.shortest.filter(|s| s.cycle_ns > q.cycle_ns) {
                 advice.push(cycle_advice(s.cycle_ns, s.found_by));
-            } else if r.shortest.is_none() && !interrupted && !q.quick {
+            } else if r.shortest.is_none() && !interrupted && !q.quick && !r.scheme.walks() {
                 advice.push("No longer cycle was found that helps, up to many times this one.".into());
             }
             advice.extend(what_helps(bench, r, cause));
@@ -130,6 +130,13 @@ fn what_helps(bench: &Bench, r: &Result, cause: Cause) -> Vec<String> {
         ),
         (Cause::NoTime | Cause::NotPolled, _) => {
             longer.map_or(Vec::new(), |s| vec![fewer_nodes(q, s.cycle_ns)])
+        }
+        (Cause::HandOver, _) if r.scheme.roams == Roams::BreaksFirst => say(
+            "A second adapter (--scheme roam+second) finds the next access point while the first one is in use.",
+        ),
+        (Cause::HandOver, _) => say("Let the cells overlap more, or the nodes walk more slowly."),
+        (Cause::Collisions, Turn::Edca) if r.scheme.walks() => {
+            say("Collisions are those of the access: ask about edca, where nodes stay where they are.")
         }
         (Cause::Collisions, Turn::Edca) => {
             let mut all = say("Let one node decide who sends: EDF and TDMA do not collide.");
@@ -224,6 +231,7 @@ fn because(bench: &Bench, r: &Result, cause: Cause) -> String {
             )
         }
         Cause::Host => "the frame arrived in time, but the host handed it up too late".into(),
+        Cause::HandOver => "their node was being handed over".into(),
     }
 }
 
@@ -274,6 +282,10 @@ fn of_all(q: &Question, all: &[Result]) -> String {
             Turn::Slotted => "a slot of its own for each node is enough",
         };
         let over = match (first.scheme.redundant, first.scheme.rule) {
+            _ if first.scheme.roams == Roams::MakesFirst => {
+                ", also for nodes that walk between two access points with two adapters"
+            }
+            _ if first.scheme.walks() => ", also for nodes that walk between two access points",
             (true, _) => " over two adapters",
             (_, Rule::Fixed) => "",
             _ => " with rates that follow the link",
@@ -296,6 +308,9 @@ fn of_all(q: &Question, all: &[Result]) -> String {
             scheme.word(),
             time(cycle_ns as f64)
         ),
+        _ if all.iter().all(|r| r.verdict == Verdict::Fail && r.scheme.walks()) => {
+            format!("None of these holds {target}.")
+        }
         _ if all.iter().all(|r| r.verdict == Verdict::Fail) => {
             format!("None of these holds {target}, and no longer cycle was found that helps.")
         }
@@ -312,6 +327,9 @@ pub(super) fn assumptions(bench: &Bench) -> Vec<String> {
             probability(data),
             probability(ack)
         ),
+        Link::SnrDb(db) if q.schemes.iter().all(|s| s.walks()) => {
+            format!("The signal-to-noise ratio at halfway is {db} dB; there is no fading.")
+        }
         Link::SnrDb(db) => {
             format!("All receivers have a signal-to-noise ratio of {db} dB; there is no fading.")
         }
@@ -330,11 +348,20 @@ pub(super) fn assumptions(bench: &Bench) -> Vec<String> {
         "Reception takes as long as the confirm of an acknowledged frame; no profile measures it.".into(),
         format!("Host clocks are off by up to {} ppm. The cycle is counted on the controller's adapter clock.", super::DRIFT_PPB / 1_000),
         link,
-        "All nodes hear each other at the same strength, 10 m from the controller; two frames at once are both lost.".into(),
         "Messages that are older than their cycle are dropped before they are sent.".into(),
         "EDCA: default parameters of the voice category, those of access points at the controller; 7 tries.".into(),
         "EDF and TDMA: one-shots in the voice queue without backoff, carrier sense on.".into(),
     ];
+    if q.schemes.iter().any(|s| !s.walks()) {
+        all.push("All nodes hear each other at the same strength, 10 m from the controller; two frames at once are both lost.".into());
+    }
+    if q.schemes.iter().any(|s| s.walks()) {
+        all.push(format!(
+            "ROAM: every node walks 76 m at 2 m/s from one access point of the controller to another, 80 m away on another channel, once in {}; the wire between them takes no time. Beacons every 102.4 ms, {:.1} dB above the noise at halfway, without fading; plain Wi-Fi as EDCA has it. No shortest cycle is looked for.",
+            time(super::roaming::WALK_NS as f64),
+            bench.halfway_db()
+        ));
+    }
     let any = |check: &dyn Fn(Turn) -> bool| q.schemes.iter().any(|s| check(s.turn));
     if q.schemes.iter().any(|s| s.redundant) {
         all.push("REDUNDANCY: both copies at once on two channels with equal and independent losses; others are on the first channel only.".into());
@@ -356,7 +383,7 @@ pub(super) fn assumptions(bench: &Bench) -> Vec<String> {
                 "TDMA: the guard covers {} between the slowest and the fastest clock, measured over {} beacons at probability {}. Reading the adapter's time takes no time.",
                 time(e.spread_ns as f64),
                 count(e.beacons),
-                super::facts::COST_QUANTILE
+                q.guard_probability
             ),
         });
     }

@@ -27,7 +27,7 @@ pub enum FoundBy {
     Bisection,
 }
 
-/// Looks for it; `None` if no cycle helps, or when stopped.
+/// Looks for it; `None` if no cycle helps, when stopped, and for nodes that roam: hand-overs do not depend on the cycle.
 pub(super) fn shortest(
     bench: &Bench,
     pool: &rayon::ThreadPool,
@@ -35,6 +35,9 @@ pub(super) fn shortest(
     scheme: Scheme,
 ) -> Option<Shortest> {
     let q = &bench.question;
+    if scheme.walks() {
+        return None;
+    }
     let fits = |cycle_ns| fits(bench, pool, setting, scheme, cycle_ns);
     let computed = match scheme.turn {
         Turn::Edca | Turn::Slotted => {
@@ -102,7 +105,7 @@ fn fits(
     let most = if q.quick { 40_000.0 } else { 200_000.0 };
     let messages = (10.0 / q.miss).clamp(20_000.0, most);
     let allowed = (messages * q.miss / 2.0) as u64;
-    let per = cycles_per_replication(q.nodes);
+    let per = cycles_per_replication(scheme, q.nodes, cycle_ns);
     let wanted = ((messages / f64::from(2 * q.nodes * per)).ceil() as u64).max(1);
     let mut seen = Batches::default();
     let mut done = 0;

@@ -3,6 +3,7 @@
 use super::answer::{Answer, Latency};
 use super::joining::Joining;
 use super::question::Interference;
+use super::roaming::HandOvers;
 use super::text::{count, percent, probability, time};
 
 /// The whole text, without a line break at its end. `width` is that of the terminal in columns.
@@ -44,9 +45,15 @@ pub fn table(a: &Answer, width: usize) -> String {
                 count(s.sync_beacons),
                 s.quantile * 100.0,
             );
+            if let Some(late) = s.late_share {
+                text += &format!(" Too late for their slot: {} of the frames.", probability(late));
+            }
         }
         if let Some(j) = r.slots.as_ref().and_then(|s| s.joining) {
             text += &format!(" {}", joining(&j));
+        }
+        if let Some(h) = &r.hand_overs {
+            text += &format!(" {}", hand_overs(h, r.misses));
         }
         if let Some(admission) = &r.admission {
             text += &format!(" {}", admission.sentence());
@@ -63,6 +70,28 @@ pub fn table(a: &Answer, width: usize) -> String {
     out += &wrap(&format!("=> {}", a.recommendation), width, 3);
     out.pop();
     out
+}
+
+/// What hand-overs cost, in sentences.
+pub(super) fn hand_overs(h: &HandOvers, misses: u64) -> String {
+    let (Some(p50), Some(max)) = (h.p50_ns, h.max_ns) else {
+        return "No node was handed over.".into();
+    };
+    let cost = match max {
+        0 => "no message missed in any of them".into(),
+        _ => format!(
+            "in {} of them nothing missed, and in the others {} messages; a node was cut off for {} at the median, {} at most",
+            count(h.unharmed),
+            count(h.misses),
+            time(p50 as f64),
+            time(max as f64)
+        ),
+    };
+    format!(
+        "{} hand-overs: {cost}; {} other messages missed.",
+        count(h.count),
+        count(misses - h.misses)
+    )
 }
 
 /// What joining costs, in sentences.

@@ -1,5 +1,6 @@
 //! Sums over a run, and over runs: joined in a fixed order, so that the number of workers does not show.
 
+use super::tdma::Punctuality;
 use crate::stats::{Batches, CcdfPoint, Online, Running};
 
 /// Stretches between neighbouring planes, the air among them.
@@ -12,7 +13,7 @@ pub(super) const PLANE_NAMES: [&str; PLANES] = [
 const LONGEST_NS: u64 = 20_000_000_000;
 
 /// Number of [`Cause`]s.
-pub(super) const CAUSES: usize = 6;
+pub(super) const CAUSES: usize = 7;
 
 /// Why a message missed its deadline: what became of its first frame that did not arrive.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, serde::Serialize, schemars::JsonSchema)]
@@ -31,6 +32,9 @@ pub enum Cause {
     Interference,
     /// The frame arrived in time, the application had it too late.
     Host,
+    /// Its node was on the way from one access point to the other: all its messages from this one to the moment in which it was
+    /// let in missed, or from that moment to this one.
+    HandOver,
 }
 
 impl Cause {
@@ -42,6 +46,7 @@ impl Cause {
         Cause::Losses,
         Cause::Interference,
         Cause::Host,
+        Cause::HandOver,
     ];
 }
 
@@ -192,8 +197,14 @@ pub(super) struct Tally {
     pub repeats_collided: u64,
     /// All tries by outcome.
     pub tries: Tries,
+    /// Of nodes with slots.
+    pub punctuality: Punctuality,
     /// Requests that were acknowledged.
     pub acked: u64,
+    /// How long each hand-over cut its node off, 0 where nothing missed.
+    pub cut_off: Spread,
+    /// Hand-overs in which nothing missed.
+    pub unharmed: u64,
     /// Where the time of an acknowledged request goes.
     pub planes: [Spread; PLANES],
 }
@@ -231,7 +242,11 @@ impl Tally {
         self.tries.acked += other.tries.acked;
         self.tries.data_lost += other.tries.data_lost;
         self.tries.ack_lost += other.tries.ack_lost;
+        self.punctuality.due += other.punctuality.due;
+        self.punctuality.late += other.punctuality.late;
         self.acked += other.acked;
+        self.cut_off.merge(&other.cut_off);
+        self.unharmed += other.unharmed;
         self.planes
             .iter_mut()
             .zip(&other.planes)

@@ -2,7 +2,6 @@
 //! where that is not enough and they fit.
 
 use super::bench::{Bench, Seat};
-use super::facts::COST_QUANTILE;
 use super::joining::{Joining, open_plan};
 use super::question::{Question, Scheme};
 use protocols::mac::beacon::{BeaconFrame, MAX_BEACON_OCTETS};
@@ -14,7 +13,9 @@ use protocols::mac::sync::{SHIFTS_OCTETS, Sync, SyncConfig};
 use protocols::mac::tdma::join::wire::{ASK_OCTETS, MAX_LIST_OCTETS};
 use protocols::mac::tdma::schedule::{BeaconSlot, Flow, PlanError, Release, SlotCosts, TdmaPlan};
 use protocols::mac::tdma::{Tdma, TdmaConfig};
-use radio::{AdapterId, Duration, Queue};
+use radio::{AdapterId, Duration, Event, Instant, Protocol, Queue, Radio};
+use std::cell::Cell;
+use std::rc::Rc;
 
 /// Time between two beacons, about, ns.
 pub(super) const BEACON_NS: u64 = 50_000_000;
@@ -40,6 +41,41 @@ pub(super) fn holdover(cycle_ns: u64) -> Duration {
     Duration::from_ns(HOLDOVER_NS.max(HOLDOVER_BEACONS * beacon_interval_ns(cycle_ns)))
 }
 
+/// Frames of messages that were to go in slots, and those of them that came too late for theirs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Punctuality {
+    pub due: u64,
+    pub late: u64,
+}
+
+/// Where the nodes of a world add theirs at its end.
+pub(super) type Punctual = Rc<Cell<Punctuality>>;
+
+/// A node that says at its end how punctual it was.
+struct Counted<P: Protocol, const N: usize, const L: usize, const S: usize> {
+    inner: Tdma<P, N, L, S>,
+    sum: Punctual,
+}
+
+impl<P: Protocol, const N: usize, const L: usize, const S: usize> Protocol for Counted<P, N, L, S> {
+    fn handle(&mut self, now: Instant, event: Event<'_>, radio: &mut dyn Radio) {
+        self.inner.handle(now, event, radio);
+    }
+    fn deadline(&self) -> Option<Instant> {
+        self.inner.deadline()
+    }
+}
+
+impl<P: Protocol, const N: usize, const L: usize, const S: usize> Drop for Counted<P, N, L, S> {
+    fn drop(&mut self) {
+        let (c, sum) = (self.inner.counters(), self.sum.get());
+        self.sum.set(Punctuality {
+            due: sum.due + c.released + c.overruns,
+            late: sum.late + c.late + c.overruns,
+        });
+    }
+}
+
 /// How the schedule was computed.
 #[derive(Clone, Copy, PartialEq, Debug, serde::Serialize, schemars::JsonSchema)]
 pub struct Slots {
@@ -51,8 +87,11 @@ pub struct Slots {
     pub release_min_ns: u64,
     /// Its quantile `quantile`, ns.
     pub release_high_ns: u64,
-    /// 0.9999.
+    /// The guard probability of the question.
     pub quantile: f64,
+    /// Share of the frames with messages that were too late for their slot, as the nodes counted them in the run: not on the air by the end of the
+    /// guard, or not even asked for by then; `null` if nothing was run.
+    pub late_share: Option<f64>,
     /// Error of the clocks in the guard, ns: from the slowest to the fastest, as far apart as they were with
     /// probability `quantile` at either end in a run of its own with the same hosts, clocks and links.
     pub sync_error_ns: u64,
@@ -73,7 +112,7 @@ impl Bench {
         let wake = &self.facts.wake;
         let release = Release {
             min: Duration::from_ns(wake.min_ns),
-            high: Duration::from_ns(wake.p99_99_ns),
+            high: Duration::from_ns(wake.guarded_ns),
         };
         let q = &self.question;
         SlotCosts::new(q.phy, q.rate, release, Duration::from_ns(sync_error_ns))
@@ -167,7 +206,8 @@ impl Bench {
             guard_ns: costs.guard().as_ns(),
             release_min_ns: costs.release.min.as_ns(),
             release_high_ns: costs.release.high.as_ns(),
-            quantile: COST_QUANTILE,
+            quantile: self.question.guard_probability,
+            late_share: None,
             sync_error_ns: costs.sync_error.as_ns(),
             sync_beacons: self
                 .clock_error
@@ -199,7 +239,7 @@ impl Bench {
     /// message to reach its application.
     pub(super) fn tdma_cycle_ns(&self, scheme: Scheme) -> u64 {
         let q = &self.question;
-        let late = 1.0 - COST_QUANTILE;
+        let late = 1.0 - self.question.guard_probability;
         // a shared slot is used by one of several at random: two for each failure
         let shared = 2 * u64::from(self.facts.retries(2 * q.nodes, q.miss, late));
         self.one_round_ns(scheme, q.cycle_ns)
@@ -207,18 +247,19 @@ impl Bench {
             + self.facts.indication.p99_99_ns
     }
 
-    pub(super) fn tdma(&self, scheme: Scheme, node: u32, cycle_ns: u64) -> Seat {
+    pub(super) fn tdma(&self, scheme: Scheme, node: u32, cycle_ns: u64, sum: &Punctual) -> Seat {
+        let sum = sum.clone();
         let short = self.question.simulated_octets() <= 300;
         match (node, self.question.nodes, short) {
-            (0, ..=30, true) => self.tdma_of::<32, 32, 400, 128>(scheme, node, cycle_ns),
-            (0, ..=30, false) => self.tdma_of::<32, 32, 1600, 128>(scheme, node, cycle_ns),
-            (0, 31..=120, true) => self.tdma_of::<128, 128, 400, 512>(scheme, node, cycle_ns),
-            (0, 31..=120, false) => self.tdma_of::<128, 128, 1600, 512>(scheme, node, cycle_ns),
-            (0, _, true) => self.tdma_of::<256, 256, 400, 1024>(scheme, node, cycle_ns),
-            (0, _, false) => self.tdma_of::<256, 256, 1600, 1024>(scheme, node, cycle_ns),
-            (_, ..=30, _) => self.tdma_of::<1, 4, 1600, 128>(scheme, node, cycle_ns),
-            (_, 31..=120, _) => self.tdma_of::<1, 4, 1600, 512>(scheme, node, cycle_ns),
-            _ => self.tdma_of::<1, 4, 1600, 1024>(scheme, node, cycle_ns),
+            (0, ..=30, true) => self.tdma_of::<32, 32, 400, 128>(scheme, node, cycle_ns, sum),
+            (0, ..=30, false) => self.tdma_of::<32, 32, 1600, 128>(scheme, node, cycle_ns, sum),
+            (0, 31..=120, true) => self.tdma_of::<128, 128, 400, 512>(scheme, node, cycle_ns, sum),
+            (0, 31..=120, false) => self.tdma_of::<128, 128, 1600, 512>(scheme, node, cycle_ns, sum),
+            (0, _, true) => self.tdma_of::<256, 256, 400, 1024>(scheme, node, cycle_ns, sum),
+            (0, _, false) => self.tdma_of::<256, 256, 1600, 1024>(scheme, node, cycle_ns, sum),
+            (_, ..=30, _) => self.tdma_of::<1, 4, 1600, 128>(scheme, node, cycle_ns, sum),
+            (_, 31..=120, _) => self.tdma_of::<1, 4, 1600, 512>(scheme, node, cycle_ns, sum),
+            _ => self.tdma_of::<1, 4, 1600, 1024>(scheme, node, cycle_ns, sum),
         }
     }
 
@@ -227,6 +268,7 @@ impl Bench {
         scheme: Scheme,
         node: u32,
         cycle_ns: u64,
+        sum: Punctual,
     ) -> Seat {
         let plan = self
             .plan::<S>(scheme, cycle_ns)
@@ -252,9 +294,11 @@ impl Bench {
             // a slot without a frame in time is of no use: an attempt costs a slot
             let cost = CostEstimate::fixed(Duration::from_ns(self.slot_ns(scheme)));
             let ordered = Edf::<_, N, L>::new(EdfConfig::new(cost, Duration::from_ns(cycle_ns)), sender);
-            return Seat(Box::new(Tdma::<_, N, L, S>::new(config, ordered)));
+            let inner = Tdma::<_, N, L, S>::new(config, ordered);
+            return Seat(Box::new(Counted { inner, sum }));
         }
-        Seat(Box::new(Tdma::<_, N, L, S>::new(config, sender)))
+        let inner = Tdma::<_, N, L, S>::new(config, sender);
+        Seat(Box::new(Counted { inner, sum }))
     }
 }
 
@@ -294,6 +338,35 @@ mod tests {
         let s = bench("table5", 8).slots(Scheme::TDMA, 4_000_000);
         assert_eq!(s.guard_ns, s.release_high_ns - s.release_min_ns + s.sync_error_ns);
         assert!((8_000..60_000).contains(&s.guard_ns), "{s:?}");
+    }
+
+    /// A lower probability makes a smaller guard, and the run counts more frames that miss it: about as many as it leaves out, and fewer
+    /// where the part for the clocks is not used up.
+    #[test]
+    fn the_guard_is_what_its_probability_says() {
+        let of = |guard_probability| {
+            let q = Question {
+                nodes: 4,
+                guard_probability,
+                link: Link::Per { data: 0.0, ack: 0.0 },
+                ..Question::example()
+            };
+            let b = Bench::new(&q).unwrap();
+            let t = replicate(&b, Scheme::TDMA, 5, 4_000_000, 2_000, 1);
+            let share = t.punctuality.late as f64 / t.punctuality.due as f64;
+            (b.slots(Scheme::TDMA, 4_000_000).guard_ns, share)
+        };
+        let all = [0.5, 0.9, 0.99, 0.9999].map(|p| (p, of(p)));
+        println!("{all:?}");
+        for pair in all.windows(2) {
+            assert!(pair[0].1.0 < pair[1].1.0 && pair[0].1.1 > pair[1].1.1, "{all:?}");
+        }
+        for (p, (_, share)) in all {
+            assert!(share <= 1.2 * (1.0 - p) + 1e-4, "{all:?}");
+        }
+        for (p, (_, share)) in &all[..3] {
+            assert!(*share > 0.1 * (1.0 - p), "{all:?}");
+        }
     }
 
     /// With ideal hosts and drifting clocks every message has its slot: nothing collides, nothing is missed.

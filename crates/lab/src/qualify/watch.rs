@@ -6,13 +6,15 @@
 
 mod about;
 mod flight;
+mod handover;
 mod tries;
 
 use super::tally::{Cause, PLANES, Tally};
 pub(super) use about::About;
 use flight::{Flight, Load, Message};
 use frame::MacAddr;
-use frame::mac::Header;
+use frame::mac::{Header, Kind};
+use handover::HandOvers;
 use protocols::mac::data::{ETHERTYPE_PROTOCOL, Received};
 use protocols::mac::edf::poll::PollHeader;
 use protocols::mac::tbmac::message::Message as Told;
@@ -39,7 +41,8 @@ struct Open {
     since_ns: u64,
 }
 
-/// See the [module](self). Flows 0..nodes go down, the next `nodes` go up.
+/// See the [module](self). Flows 0..nodes go down, the next `nodes` go up, and those behind them go down from a second access
+/// point.
 pub(super) struct Watch {
     about: About,
     messages: Vec<Message>,
@@ -48,6 +51,7 @@ pub(super) struct Watch {
     /// End of the last foreign transmission.
     foreign_end_ns: Option<u64>,
     tries: Tries,
+    hand_overs: HandOvers,
     tally: Tally,
 }
 
@@ -58,7 +62,8 @@ impl Watch {
             flying: Vec::new(),
             open: Vec::new(),
             foreign_end_ns: None,
-            tries: Tries::new((about.nodes + 1) * about.adapters - 1),
+            tries: Tries::new(about.owners.len()),
+            hand_overs: HandOvers::new(about.nodes),
             tally: Tally::default(),
             about,
         }
@@ -69,6 +74,7 @@ impl Watch {
         let (flow, number, _) = parse_header(payload)?;
         let cycle = number.checked_sub(self.about.span.warm_up)?;
         let flows = 2 * self.about.nodes;
+        let flow = if self.about.roams { flow % flows } else { flow };
         (flow < flows && cycle < self.about.span.cycles)
             .then(|| cycle as usize * flows as usize + flow as usize)
     }
@@ -112,6 +118,7 @@ impl Watch {
     /// Everything that was seen; `clusters` cycles in a row are taken to suffer together.
     pub(super) fn finish(mut self, clusters: u32) -> Tally {
         self.land(NEVER);
+        self.blame_hand_overs();
         let flows = 2 * self.about.nodes as usize;
         for group in 0..self.about.span.cycles.div_ceil(clusters.max(1)) {
             let first = (group * clusters.max(1)) as usize * flows;
@@ -152,6 +159,9 @@ impl Watch {
 
     fn cause(&self, m: usize) -> Cause {
         let message = self.messages[m];
+        if message.failure == Some(Cause::HandOver) {
+            return Cause::HandOver;
+        }
         if message.received_ns <= self.deadline_ns(m) {
             return Cause::Host;
         }
@@ -197,14 +207,15 @@ impl Watch {
 
 impl Observer for Watch {
     fn transmission(&mut self, t: &Transmission<'_>) {
-        let foreign = t.what == OnAir::Noise || t.node > self.about.nodes;
+        let foreign = t.what == OnAir::Noise || self.about.node(t.node).is_none();
         let ours = t.what == OnAir::Frame && !foreign;
         let message = if ours { self.message_in(t.frame) } else { None };
         self.land(t.start_ns);
-        let to = Header::parse(t.frame)
-            .ok()
-            .filter(|_| ours)
-            .and_then(|h| node_of(h.receiver()));
+        let header = Header::parse(t.frame).ok().filter(|_| ours);
+        let to = (header.as_ref())
+            .and_then(|h| node_of(h.receiver()))
+            .and_then(|n| self.about.node(n));
+        let lets_in = header.filter(|h| h.kind() == Kind::ASSOCIATION_RESPONSE);
         let waited = |wait_ns: u64| {
             let from = |end: u64| (end..=end + wait_ns).contains(&t.start_ns);
             self.foreign_end_ns.is_some_and(from)
@@ -217,8 +228,10 @@ impl Observer for Watch {
         let mut new = Flight {
             end_ns: t.end_ns,
             adapter: t.adapter,
+            mhz: t.mhz,
             foreign,
             to,
+            lets_in: lets_in.map(|_| t.node),
             load,
             counts: self.counts(t.start_ns),
             waited: ours && self.about.wait_ns.is_some_and(waited),
@@ -227,9 +240,7 @@ impl Observer for Watch {
             disturbed: false,
             pushed: false,
         };
-        let channel = self.about.channel(t.adapter);
-        let about = &self.about;
-        let same = |f: &Flight| about.channel(f.adapter) == channel;
+        let same = |f: &Flight| f.mhz == t.mhz;
         for f in self
             .flying
             .iter_mut()
@@ -259,7 +270,6 @@ impl Observer for Watch {
             }
         }
         if let Some(to) = to {
-            let to = to * self.about.adapters + channel;
             let ack_ns = self.about.ack_ns(t.rate);
             self.tries.sent(t.adapter, to, ack_ns, self.counts(t.start_ns));
         }
@@ -267,28 +277,31 @@ impl Observer for Watch {
     }
 
     fn reception(&mut self, r: &ReceptionEnd) {
-        let per = self.about.adapters;
-        if !r.ok || r.adapter.max(r.from) >= self.about.adapters_end() {
-            return;
-        }
-        match r.what {
-            OnAir::Frame => self.tries.arrived(r.from, r.adapter, r.at_ns),
-            OnAir::Ack => return self.tries.acked(r.from, r.adapter, r.at_ns),
-            _ => return,
-        }
-        let Some(from) = self.flying.iter_mut().rev().find(|f| f.adapter == r.from) else {
+        let (Some(at), Some(from)) = (self.about.at(r.adapter), self.about.at(r.from)) else {
             return;
         };
-        from.arrived |= from.to == Some(r.adapter / per);
-        let message = from.load.map(|l| l.message);
-        if let Some(m) = message.filter(|m| self.destination(*m) == r.adapter / per) {
+        match r.what {
+            _ if !r.ok => return,
+            OnAir::Frame => self.tries.arrived(r.from, at, r.at_ns),
+            OnAir::Ack => return self.tries.acked(from, r.adapter, r.at_ns),
+            _ => return,
+        }
+        let Some(flight) = self.flying.iter_mut().rev().find(|f| f.adapter == r.from) else {
+            return;
+        };
+        flight.arrived |= flight.to == Some(at);
+        if let Some(ap) = flight.lets_in.filter(|_| flight.to == Some(at)) {
+            self.hand_overs.let_in(at, ap, r.at_ns);
+        }
+        let message = flight.load.map(|l| l.message);
+        if let Some(m) = message.filter(|m| self.destination(*m) == at) {
             let seen = &mut self.messages[m].received_ns;
             *seen = (*seen).min(r.at_ns);
         }
     }
 
     fn requested(&mut self, now_ns: u64, node: u32, token: Token, frame: &[u8]) {
-        if self.about.wait_ns.is_none() || node > self.about.nodes {
+        if self.about.wait_ns.is_none() || self.about.node(node).is_none() {
             return;
         }
         if let Some(message) = self.message_in(frame) {
@@ -303,7 +316,7 @@ impl Observer for Watch {
 
     fn delivered(&mut self, now_ns: u64, node: u32, msdu: &Msdu<'_>) {
         if let Some(m) = self.message(msdu.payload)
-            && self.destination(m) == node
+            && Some(self.destination(m)) == self.about.node(node)
         {
             let seen = &mut self.messages[m].delivered_ns;
             *seen = (*seen).min(now_ns);
@@ -321,7 +334,7 @@ impl Observer for Watch {
                 failure.get_or_insert(Cause::Interference);
             }
         }
-        if node > self.about.nodes || !self.counts(now_ns) {
+        if self.about.node(node).is_none() || !self.counts(now_ns) {
             return;
         }
         let Some((start, end)) = exchange_ns.filter(|_| confirm.outcome.is_acked()) else {
@@ -351,8 +364,8 @@ impl Observer for Watch {
     }
 }
 
-/// The node with this address; `None` for groups and foreign ones too.
-fn node_of(address: MacAddr) -> Option<u32> {
+/// The node of the world with this address; `None` for groups.
+pub(super) fn node_of(address: MacAddr) -> Option<u32> {
     let [0x02, 0x00, a, b, c, d] = address.0 else {
         return None;
     };

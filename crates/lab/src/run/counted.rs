@@ -199,17 +199,20 @@ pub(super) fn counted(
     metrics
 }
 
-/// What nodes with slots have counted since their start, where somebody watches or joins.
+/// What nodes with slots have counted since their start; where somebody watches or joins, that too.
 fn slots(scenario: &Scenario, world: &World<Program>, metrics: &mut BTreeMap<&'static str, f64>) {
     let schedules = &scenario.file().schedule;
     let of_nodes = || (0..scenario.nodes()).filter_map(|n| world.protocol(n).slots());
+    let sum = |of: fn(&TdmaCounters) -> u64| of_nodes().map(|(c, _)| of(c)).sum::<u64>() as f64;
+    if !schedules.is_empty() {
+        metrics.insert("slots_released", sum(|c| c.released));
+        metrics.insert("slots_late", sum(|c| c.late));
+        metrics.insert("slots_lost", sum(|c| c.overruns));
+    }
     if schedules.iter().any(|s| s.watch) {
-        let sum = |of: fn(&TdmaCounters) -> u64| of_nodes().map(|(c, _)| of(c)).sum::<u64>() as f64;
         metrics.insert("slots_outside", sum(|c| c.outside));
         metrics.insert("slots_strays", sum(|c| c.strays));
         metrics.insert("slots_told", sum(|c| c.told));
-        metrics.insert("slots_late", sum(|c| c.late));
-        metrics.insert("slots_lost", sum(|c| c.overruns));
     }
     // coordinators have asked nobody
     let joins = || of_nodes().filter_map(|(_, j)| j);

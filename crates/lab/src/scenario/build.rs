@@ -6,13 +6,12 @@ use frame::{AccessCategory, MacAddr};
 use protocols::mac::sender::{Sender, SenderConfig};
 use radio::Protocol;
 use sim::fault::{HostFaults, Incident};
-use sim::host::Wait;
 use sim::medium::OUT_OF_REACH_DB;
 use sim::rng::{Cause, Stream, mix3};
 use sim::{AdapterConfig, Capture, LossModel, MediumConfig, NodeConfig, NoiseConfig};
 use sim::{Pattern, Position, Traffic, World};
 
-use super::file::{self, Group, Placement, Preset, WaitName};
+use super::file::{self, Group, Placement, Preset};
 use super::node::{category, clock, duration, identity, phy, program};
 use super::program::{Prober, Program};
 use super::units::{Metres, Point};
@@ -161,11 +160,7 @@ pub(super) fn all_nodes(s: &Scenario, seed: u64) -> impl Iterator<Item = (NodeCo
             let mut config = NodeConfig::ideal(position(group, i), first);
             config.adapters.extend(adapters);
             config.host.clone_from(&host);
-            config.wait = match group.wait {
-                WaitName::Sleep => Wait::Sleep,
-                WaitName::Timerfd => Wait::Timerfd,
-                WaitName::Spin => Wait::Spin,
-            };
+            config.wait = group.wait.into();
             config.clock = clock(group, seed, node);
             config.faults = HostFaults {
                 lost_confirm: group.faults.lost_confirm.map_or(0.0, |p| p.0),

@@ -19,7 +19,7 @@ use super::check::Check;
 use super::file::Group;
 use super::node::{category, duration, sender};
 use super::protocol::Sending;
-use super::schedule::Release;
+use super::release::Release;
 use super::source::ScenarioError;
 use super::units::*;
 use super::walking::Walking;

@@ -88,7 +88,7 @@ pub(super) fn scenario(source: &Source) -> Result<Scenario, ScenarioError> {
             pairs.extend([(a, b, pair.db.0), (b, a, pair.db.0)]);
         }
     }
-    let schedules = check.schedules(&names, &groups, &flows, &peers)?;
+    let schedules = check.schedules(&names, &groups, &flows, &peers, &hosts)?;
     Ok(Scenario {
         admission: check.admission(&schedules, &groups, &flows),
         error: check.error_model()?,

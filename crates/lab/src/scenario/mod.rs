@@ -20,6 +20,7 @@ mod node;
 pub(crate) mod overlay;
 pub mod program;
 pub mod protocol;
+mod release;
 mod roam;
 mod schedule;
 mod source;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::Arc;
 
 use frame::{MacAddr, response_rate};
 use protocols::mac::data::{Identity, QOS_OVERHEAD_OCTETS};
@@ -13,6 +14,7 @@ use protocols::mac::tdma::{Tdma, TdmaConfig};
 use radio::{AdapterId, Queue};
 use schemars::JsonSchema;
 use serde::Deserialize;
+use sim::host::HostModel;
 use toml::Spanned;
 
 use super::admission::{self, Admission, Frame, Terms};
@@ -25,6 +27,7 @@ use super::node::{category, duration, phy, sender};
 use super::overlay::ordered;
 use super::program::Program;
 use super::protocol::{Protocol, Sending, Tdma as Parameters};
+use super::release::Release;
 use super::source::{ScenarioError, nearest};
 use super::units::*;
 use super::{FlowPlan, Scenario, To};
@@ -51,9 +54,12 @@ pub struct Schedule {
     pub cycle: Spanned<Time>,
     /// Beacons, which the clocks follow. Without them every host clock counts as network time and must be exact.
     pub beacon: Option<BeaconSlot>,
-    /// From waking up for a slot to the first bit on the air, as the host takes it.
-    #[serde(default)]
-    pub release: Release,
+    /// From waking up for a slot to the first bit on the air, as the host takes it. Without it, as the hosts of the groups that run it take it
+    /// with `guard_probability`.
+    pub release: Option<Release>,
+    /// Probability with which the guard of a slot covers a release, 0.9999 if nothing is said. Not with `release`.
+    #[schemars(with = "Option<GuardProbability>")]
+    pub guard_probability: Option<Spanned<GuardProbability>>,
     /// How far the clocks of two nodes may be apart.
     #[serde(default = "two_us")]
     pub sync_error: Time,
@@ -81,17 +87,6 @@ fn two() -> Aifsn {
     Aifsn(2)
 }
 
-/// The release path. Its jitter, `high - min`, and `sync_error` are the guard of every slot.
-#[derive(Clone, PartialEq, Debug, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct Release {
-    /// Its smallest value: nodes wake up this much earlier.
-    pub min: Time,
-    /// The quantile that decides how often a slot is missed.
-    #[schemars(with = "Time")]
-    pub high: Option<Spanned<Time>>,
-}
-
 /// A schedule in which everything fits.
 #[derive(Clone, Debug)]
 pub(super) struct Planned {
@@ -104,6 +99,23 @@ pub(super) struct Planned {
     pub(super) reference: Option<u32>,
     /// What stations ask for, by node.
     pub(super) wishes: BTreeMap<u32, Wish>,
+}
+
+#[cfg(test)]
+impl Planned {
+    /// The guard of its slots.
+    pub(super) fn guard(&self) -> radio::Duration {
+        self.plan.costs().guard()
+    }
+}
+
+/// What a schedule may have to know of all nodes: numbers of each group, flows, peers and access points, hosts.
+#[derive(Clone, Copy)]
+struct Nodes<'a> {
+    groups: &'a [Range<u32>],
+    flows: &'a [FlowPlan],
+    peers: &'a [(Option<u32>, Option<u32>)],
+    hosts: &'a [Option<Arc<HostModel>>],
 }
 
 impl Check<'_> {
@@ -129,6 +141,7 @@ impl Check<'_> {
         groups: &[Range<u32>],
         flows: &[FlowPlan],
         peers: &[(Option<u32>, Option<u32>)],
+        hosts: &[Option<Arc<HostModel>>],
     ) -> Result<Vec<Planned>, ScenarioError> {
         let mut done: Vec<Planned> = Vec::new();
         for (n, schedule) in self.file.schedule.iter().enumerate() {
@@ -140,7 +153,13 @@ impl Check<'_> {
             let runs_it = |g: &&usize| self.file.group[**g].schedule() == Some(name);
             let all: Vec<usize> = (0..groups.len()).collect();
             let members: Vec<usize> = all.iter().filter(runs_it).copied().collect();
-            done.push(self.one(names, schedule, &members, groups, flows, peers)?);
+            let nodes = Nodes {
+                groups,
+                flows,
+                peers,
+                hosts,
+            };
+            done.push(self.one(names, schedule, &members, &nodes)?);
         }
         Ok(done)
     }
@@ -150,10 +169,14 @@ impl Check<'_> {
         names: &Names<'_>,
         schedule: &Schedule,
         members: &[usize],
-        groups: &[Range<u32>],
-        flows: &[FlowPlan],
-        peers: &[(Option<u32>, Option<u32>)],
+        nodes: &Nodes<'_>,
     ) -> Result<Planned, ScenarioError> {
+        let Nodes {
+            groups,
+            flows,
+            peers,
+            hosts,
+        } = *nodes;
         let wrong = |span, what: String| Err(self.source.at(span, what));
         let name = schedule.name.get_ref();
         let Some(first) = members.first().map(|g| &self.file.group[*g]) else {
@@ -169,11 +192,8 @@ impl Check<'_> {
             return wrong(schedule.name.span(), what);
         }
         self.positive(&schedule.cycle, "a cycle")?;
-        let min = schedule.release.min;
-        if let Some(high) = schedule.release.high.as_ref().filter(|h| h.get_ref().0 < min.0) {
-            let what = format!("{high} is less than the smallest release, {min}");
-            return wrong(high.span(), what);
-        }
+        let octets = self.longest(members, groups, flows);
+        let release = self.release(schedule, members, hosts, octets)?;
         let Beacons {
             master,
             slot: beacon,
@@ -236,10 +256,6 @@ impl Check<'_> {
             timing.has(response_rate(rate, slowest)),
             "a basic rate is a rate of the PHY"
         );
-        let release = slots::Release {
-            min: duration(min),
-            high: duration(schedule.release.high.as_ref().map_or(min, |h| *h.get_ref())),
-        };
         let twice = members.iter().any(|g| self.file.group[*g].redundancy.is_some());
         let trailers = if twice { trailer::OCTETS } else { 0 };
         let costs = slots::SlotCosts {

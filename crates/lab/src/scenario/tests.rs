@@ -4,6 +4,7 @@ mod ad_hoc;
 mod adapters;
 mod admission;
 mod cells;
+mod guard;
 mod layers;
 mod parameters;
 mod paths;

@@ -190,6 +190,10 @@ number!(
     Share(f64), 0.0, 1.0, "number"
 );
 number!(
+    /// The probability with which a guard covers what it is for.
+    GuardProbability(f64), *crate::guard::PROBABILITIES.start(), *crate::guard::PROBABILITIES.end(), "number"
+);
+number!(
     /// A power in dBm, a ratio or a loss in dB.
     Decibel(f64), -300.0, 300.0, "number"
 );

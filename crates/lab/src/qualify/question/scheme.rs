@@ -32,6 +32,17 @@ pub enum Rule {
     Rsin,
 }
 
+/// Whether nodes go from one access point to another.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Roams {
+    /// They stay where they are.
+    Never,
+    /// With one adapter: they leave the one before they have the other.
+    BreaksFirst,
+    /// With two adapters: they have the other before they leave the one.
+    MakesFirst,
+}
+
 /// A way to share the channel. Written as its layers from the adapter upwards with `+` between them.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Scheme {
@@ -43,6 +54,8 @@ pub struct Scheme {
     pub rule: Rule,
     /// Two adapters as one.
     pub redundant: bool,
+    /// From one access point to another; above plain Wi-Fi only.
+    pub roams: Roams,
     /// Of slots: what is not switched off at the adapters.
     pub left_on: LeftOn,
     /// Of slots: nodes ask for theirs on the air.
@@ -77,6 +90,7 @@ impl Scheme {
             ordered: false,
             rule: Rule::Fixed,
             redundant: false,
+            roams: Roams::Never,
             left_on: USUAL,
             joins: false,
         }
@@ -108,8 +122,14 @@ impl Scheme {
     }
 
     /// Adapters of each node.
-    pub const fn adapters(self) -> u32 {
-        if self.redundant { 2 } else { 1 }
+    pub fn adapters(self) -> u32 {
+        let two = self.redundant || self.roams == Roams::MakesFirst;
+        1 + u32::from(two)
+    }
+
+    /// Whether nodes walk from one access point to another.
+    pub fn walks(self) -> bool {
+        self.roams != Roams::Never
     }
 
     /// In capitals, for reports.
@@ -125,7 +145,7 @@ impl Scheme {
     pub fn parse(text: &str) -> Result<Scheme, String> {
         let wrong = || {
             format!(
-                "'{text}' is not a scheme: choose edca, edf, tdma, tdma+edf, tbmac, slotted, minstrel or rsin, with redundancy+ before edca, edf, tdma, minstrel and rsin, or alone; tdma may have +join, +backoff, -reception, -carrier_sense, -virtual_carrier_sense and -acks behind it, but not with redundancy"
+                "'{text}' is not a scheme: choose edca, edf, tdma, tdma+edf, tbmac, slotted, minstrel, rsin, roam or roam+second, with redundancy+ before edca, edf, tdma, minstrel and rsin, or alone; tdma may have +join, +backoff, -reception, -carrier_sense, -virtual_carrier_sense and -acks behind it, but not with redundancy"
             )
         };
         let (redundant, rest) = match text.strip_prefix("redundancy") {
@@ -142,6 +162,13 @@ impl Scheme {
             },
             "rsin" => Scheme {
                 rule: Rule::Rsin,
+                ..Scheme::EDCA
+            },
+            "roam" | "roam+second" if !redundant => Scheme {
+                roams: match rest {
+                    "roam" => Roams::BreaksFirst,
+                    _ => Roams::MakesFirst,
+                },
                 ..Scheme::EDCA
             },
             "tbmac" if !redundant => Scheme::plain(Turn::Tbmac),
@@ -164,6 +191,11 @@ impl Scheme {
 
 impl fmt::Display for Scheme {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.roams {
+            Roams::Never => {}
+            Roams::BreaksFirst => return f.write_str("roam"),
+            Roams::MakesFirst => return f.write_str("roam+second"),
+        }
         let turn = match (self.rule, self.turn) {
             (Rule::Minstrel, _) => "minstrel",
             (Rule::Rsin, _) => "rsin",
@@ -219,6 +251,8 @@ mod tests {
             "slotted",
             "minstrel",
             "rsin",
+            "roam",
+            "roam+second",
             "tdma-reception-carrier_sense",
             "tdma-virtual_carrier_sense-acks+backoff",
             "tdma-reception+join+edf",
@@ -238,6 +272,8 @@ mod tests {
             "redundancy+",
             "redundancytdma",
             "redundancy+tbmac",
+            "redundancy+roam",
+            "roam+third",
             "edf+tdma",
             "tdma+edf+edf",
             "tdma+reception",

@@ -8,8 +8,10 @@ use sim::clock::Clock;
 pub(in super::super) struct About {
     /// Nodes besides the controller.
     pub nodes: u32,
-    /// Adapters of each of them and of the controller.
-    pub adapters: u32,
+    /// The node of the world that each adapter of the loop belongs to.
+    pub owners: Vec<u32>,
+    /// The controller has a second access point: the node of the world behind the last.
+    pub roams: bool,
     /// Which part counts.
     pub span: Span,
     /// Host clocks, of the controller first.
@@ -31,16 +33,17 @@ impl About {
         u64::from(self.phy.sifs_us + self.phy.ack_us(rate, self.phy.basic)) * 1_000
     }
 
-    /// One more than the number of the last adapter of the loop.
-    pub(super) fn adapters_end(&self) -> u32 {
-        (self.nodes + 1) * self.adapters
+    /// The node of the loop that a node of the world is, the controller with all its access points being 0; `None` for others.
+    pub(super) fn node(&self, node: u32) -> Option<u32> {
+        match node {
+            n if n <= self.nodes => Some(n),
+            n if n == self.nodes + 1 && self.roams => Some(0),
+            _ => None,
+        }
     }
 
-    /// Which of the channels an adapter is on; others are on the first.
-    pub(super) fn channel(&self, adapter: u32) -> u32 {
-        match adapter < self.adapters_end() {
-            true => adapter % self.adapters,
-            false => 0,
-        }
+    /// The node of the loop that an adapter belongs to.
+    pub(super) fn at(&self, adapter: u32) -> Option<u32> {
+        self.node(*self.owners.get(adapter as usize)?)
     }
 }

@@ -44,9 +44,12 @@ pub(super) struct Load {
 pub(super) struct Flight {
     pub end_ns: u64,
     pub adapter: u32,
+    pub mhz: u16,
     pub foreign: bool,
     /// The station of the loop that is to acknowledge it.
     pub to: Option<u32>,
+    /// The access point that lets that station in with it.
+    pub lets_in: Option<u32>,
     pub load: Option<Load>,
     /// It counts.
     pub counts: bool,
@@ -108,8 +111,10 @@ mod tests {
     const FLIGHT: Flight = Flight {
         end_ns: 36_000,
         adapter: 1,
+        mhz: 5180,
         foreign: false,
         to: Some(0),
+        lets_in: None,
         load: Some(Load {
             message: 0,
             in_time: true,

@@ -2,7 +2,10 @@
 
 use super::super::bench::Span;
 use super::*;
-use frame::{MacAddr, Rate};
+use frame::element::Elements;
+use frame::mac::Aid;
+use frame::mgmt::{AssociationResponse, Capability, MgmtHeader, StatusCode};
+use frame::{MacAddr, Rate, Wire};
 use protocols::mac::data::{ETHERTYPE_PAYLOAD, Framer, Identity};
 use sim::clock::Clock;
 
@@ -20,7 +23,8 @@ fn about() -> About {
     };
     About {
         nodes: 2,
-        adapters: 1,
+        owners: vec![0, 1, 2],
+        roams: false,
         span,
         clocks: vec![Clock::default(); 3],
         offsets_ns: vec![0; 3],
@@ -313,4 +317,68 @@ fn an_ack_is_as_slow_as_its_frame() {
     }
     let t = w.finish(1).tries;
     assert_eq!((t.acked, t.data_lost, t.ack_lost), (1, 0, 1));
+}
+
+fn let_in(w: &mut Watch, at_ns: u64, ap: u32, node: u32) {
+    let me = MacAddr::local(ap + 1);
+    let response = AssociationResponse {
+        header: MgmtHeader::new(MacAddr::local(node + 1), me, me),
+        capability: Capability::ESS,
+        status: StatusCode::SUCCESS,
+        aid: Aid(0xc001),
+        elements: Elements::new(&[]),
+    };
+    let mut out = [0; 64];
+    let n = response.emit(&mut out).unwrap();
+    w.transmission(&Transmission {
+        start_ns: at_ns - 30_000,
+        end_ns: at_ns,
+        adapter: ap,
+        node: ap,
+        what: OnAir::Frame,
+        rate: Rate::OFDM_24,
+        mhz: 5180,
+        frame: &out[..n],
+        attempt: 1,
+        octets: n as u32 + 4,
+    });
+    receive(w, at_ns, ap, node);
+}
+
+/// Node 1 goes from the access point of the controller to the second one, which is node 3 of the world, at 5.3 ms. Messages that missed without
+/// a break up to then, or from then on, are of the hand-over; one that came is not, nor is what missed beyond it.
+#[test]
+fn hand_overs_take_what_misses_around_them() {
+    let about = about();
+    let mut w = Watch::new(About {
+        owners: vec![0, 1, 2, 3],
+        roams: true,
+        clocks: vec![Clock::default(); 4],
+        span: Span {
+            cycles: 6,
+            ..about.span
+        },
+        ..about
+    });
+    let_in(&mut w, 2_100_000, 0, 1);
+    let_in(&mut w, 2_200_000, 0, 1);
+    let_in(&mut w, 5_300_000, 3, 1);
+    let at = |cycle: u32| u64::from(cycle) * 1_000_000 + 1_500_000;
+    // from the first door, and the last but one from the second, whose flows are numbered behind all others
+    deliver(&mut w, at(1), 1, 0, 1);
+    deliver(&mut w, at(5), 1, 4, 5);
+    // of those up that of the third cycle is missing, the one under way is saved at the second door
+    for cycle in [1, 2, 5, 6] {
+        deliver(&mut w, at(cycle), 0, 2, cycle);
+    }
+    deliver(&mut w, at(4), 3, 2, 4);
+    for cycle in 1..=6 {
+        deliver(&mut w, at(cycle), 2, 1, cycle);
+        deliver(&mut w, at(cycle), 0, 3, cycle);
+    }
+    let t = w.finish(1);
+    let of = |c: Cause| t.causes[c as usize];
+    assert_eq!((of(Cause::HandOver), of(Cause::NoTime)), (4, 1), "{:?}", t.causes);
+    assert_eq!((t.cut_off.count(), t.unharmed), (1, 0));
+    assert_eq!(t.cut_off.max_ns(), Some(3_000_000));
 }

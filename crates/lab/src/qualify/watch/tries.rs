@@ -13,22 +13,22 @@ struct Try {
     acked: bool,
 }
 
-/// See the [module](self). A node has one try at a time.
+/// See the [module](self). An adapter has one try at a time.
 pub(super) struct Tries {
     open: Vec<Option<Try>>,
     counts: Counts,
 }
 
 impl Tries {
-    /// For a controller and `nodes` nodes.
-    pub(super) fn new(nodes: u32) -> Tries {
+    /// For so many adapters.
+    pub(super) fn new(adapters: usize) -> Tries {
         Tries {
-            open: vec![None; nodes as usize + 1],
+            open: vec![None; adapters],
             counts: Counts::default(),
         }
     }
 
-    /// `from` starts to send to `to`: its last try is over. SIFS and the ACK to this frame take `ack_ns`.
+    /// The adapter `from` starts to send to the node `to`: its last try is over. SIFS and the ACK to this frame take `ack_ns`.
     pub(super) fn sent(&mut self, from: u32, to: u32, ack_ns: u64, counts: bool) {
         self.settle(from as usize);
         let new = Try {
@@ -40,14 +40,14 @@ impl Tries {
         self.open[from as usize] = counts.then_some(new);
     }
 
-    /// `to` has received a frame of `from` without error.
+    /// The node `to` has received a frame of the adapter `from` without error.
     pub(super) fn arrived(&mut self, from: u32, to: u32, at_ns: u64) {
         if let Some(t) = self.open[from as usize].as_mut().filter(|t| t.to == to) {
             t.arrived_ns.get_or_insert(at_ns);
         }
     }
 
-    /// `to` has received an ACK of `from` without error; it may be meant for somebody else.
+    /// The adapter `to` has received an ACK of the node `from` without error; it may be meant for somebody else.
     pub(super) fn acked(&mut self, from: u32, to: u32, at_ns: u64) {
         // on its way there and back a frame loses less than this
         const PROPAGATION_NS: u64 = 1_000;
@@ -60,12 +60,12 @@ impl Tries {
 
     /// All tries are over.
     pub(super) fn finish(&mut self) -> Counts {
-        (0..self.open.len()).for_each(|node| self.settle(node));
+        (0..self.open.len()).for_each(|adapter| self.settle(adapter));
         self.counts
     }
 
-    fn settle(&mut self, node: usize) {
-        match self.open[node].take() {
+    fn settle(&mut self, adapter: usize) {
+        match self.open[adapter].take() {
             Some(t) if t.acked => self.counts.acked += 1,
             Some(t) if t.arrived_ns.is_some() => self.counts.ack_lost += 1,
             Some(_) => self.counts.data_lost += 1,
@@ -80,7 +80,7 @@ mod tests {
 
     #[test]
     fn every_try_falls_into_one_set() {
-        let mut tries = Tries::new(2);
+        let mut tries = Tries::new(3);
         // A: heard by all, acknowledged
         tries.sent(1, 0, 44_000, true);
         tries.arrived(1, 2, 36_000);

@@ -1,6 +1,6 @@
 //! Roaming in real time: a station goes from one access point to the next, and counts what the hand-over costs.
 //!
-//! With **two adapters** it makes before it breaks: one carries the traffic, the other one listens on all channels in
+//! With **two adapters** it makes before it breaks: one carries the traffic, the other one listens on all other channels in
 //! turn. When an access point has been stronger by [`RoamConfig::better_db`] for [`RoamConfig::hold`], or the present one
 //! is lost, the second adapter is let in there, the traffic goes over it, and the first one stays until the new link
 //! has proved itself. A frame that fails in between gets a second chance on the other link.

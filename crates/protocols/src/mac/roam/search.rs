@@ -34,6 +34,26 @@ impl<P: Protocol, const N: usize, const L: usize> Roam<P, N, L> {
         };
     }
 
+    /// The channel to listen on after this one, of those in turn. While one adapter is in use, the other leaves its channel out: there both would
+    /// acknowledge what comes for the station, at once. What beacons there are is heard by the one in use.
+    fn after(&self, channel: usize) -> usize {
+        let count = self.config.count.max(1);
+        let next = (channel + 1) % count;
+        let present = self.access_point().filter(|_| self.sides() == 2);
+        let taken = present.and_then(|ap| self.candidates.get(ap)).map(|c| c.channel);
+        if taken == Some(next) {
+            (next + 1) % count
+        } else {
+            next
+        }
+    }
+
+    /// Listens on the first channel in turn.
+    fn look_around(&mut self, k: usize, now: Instant, radio: &mut dyn Radio) {
+        let first = self.after(self.config.count.max(1) - 1);
+        self.listen(k, first, now, radio);
+    }
+
     fn ask(&mut self, k: usize, ap: MacAddr, (step, tries): (u8, u8), now: Instant, radio: &mut dyn Radio) {
         self.links[k].state = State::Asking {
             ap,
@@ -83,12 +103,12 @@ impl<P: Protocol, const N: usize, const L: usize> Roam<P, N, L> {
         let present = self.access_point();
         match self.links[k].state {
             // the second one waits until the first has found somebody
-            State::Idle if k == 0 || present.is_some() => self.listen(k, 0, now, radio),
+            State::Idle if k == 0 || present.is_some() => self.look_around(k, now, radio),
             State::Listening { channel, until } if until <= now => {
-                let again = (channel + 1) % self.config.count.max(1);
+                let again = self.after(channel);
                 self.candidates
                     .compare(present, self.config.better_db, fresh, now);
-                let round_over = again == 0;
+                let round_over = again <= channel;
                 let best = self.candidates.strongest(present, fresh, now);
                 let due = |since: Instant| now.since(since) >= self.config.hold;
                 match best {
@@ -112,17 +132,17 @@ impl<P: Protocol, const N: usize, const L: usize> Roam<P, N, L> {
                     self.ask(k, ap, (step, tries + 1), now, radio);
                 } else {
                     self.candidates.forget(ap);
-                    self.listen(k, 0, now, radio);
+                    self.look_around(k, now, radio);
                 }
             }
             State::Joined { .. } if k != self.primary => {
                 // the old link: until the new one has proved itself
                 let new = &self.links[self.primary];
                 if new.acks >= self.config.acks || self.overlap_over(now) {
-                    self.listen(k, 0, now, radio);
+                    self.look_around(k, now, radio);
                 }
             }
-            State::Joined { .. } if self.is_lost(now) && self.sides() == 1 => self.listen(k, 0, now, radio),
+            State::Joined { .. } if self.is_lost(now) && self.sides() == 1 => self.look_around(k, now, radio),
             _ => {}
         }
     }
@@ -205,10 +225,12 @@ impl<P: Protocol, const N: usize, const L: usize> Roam<P, N, L> {
         let Some(k) = (0..sides).find(|k| on(&self.links[*k])) else {
             return;
         };
-        let known = self.candidates.get(b.bssid).map(|c| c.channel);
+        let known = |ap| self.candidates.get(ap).map(|c| c.channel);
         let channel = match self.links[k].state {
             State::Listening { channel, .. } => Some(channel),
-            _ => known,
+            // a neighbour on the channel that is in use
+            State::Joined { ap, .. } => known(b.bssid).or(known(ap)),
+            _ => known(b.bssid),
         };
         if let Some(channel) = channel {
             // where nobody tells, all are alike

@@ -1,0 +1,85 @@
+//! The guard of a slot: how much later than usual a frame may be on the air, so that it is still in its slot with a chosen
+//! probability.
+
+use std::ops::RangeInclusive;
+
+use sim::host::{HostModel, Wait};
+use sim::rng::{Cause, Stream};
+
+/// The probability if nothing is said.
+pub const USUAL: f64 = 0.9999;
+/// Those that can be chosen: beyond, draws of a host model say nothing.
+pub const PROBABILITIES: RangeInclusive<f64> = 0.5..=0.99999;
+
+/// Draws behind a quantile ...
+const DRAWS: usize = 50_000;
+/// ... and beyond it, at least.
+const BEYOND: f64 = 5.0;
+/// The draws are a way to compute a quantile, and no part of any run.
+const SEED: u64 = 0x9a2d;
+
+/// From the moment for which a program set its timer to the first bit on an idle medium, ns.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Release {
+    /// Smallest of the draws.
+    pub min_ns: u64,
+    /// The quantile.
+    pub high_ns: u64,
+}
+
+impl Release {
+    /// Of a host that waits like this and sends frames with payloads of `octets`: `high_ns` is passed with 1 - `probability`.
+    pub(crate) fn of(host: &HostModel, wait: Wait, octets: usize, probability: f64) -> Release {
+        let count = DRAWS.max((BEYOND / (1.0 - probability)) as usize);
+        let mut random = Stream::new(SEED, 0, Cause::Host);
+        let draw = |_| {
+            let late_ns = host.sample_lateness_ns(&mut random, wait);
+            late_ns + host.sample_request(&mut random, octets).total_ns()
+        };
+        let draws = crate::stats::Sorted::new((0..count).map(draw).collect());
+        let quantile = |p| draws.quantile(p).unwrap_or(0);
+        Release {
+            min_ns: quantile(0.0),
+            high_ns: quantile(probability),
+        }
+    }
+
+    /// What covers both hosts.
+    pub(crate) fn or(self, other: Release) -> Release {
+        Release {
+            min_ns: self.min_ns.min(other.min_ns),
+            high_ns: self.high_ns.max(other.high_ns),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sim::host::Profile;
+
+    #[test]
+    fn a_lower_probability_takes_less_time() {
+        let host = HostModel::new(&Profile::built_in("table5").unwrap()).unwrap();
+        let of = |p| Release::of(&host, Wait::Sleep, 50, p);
+        let (low, usual, high) = (of(0.9), of(USUAL), of(0.99999));
+        assert!(
+            low.high_ns < usual.high_ns && usual.high_ns < high.high_ns,
+            "{low:?} {usual:?} {high:?}"
+        );
+        assert_eq!((low.min_ns, low), (usual.min_ns, of(0.9)), "the same draws");
+        let both = low.or(Release {
+            min_ns: 1,
+            high_ns: 2,
+        });
+        assert_eq!(
+            both,
+            Release {
+                min_ns: 1,
+                high_ns: low.high_ns
+            }
+        );
+        let ideal = HostModel::new(&Profile::built_in("ideal").unwrap()).unwrap();
+        assert_eq!(Release::of(&ideal, Wait::Sleep, 50, USUAL), Release::default());
+    }
+}

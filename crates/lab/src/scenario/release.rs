@@ -1,0 +1,89 @@
+//! `release` and `guard_probability` of a schedule: how long its hosts take from waking up to the first bit on the air.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use protocols::mac::tdma::schedule as slots;
+use radio::Duration;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use sim::host::{HostModel, Wait};
+use toml::Spanned;
+
+use super::FlowPlan;
+use super::build::LLC_SNAP_OCTETS;
+use super::check::Check;
+use super::file::WaitName;
+use super::node::duration;
+use super::schedule::Schedule;
+use super::source::ScenarioError;
+use super::units::*;
+use crate::guard;
+
+/// The release path as it is told. Its jitter, `high - min`, and `sync_error` are the guard of every slot.
+#[derive(Clone, PartialEq, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Release {
+    /// Its smallest value: nodes wake up this much earlier.
+    pub min: Time,
+    /// The quantile that decides how often a slot is missed.
+    #[schemars(with = "Time")]
+    pub high: Option<Spanned<Time>>,
+}
+
+impl From<WaitName> for Wait {
+    fn from(name: WaitName) -> Wait {
+        match name {
+            WaitName::Sleep => Wait::Sleep,
+            WaitName::Timerfd => Wait::Timerfd,
+            WaitName::Spin => Wait::Spin,
+        }
+    }
+}
+
+impl Check<'_> {
+    /// The release path of a schedule: as it is told, or what all hosts of its groups keep with the probability of the guard. Hosts that take no
+    /// time, and groups whose protocol is of an ideal host, add nothing.
+    pub(super) fn release(
+        &self,
+        schedule: &Schedule,
+        members: &[usize],
+        hosts: &[Option<Arc<HostModel>>],
+        octets: usize,
+    ) -> Result<slots::Release, ScenarioError> {
+        if let Some(told) = &schedule.release {
+            if let Some(p) = &schedule.guard_probability {
+                let what = "the release is told, so there is nothing to compute with guard_probability: keep one of them";
+                return Err(self.source.at(p.span(), what));
+            }
+            let (min, high) = (told.min, &told.high);
+            if let Some(high) = high.as_ref().filter(|h| h.get_ref().0 < min.0) {
+                let what = format!("{high} is less than the smallest release, {min}");
+                return Err(self.source.at(high.span(), what));
+            }
+            return Ok(slots::Release {
+                min: duration(min),
+                high: duration(high.as_ref().map_or(min, |h| *h.get_ref())),
+            });
+        }
+        let probability = (schedule.guard_probability.as_ref()).map_or(guard::USUAL, |p| p.get_ref().0);
+        let one = |g: &usize| match &hosts[*g] {
+            None => guard::Release::default(),
+            Some(host) => guard::Release::of(host, self.file.group[*g].wait.into(), octets, probability),
+        };
+        let all = members.iter().map(one).reduce(guard::Release::or);
+        let all = all.unwrap_or_default();
+        Ok(slots::Release {
+            min: Duration::from_ns(all.min_ns),
+            high: Duration::from_ns(all.high_ns),
+        })
+    }
+
+    /// Octets of the longest payload that these groups send.
+    pub(super) fn longest(&self, members: &[usize], groups: &[Range<u32>], flows: &[FlowPlan]) -> usize {
+        let theirs = |f: &FlowPlan| members.iter().any(|g| groups[*g].contains(&f.from.start));
+        let octets = (self.file.traffic.iter().zip(flows)).filter(|(_, f)| theirs(f));
+        let octets = octets.map(|(t, _)| t.octets.0.saturating_sub(LLC_SNAP_OCTETS) as usize);
+        octets.max().unwrap_or(0)
+    }
+}
