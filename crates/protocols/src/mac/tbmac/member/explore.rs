@@ -94,6 +94,8 @@ struct Found {
     steps: usize,
     /// States in which two hosts, not both founders on probation, sent in one slot.
     shared: usize,
+    /// Of these, with a founder on probation.
+    claimed: usize,
 }
 
 #[derive(Clone, Copy)]
@@ -158,7 +160,9 @@ impl<const H: usize, const S: usize> Explorer<H, S> {
         for (round, phase) in self.phases() {
             let mut next = Set::new();
             for state in &states {
-                found.shared += usize::from(self.is_shared(state, round, phase));
+                let shared = self.shared(state, round, phase);
+                found.shared += usize::from(shared.is_some());
+                found.claimed += usize::from(shared == Some(true));
                 for choice in self.choices(state, round, phase) {
                     found.steps += choice.len();
                     next.extend(choice.into_iter().map(|(end, _)| end));
@@ -182,12 +186,13 @@ impl<const H: usize, const S: usize> Explorer<H, S> {
             .collect()
     }
 
-    /// Two hosts send in this slot, not both of them founders on probation.
-    fn is_shared(&self, state: &State<H, S>, round: u32, phase: Phase) -> bool {
-        let Phase::Slot(slot) = phase else { return false };
+    /// Two hosts send in this slot, not both of them founders on probation; whether one of them is.
+    fn shared(&self, state: &State<H, S>, round: u32, phase: Phase) -> Option<bool> {
+        let Phase::Slot(slot) = phase else { return None };
         let senders = Self::senders(state, round, slot);
-        let founder = |h: &usize| state.hosts[*h].as_ref().is_some_and(Member::is_on_probation);
-        senders.len() > 1 && !senders.iter().all(founder)
+        let founder = |h: &&usize| state.hosts[**h].as_ref().is_some_and(Member::is_on_probation);
+        let founders = senders.iter().filter(founder).count();
+        (senders.len() > 1 && founders < senders.len()).then_some(founders > 0)
     }
 
     /// All that can happen to `state`.

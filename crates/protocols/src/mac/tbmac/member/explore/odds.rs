@@ -21,7 +21,7 @@ impl Graph {
                 let choices = explorer.choices(state, round, phase).into_iter();
                 choices.map(|c| c.into_iter().map(&mut end).collect()).collect()
             };
-            let shared = |state: &State<H, S>| explorer.is_shared(state, round, phase);
+            let shared = |state: &State<H, S>| explorer.shared(state, round, phase).is_some();
             let layer = states.iter().map(|s| (!shared(s)).then(|| ways_on(s))).collect();
             layers.push(layer);
             states = vec![start; next.len()];
@@ -61,27 +61,26 @@ impl Share {
     }
 }
 
-/// The odds of a shared slot in four rounds, for hosts of which so many own slots and the others ask.
-fn graph(owners: usize, failures: u8, leaves: u8) -> Graph {
-    let explorer = Explorer::<3, 3>::new(Losses::Any, 0, 4);
+/// Four rounds of three hosts, of which so many own slots and the others ask.
+fn start(owners: usize, failures: u8, leaves: u8) -> (Explorer<3, 3>, State<3, 3>) {
+    let explorer = Explorer::new(Losses::Any, 0, 4);
     let budget = Budget {
         failures,
         leaves,
         losses: 0,
     };
-    Graph::of(
-        &explorer,
-        State {
-            budget,
-            ..explorer.settled(owners, 3)
-        },
-    )
+    let settled = explorer.settled(owners, 3);
+    (explorer, State { budget, ..settled })
+}
+
+fn graph(owners: usize, failures: u8, leaves: u8) -> Graph {
+    let (explorer, start) = start(owners, failures, leaves);
+    Graph::of(&explorer, start)
 }
 
 /// Where a host may lose everything, a slot can be shared. The way there is a cell that is not heard at all for
 /// [`LISTEN_ROUNDS`](super::super::LISTEN_ROUNDS), and so claimed: three losses for each member that is there all the time, besides those of
-/// frames of members that came or left meanwhile. Unanimity alone would ask for
-/// one loss for each.
+/// frames of members that came or left meanwhile. Unanimity alone would ask for one loss for each.
 #[test]
 fn a_shared_slot_is_as_rare_as_its_losses() {
     // members, failures and leaves among them; members that stay; losses that it takes, in how many ways
@@ -111,4 +110,25 @@ fn a_shared_slot_is_as_rare_as_its_losses() {
 #[test]
 fn owners_do_not_come_to_share() {
     assert_eq!(graph(3, 0, 0).odds(0.5), 0.0);
+}
+
+/// Whatever is lost, three hosts are not granted one slot twice by promises: what is shared has been claimed.
+#[test]
+fn only_what_is_claimed_is_shared() {
+    for (owners, failures, leaves, shared) in [
+        (1, 0, 0, 132),
+        (1, 1, 0, 178),
+        (1, 0, 1, 458),
+        (2, 0, 0, 64),
+        (2, 1, 0, 186),
+        (2, 0, 1, 320),
+    ] {
+        let (explorer, start) = start(owners, failures, leaves);
+        let (found, _) = explorer.run(start);
+        assert_eq!(
+            (found.shared, found.claimed),
+            (shared, shared),
+            "{owners} {failures} {leaves}"
+        );
+    }
 }
