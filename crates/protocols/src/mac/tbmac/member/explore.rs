@@ -172,9 +172,7 @@ impl<const H: usize, const S: usize> Explorer<H, S> {
                 return (found, next);
             }
             states = next;
-            if phase == Phase::Ask(ASKS - 1) {
-                found.states += states.len();
-            }
+            found.states += usize::from(phase == Phase::Ask(ASKS - 1)) * states.len();
         }
         (found, states)
     }
@@ -224,18 +222,18 @@ impl<const H: usize, const S: usize> Explorer<H, S> {
                 };
                 let (new, gone) = (Some(self.member(host)), before.gone & bit != 0);
                 let owner = before.hosts[host].is_some_and(|m| m.slot().is_some());
+                let away = before.hosts[host].is_none();
                 // the last chance to come is taken
-                let must = before.hosts[host].is_none() && !gone && round + 1 == self.arrivals;
-                if !must {
+                if !away || gone || round + 1 != self.arrivals {
                     all.push(before);
                 }
-                if before.hosts[host].is_none() && (gone || round < self.arrivals) {
+                if away && (gone || round < self.arrivals) {
                     all.push(with(new, false));
                 }
                 if owner && before.budget.failures > 0 {
                     for mut after in [with(None, true), with(new, false)] {
                         after.budget.failures -= 1;
-                        (after.leaving, after.farewell) = (after.leaving & !bit, after.farewell & !bit);
+                        after.leaving &= !bit;
                         all.push(after);
                     }
                 }
