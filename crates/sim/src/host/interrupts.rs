@@ -299,7 +299,10 @@ mod tests {
         let mut i = wheel(1_000, 10_000);
         let late: Vec<u64> = (1..=2_048).map(|ms| i.late_ns(0, ms * 1_000_000)).collect();
         let of = |long: bool| -> Vec<u64> {
-            let ticks = late.iter().zip(1_u64..).filter(|(_, ms)| (ms % 256 == 0) == long);
+            let ticks = late
+                .iter()
+                .zip(1_u64..)
+                .filter(|(_, ms)| ms.is_multiple_of(256) == long);
             ticks.map(|(late, _)| *late).collect()
         };
         // 10,000 timers within 100,000 jiffies: 26 in a bucket of 256, moved there, and one in ten ticks expires

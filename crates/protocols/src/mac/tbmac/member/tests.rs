@@ -36,7 +36,7 @@ fn report(slot: u8, table: &[Entry]) -> Report {
 /// In how many of all choices that `n - 1` others can make among `m` slots one slot is left to whoever asks in it.
 fn share_alone(n: u32, m: u64) -> f64 {
     let all = m.pow(n - 1);
-    let alone = |choices: u64| (0..n - 1).all(|other| choices / m.pow(other) % m != 0);
+    let alone = |choices: u64| (0..n - 1).all(|other| !(choices / m.pow(other)).is_multiple_of(m));
     (0..all).filter(|c| alone(*c)).count() as f64 / all as f64
 }
 
