@@ -2,8 +2,10 @@
 //! interrupts on the one processor that serves them all. An outage, such as printing to a serial console, is an interrupt
 //! that comes rarely and takes long.
 //!
-//! Interrupts do not interrupt each other; they are served in the order in which they come.
+//! Interrupts do not interrupt each other; they are served in the order in which they come. The tick of the kernel is one of
+//! them where timers are in its [wheel](super::wheel).
 
+use super::wheel::TimerWheel;
 use crate::rng::{Cause, Stream};
 
 /// What is known of a host's interrupts.
@@ -16,6 +18,23 @@ pub struct InterruptConfig {
     pub late: Vec<Late>,
     /// The other interrupts.
     pub others: Vec<Other>,
+    /// Timers expire with the kernel's tick; `None`: they have an interrupt of their own.
+    pub wheel: Option<WheelConfig>,
+}
+
+/// The tick of the kernel, and what is in its wheel of timers beside ours.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct WheelConfig {
+    /// Ticks in a second; Linux 2.6 and 3 can be built with 100, 250, 300 and 1000. More than 0.
+    pub hz: u32,
+    /// Timers of others. One that has expired is set again.
+    pub timers: u32,
+    /// They are set for up to so many jiffies, all equally likely. More than 0, and less than 2^32.
+    pub within: u64,
+    /// Service of a tick, ns.
+    pub tick_ns: u64,
+    /// And for each timer that expires or is moved, ns.
+    pub timer_ns: u64,
 }
 
 /// A class of lateness: all values in it are equally likely.
@@ -51,6 +70,24 @@ pub(crate) struct Interrupts {
     next: Vec<u64>,
     /// When all that have come are served.
     free: u64,
+    wheel: Option<(WheelConfig, TimerWheel)>,
+}
+
+impl WheelConfig {
+    /// When the tick of a jiffy comes, ns.
+    fn tick_at(&self, jiffy: u64) -> u64 {
+        jiffy.saturating_mul(1_000_000_000).div_ceil(u64::from(self.hz))
+    }
+
+    /// The first jiffy whose tick does not come before `at`, ns.
+    fn jiffy(&self, at: u64) -> u64 {
+        let jiffy = (u128::from(at) * u128::from(self.hz) / 1_000_000_000) as u64;
+        if self.tick_at(jiffy) < at {
+            jiffy + 1
+        } else {
+            jiffy
+        }
+    }
 }
 
 impl InterruptConfig {
@@ -67,11 +104,20 @@ impl Interrupts {
             true => stream.exponential(o.every_ns as f64) as u64,
             false => stream.below(o.every_ns.max(1)),
         });
+        let next = next.collect();
+        let wheel = config.wheel.map(|w| {
+            let mut wheel = TimerWheel::new();
+            for timer in 0..w.timers {
+                wheel.add(1 + stream.below(w.within), timer);
+            }
+            (w, wheel)
+        });
         Interrupts {
-            next: next.collect(),
+            next,
             config,
             stream,
             free: 0,
+            wheel,
         }
     }
 
@@ -79,7 +125,11 @@ impl Interrupts {
     /// ones: what was served is over.
     pub fn late_ns(&mut self, now: u64, due: u64) -> u64 {
         let grain = self.config.granularity_ns.max(1);
-        let comes = now + due.saturating_sub(now).next_multiple_of(grain);
+        let mut comes = now + due.saturating_sub(now).next_multiple_of(grain);
+        if let Some(wheel) = &self.config.wheel {
+            // in its jiffy, wherever it is in the wheel
+            comes = wheel.tick_at(wheel.jiffy(comes));
+        }
         self.serve_until(comes);
         let behind = self.free.saturating_sub(comes);
         comes - due + behind + self.own()
@@ -99,9 +149,13 @@ impl Interrupts {
     fn serve_until(&mut self, until: u64) {
         loop {
             let first = (0..self.next.len()).min_by_key(|i| self.next[*i]);
-            let Some(i) = first.filter(|i| self.next[*i] <= until) else {
-                return;
-            };
+            let first = first.filter(|i| self.next[*i] <= until);
+            let tick = self.wheel.as_ref().map(|(w, wheel)| w.tick_at(wheel.next()));
+            if let Some(at) = tick.filter(|t| *t <= until && first.is_none_or(|i| *t <= self.next[i])) {
+                self.tick(at);
+                continue;
+            }
+            let Some(i) = first else { return };
             let Other {
                 every_ns,
                 random,
@@ -116,6 +170,22 @@ impl Interrupts {
             };
             // without a pause time would stand still
             self.next[i] += pause.max(1);
+        }
+    }
+}
+
+impl Interrupts {
+    /// The tick of the kernel that comes at `at`.
+    fn tick(&mut self, at: u64) {
+        let Some((config, wheel)) = &mut self.wheel else {
+            return;
+        };
+        let done = wheel.tick();
+        let touched = u64::from(done.moved) + done.expired.len() as u64;
+        self.free = self.free.max(at) + config.tick_ns + touched * config.timer_ns;
+        for timer in done.expired {
+            let far = self.stream.below(config.within);
+            wheel.add(wheel.next() + far, timer);
         }
     }
 }
@@ -190,6 +260,55 @@ mod tests {
             (4_500..5_500).contains(&mean) && waited.iter().all(|w| *w <= 10_000),
             "{mean}"
         );
+    }
+
+    fn wheel(hz: u32, timers: u32) -> Interrupts {
+        interrupts(InterruptConfig {
+            wheel: Some(WheelConfig {
+                hz,
+                timers,
+                within: 100_000,
+                tick_ns: 2_000,
+                timer_ns: 500,
+            }),
+            ..InterruptConfig::default()
+        })
+    }
+
+    /// A timer in the wheel comes with the first tick that is not before it, and behind the service of that tick.
+    #[test]
+    fn a_wheel_turns_with_the_tick() {
+        for (hz, due_us, late_us) in [
+            (1_000, 250, 750),
+            (1_000, 1_000, 0),
+            (1_000, 1_001, 999),
+            (250, 250, 3_750),
+            (100, 250, 9_750),
+        ] {
+            let late = wheel(hz, 0).late_ns(0, due_us * 1_000);
+            assert_eq!(late, late_us * 1_000 + 2_000, "{hz} Hz, {due_us} us");
+        }
+        // a third of 10 ms is no whole number of ns
+        assert_eq!(wheel(300, 0).late_ns(0, 3_333_333), 1 + 2_000);
+        assert_eq!(wheel(300, 0).late_ns(0, 3_333_334), 2_000);
+    }
+
+    /// Timers that are far away are moved in every 256th tick: there, and only there, ours wait for all that are moved.
+    #[test]
+    fn every_256th_tick_is_long() {
+        let mut i = wheel(1_000, 10_000);
+        let late: Vec<u64> = (1..=2_048).map(|ms| i.late_ns(0, ms * 1_000_000)).collect();
+        let of = |long: bool| -> Vec<u64> {
+            let ticks = late
+                .iter()
+                .zip(1_u64..)
+                .filter(|(_, ms)| ms.is_multiple_of(256) == long);
+            ticks.map(|(late, _)| *late).collect()
+        };
+        // 10,000 timers within 100,000 jiffies: 26 in a bucket of 256, moved there, and one in ten ticks expires
+        let (short, long) = (of(false), of(true));
+        assert!(*short.iter().max().unwrap() < 2_000 + 10 * 500, "{short:?}");
+        assert!(*long.iter().min().unwrap() > 2_000 + 10 * 500, "{long:?}");
     }
 
     /// An outage of 4 ms once in a second: what is due during it comes at its end, one behind the other.

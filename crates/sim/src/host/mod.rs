@@ -36,12 +36,13 @@ mod profile;
 mod sample;
 mod shape;
 mod statistics;
+pub mod wheel;
 
 pub use component::{Basis, Component, Source};
 pub use depend::Dependence;
 pub use distribution::Distribution;
 pub use error::{Problem, ProfileError};
-pub use interrupts::{InterruptConfig, Late, Other};
+pub use interrupts::{InterruptConfig, Late, Other, WheelConfig};
 pub use knots::{Knots, KnotsError};
 pub use normal::Random;
 pub use profile::{Confirm, ConfirmPath, Correlation, Dma, Hardware, Profile, RequestPath, Timers};

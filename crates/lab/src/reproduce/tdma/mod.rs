@@ -20,7 +20,7 @@ use super::rows::{Reproduction, Totals};
 use crate::report::html::Report;
 use calibrate::Model;
 use link::{Arrivals, Conditions, Foreign};
-use timers::Load;
+use timers::{Load, Timer};
 
 /// Slots of one piece of work: a minute.
 const PIECE: u64 = 234_375;
@@ -143,14 +143,19 @@ impl Ablation {
     }
 }
 
-/// The runs of the timers: period, granularity and load.
-const TIMERS: [(u64, u64, Load); 6] = [
-    (250, 128, Load::Quiet),
-    (1_000, 128, Load::Quiet),
-    (1_000, 0, Load::Quiet),
-    (1_000, 0, Load::Network),
-    (1_000, 0, Load::TenTimers),
-    (1_000, 0, Load::Printing),
+/// The runs of the timers: period, which timer, and load.
+const TIMERS: [(u64, Timer, Load); 10] = [
+    (250, Timer::Beacon, Load::Quiet),
+    (1_000, Timer::Beacon, Load::Quiet),
+    (1_000, Timer::High, Load::Quiet),
+    (1_000, Timer::High, Load::Network),
+    (1_000, Timer::High, Load::TenTimers),
+    (1_000, Timer::High, Load::Printing),
+    // the kernels of 2-4
+    (250, Timer::Wheel(100), Load::Quiet),
+    (250, Timer::Wheel(250), Load::Quiet),
+    (250, Timer::Wheel(300), Load::Quiet),
+    (250, Timer::Wheel(1_000), Load::Quiet),
 ];
 
 /// A piece of work.
@@ -248,9 +253,9 @@ impl Plan {
                     slots
                 }
                 Work::Timer(i) => {
-                    let (period, granularity, load) = TIMERS[i];
+                    let (period, timer, load) = TIMERS[i];
                     let seed = mix3(self.seed, 10, i as u64);
-                    let found = timers::intervals(period, granularity, load, self.samples(load), seed);
+                    let found = timers::intervals(period, timer, load, self.samples(load), seed);
                     lock().timers[i] = found;
                     0
                 }
@@ -275,8 +280,8 @@ impl Measured {
         &self.ablations[index.expect("it is in the list")]
     }
 
-    fn timer(&self, period_us: u64, granularity_us: u64, load: Load) -> &Counts {
-        let wanted = (period_us, granularity_us, load);
+    fn timer(&self, period_us: u64, timer: Timer, load: Load) -> &Counts {
+        let wanted = (period_us, timer, load);
         let index = TIMERS.iter().position(|t| *t == wanted);
         &self.timers[index.expect("it is in the list")]
     }

@@ -5,11 +5,23 @@ use std::rc::Rc;
 
 use frame::{MacAddr, Phy};
 use radio::{Duration, Event, Instant, Protocol, Radio};
-use sim::host::{InterruptConfig, Other};
+use sim::host::wheel::TimerWheel;
+use sim::host::{InterruptConfig, Other, WheelConfig};
 use sim::rng::mix3;
 use sim::{AdapterConfig, MediumConfig, NodeConfig, Position, World};
 
 use super::super::counts::Counts;
+
+/// Which timer it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Timer {
+    /// A high-resolution one, set from deadline to deadline.
+    High,
+    /// That of the adapter for beacons (SWBA), in units of 128 us; set again in its interrupt.
+    Beacon,
+    /// One in the wheel of a kernel that ticks so often in a second; set again when it has expired.
+    Wheel(u32),
+}
 
 /// What keeps the processor busy beside the timer. Service of an interrupt: 5 to 10 us.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -51,7 +63,7 @@ impl Load {
 /// A timer that is set again and again.
 struct Ticker {
     period: Duration,
-    /// The next one is set from the last interrupt, as the beacon timer of an adapter is; else from the last deadline.
+    /// The next one is set from the last interrupt; else from the last deadline.
     from_interrupt: bool,
     next: Instant,
     last: Option<Instant>,
@@ -75,28 +87,60 @@ impl Protocol for Ticker {
     }
 }
 
+/// A tick that takes no time, and nobody else's timers: what is left is when ticks come.
+const IDLE: WheelConfig = WheelConfig {
+    hz: 1_000,
+    timers: 0,
+    within: 1,
+    tick_ns: 0,
+    timer_ns: 0,
+};
+
+/// The shortest times, in jiffies, that are too long for the first one, two ... categories of the timer wheel.
+pub fn categories() -> Vec<u64> {
+    let wheel = TimerWheel::new();
+    let too_long = |category: usize| {
+        let fits = |jiffies: u64| wheel.category(jiffies).is_some_and(|c| c <= category);
+        // all before `least` fit, and nothing from `most` on does
+        let (mut least, mut most) = (0, 1 << 40);
+        while least < most {
+            let middle = (least + most) / 2;
+            match fits(middle) {
+                true => least = middle + 1,
+                false => most = middle,
+            }
+        }
+        least
+    };
+    (0..5).map(too_long).collect()
+}
+
 /// Runs of each timer: what disturbs it has another phase in each.
 const RUNS: u64 = 10;
 
 /// Intervals between `samples` interrupts of a timer with this period, in ten runs; where printing holds it up, in one.
-pub fn intervals(period_us: u64, granularity_us: u64, load: Load, samples: u64, seed: u64) -> Counts {
+pub fn intervals(period_us: u64, timer: Timer, load: Load, samples: u64, seed: u64) -> Counts {
     let runs = if load == Load::Printing { 1 } else { RUNS };
     let mut all = Counts::default();
     for run in 0..runs {
         let seed = mix3(seed, run, 0);
-        all.merge(&one_run(period_us, granularity_us, load, samples / runs, seed));
+        all.merge(&one_run(period_us, timer, load, samples / runs, seed));
     }
     all
 }
 
-fn one_run(period_us: u64, granularity_us: u64, load: Load, samples: u64, seed: u64) -> Counts {
+fn one_run(period_us: u64, timer: Timer, load: Load, samples: u64, seed: u64) -> Counts {
     let mut world = World::new(&MediumConfig::default(), seed);
     let adapter = AdapterConfig::station(MacAddr::local(1), Phy::A, 5_180, false);
     let node = NodeConfig {
         interrupts: Some(InterruptConfig {
-            granularity_ns: granularity_us * 1_000,
+            granularity_ns: if timer == Timer::Beacon { 128_000 } else { 0 },
             late: Vec::new(),
             others: load.others(),
+            wheel: match timer {
+                Timer::Wheel(hz) => Some(WheelConfig { hz, ..IDLE }),
+                _ => None,
+            },
         }),
         ..NodeConfig::ideal(Position::default(), adapter)
     };
@@ -104,7 +148,7 @@ fn one_run(period_us: u64, granularity_us: u64, load: Load, samples: u64, seed: 
     let period = Duration::from_us(period_us);
     let ticker = Ticker {
         period,
-        from_interrupt: granularity_us > 0,
+        from_interrupt: timer != Timer::High,
         next: Instant::ZERO + period,
         last: None,
         intervals: Rc::clone(&intervals),
@@ -120,11 +164,27 @@ mod tests {
 
     #[test]
     fn more_interrupts_more_jitter() {
-        let sd = |load| intervals(1_000, 0, load, 20_000, 1).sd().unwrap().value;
+        let sd = |load| intervals(1_000, Timer::High, load, 20_000, 1).sd().unwrap().value;
         let [quiet, network, ten] = [Load::Quiet, Load::Network, Load::TenTimers].map(sd);
         assert!(
             quiet == 0.0 && network > 0.1 && ten > network,
             "{quiet} {network} {ten}"
         );
+    }
+
+    /// Whatever is asked for, a wheel gives whole ticks, and a wheel that ticks more often is no finer than its tick.
+    #[test]
+    fn a_wheel_gives_whole_ticks() {
+        for (hz, asked_us, given_us) in [
+            (100, 250, 10_000.0),
+            (250, 250, 4_000.0),
+            (1_000, 250, 1_000.0),
+            (1_000, 1_000, 1_000.0),
+            (1_000, 1_001, 2_000.0),
+            (250, 10_000, 12_000.0),
+        ] {
+            let all = intervals(asked_us, Timer::Wheel(hz), Load::Quiet, 5_000, 1);
+            assert_eq!(all.mean().unwrap().value, given_us, "{hz} Hz, {asked_us} us");
+        }
     }
 }

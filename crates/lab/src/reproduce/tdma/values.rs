@@ -8,7 +8,7 @@ use super::super::estimate::Estimate;
 use super::super::values::Values;
 use super::calibrate::{BINS, RECEIVED};
 use super::link::{Arrivals, BEACON_EVERY, OCTETS, SLOT_NS, rate};
-use super::timers::Load;
+use super::timers::{Load, Timer, categories};
 use super::{Ablation, Measured};
 
 /// The slot, us.
@@ -55,13 +55,18 @@ fn arithmetic(values: &mut Values, claims: &[Claim]) {
 }
 
 fn timers(values: &mut Values, measured: &Measured) {
-    values.put("2-6", "period_250", measured.timer(250, 128, Load::Quiet).mean());
-    values.put(
-        "2-6",
-        "period_1000",
-        measured.timer(1_000, 128, Load::Quiet).mean(),
-    );
-    let sd = |load| measured.timer(1_000, 0, load).sd();
+    for (n, jiffies) in categories().into_iter().enumerate() {
+        values.put("2-5", &format!("n{n}"), Estimate::exact(jiffies as f64));
+    }
+    for hz in [100, 250, 300, 1_000] {
+        let period = measured.timer(250, Timer::Wheel(hz), Load::Quiet).mean();
+        values.put("2-5", &format!("period_250_at_{hz}"), period);
+    }
+    for period in [250, 1_000] {
+        let mean = measured.timer(period, Timer::Beacon, Load::Quiet).mean();
+        values.put("2-6", &format!("period_{period}"), mean);
+    }
+    let sd = |load| measured.timer(1_000, Timer::High, load).sd();
     values.put("2-13", "quiet", sd(Load::Quiet));
     values.put("2-13", "network", sd(Load::Network));
     values.put("2-13", "ten_timers", sd(Load::TenTimers));
@@ -77,7 +82,7 @@ fn timers(values: &mut Values, measured: &Measured) {
         "ten_over_network",
         difference(Load::TenTimers, Load::Network),
     );
-    let printing = measured.timer(1_000, 0, Load::Printing);
+    let printing = measured.timer(1_000, Timer::High, Load::Printing);
     let longest = printing
         .max(printing.count())
         .map(|e| Estimate::exact(e.value / 1e3 - 1.0));

@@ -1,9 +1,12 @@
-//! Every way in which a few hosts can come to their slots: all losses and all chances, explored round by round. Equal
-//! states are explored once.
+//! Every way in which a few hosts can come to their slots: all losses and all chances, explored phase by phase. Equal
+//! states are explored once. What can happen in a phase is a list of [`Choice`]s: where hosts come and go, and what is captured
+//! of frames that collide, all of them are possible; where losses and slots of the contention period are drawn, one choice has
+//! several ends with their probabilities.
 
-use super::{Chance, Member, Request, Rule, mix};
+use super::{Chance, Member, Rule, mix};
+use crate::mac::tbmac::message::Request;
 use frame::MacAddr;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::vec;
 use std::vec::Vec;
 
@@ -13,7 +16,7 @@ const ASKS: u8 = 2;
 /// What may be lost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Losses {
-    /// As many frames as [`State::losses`] says, each at one host.
+    /// As many frames as [`Budget::losses`] says, each at one host.
     Counted,
     /// Any request, and any frames of a round but the last one that is left for a host.
     AllButOne,
@@ -21,17 +24,67 @@ enum Losses {
     Any,
 }
 
-/// All hosts between two rounds.
+/// What may still happen.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+struct Budget {
+    /// Hosts may fail so often, and say nothing.
+    failures: u8,
+    /// Hosts may leave so often.
+    leaves: u8,
+    /// Losses, where they are counted.
+    losses: u8,
+}
+
+/// All hosts between two phases.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct State<const H: usize, const S: usize> {
     /// `None`: not there.
     hosts: [Option<Member<S>>; H],
-    /// Hosts to which a frame was sent in this round, as bits: what could be heard.
+    /// Hosts that were there, as bits: they may come back at any time.
+    gone: u8,
+    /// Hosts that leave as soon as they have said so, and those that said so in this round.
+    leaving: u8,
+    farewell: u8,
+    /// Hosts to which a frame was sent in this round: what could be heard.
     told: u8,
-    /// Restarts that are left.
-    restarts: u8,
-    /// Losses that are left, where they are counted.
-    losses: u8,
+    /// What is sent in the contention period: its slot, and the age of a claim.
+    asks: [Option<(u8, Option<u8>)>; H],
+    budget: Budget,
+}
+
+/// How probable one end of a choice is.
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Share {
+    /// By the draws of the hosts.
+    chance: f64,
+    /// Frames lost and heard, each at one host.
+    lost: u8,
+    heard: u8,
+}
+
+impl Share {
+    const ALL: Share = Share {
+        chance: 1.0,
+        lost: 0,
+        heard: 0,
+    };
+}
+
+/// One of the things that can happen, with its ends.
+type Choice<const H: usize, const S: usize> = Vec<(State<H, S>, Share)>;
+type Set<const H: usize, const S: usize> = BTreeSet<State<H, S>>;
+
+/// The parts of a round.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Phase {
+    /// Hosts come, fail, and decide to leave.
+    Events,
+    /// A slot of the contention-free period.
+    Slot(usize),
+    /// The contention-free period is over; chance says who asks where.
+    Chances,
+    /// A slot of the contention period.
+    Ask(u8),
 }
 
 #[derive(Debug, Default)]
@@ -41,11 +94,16 @@ struct Found {
     steps: usize,
     /// States in which two hosts, not both founders on probation, sent in one slot.
     shared: usize,
+    /// Of these, with a founder on probation.
+    claimed: usize,
 }
 
+#[derive(Clone, Copy)]
 struct Explorer<const H: usize, const S: usize> {
     losses: Losses,
     broken: Option<Rule>,
+    /// Of the chance to ask, after failures.
+    halvings: u8,
     /// Hosts that are not there come in one of so many first rounds.
     arrivals: u32,
     rounds: u32,
@@ -53,13 +111,16 @@ struct Explorer<const H: usize, const S: usize> {
     first: bool,
 }
 
-type Set<const H: usize, const S: usize> = BTreeSet<State<H, S>>;
+fn address(host: usize) -> MacAddr {
+    MacAddr::local(host as u32 + 1)
+}
 
 impl<const H: usize, const S: usize> Explorer<H, S> {
     fn new(losses: Losses, arrivals: u32, rounds: u32) -> Self {
         Explorer {
             losses,
             broken: None,
+            halvings: 0,
             arrivals,
             rounds,
             first: false,
@@ -77,180 +138,214 @@ impl<const H: usize, const S: usize> Explorer<H, S> {
     fn member(&self, host: usize) -> Member<S> {
         Member {
             broken: self.broken,
-            ..Member::new(MacAddr::local(host as u32 + 1), 0)
+            ..Member::new(address(host), self.halvings)
         }
+    }
+
+    fn phases(&self) -> impl Iterator<Item = (u32, Phase)> {
+        (0..self.rounds).flat_map(|round| {
+            let slots = (0..S).map(Phase::Slot);
+            let asks = (0..ASKS).map(Phase::Ask);
+            let all = [Phase::Events].into_iter().chain(slots);
+            all.chain([Phase::Chances])
+                .chain(asks)
+                .map(move |phase| (round, phase))
+        })
     }
 
     /// Explores from `start`; the last states come back.
     fn run(&self, start: State<H, S>) -> (Found, Set<H, S>) {
         let mut found = Found::default();
         let mut states = Set::from([start]);
-        for round in 0..self.rounds {
-            states = self.events(&states, round);
-            for slot in 0..S {
-                states = self.slot(&states, round, slot, &mut found);
-                if self.first && found.shared > 0 {
-                    return (found, states);
+        for (round, phase) in self.phases() {
+            let mut next = Set::new();
+            for state in &states {
+                let shared = self.shared(state, round, phase);
+                found.shared += usize::from(shared.is_some());
+                found.claimed += usize::from(shared == Some(true));
+                for choice in self.choices(state, round, phase) {
+                    found.steps += choice.len();
+                    next.extend(choice.into_iter().map(|(end, _)| end));
                 }
             }
-            states = self.contend(&states, &mut found);
-            found.states += states.len();
+            if self.first && found.shared > 0 {
+                return (found, next);
+            }
+            states = next;
+            found.states += usize::from(phase == Phase::Ask(ASKS - 1)) * states.len();
         }
         (found, states)
     }
 
-    /// Hosts come, or start again.
-    fn events(&self, states: &Set<H, S>, round: u32) -> Set<H, S> {
-        let mut all = states.clone();
+    fn senders(state: &State<H, S>, round: u32, slot: usize) -> Vec<usize> {
+        let sends = |m: &Member<S>| m.sends(round) == Some(slot as u8);
+        (0..H)
+            .filter(|h| state.hosts[*h].as_ref().is_some_and(sends))
+            .collect()
+    }
+
+    /// Two hosts send in this slot, not both of them founders on probation; whether one of them is.
+    fn shared(&self, state: &State<H, S>, round: u32, phase: Phase) -> Option<bool> {
+        let Phase::Slot(slot) = phase else { return None };
+        let senders = Self::senders(state, round, slot);
+        let founder = |h: &&usize| state.hosts[**h].as_ref().is_some_and(Member::is_on_probation);
+        let founders = senders.iter().filter(founder).count();
+        (senders.len() > 1 && founders < senders.len()).then_some(founders > 0)
+    }
+
+    /// All that can happen to `state`.
+    fn choices(&self, state: &State<H, S>, round: u32, phase: Phase) -> Vec<Choice<H, S>> {
+        match phase {
+            Phase::Events => self.events(state, round),
+            Phase::Slot(slot) => self.slot(*state, round, slot),
+            Phase::Chances => self.chances(state),
+            Phase::Ask(slot) => {
+                let mut all = self.requests(state, slot);
+                if slot == ASKS - 1 {
+                    all.iter_mut().flatten().for_each(|(end, _)| round_over(end));
+                }
+                all
+            }
+        }
+    }
+
+    fn events(&self, state: &State<H, S>, round: u32) -> Vec<Choice<H, S>> {
+        let mut all = vec![*state];
         for host in 0..H {
-            for state in all.clone() {
-                let mut with = state;
-                match &state.hosts[host] {
-                    None if round < self.arrivals => with.hosts[host] = Some(self.member(host)),
-                    Some(m) if state.restarts > 0 && m.slot().is_some() => {
-                        with.restarts -= 1;
-                        with.hosts[host] = Some(self.member(host));
+            let bit = 1 << host;
+            for before in core::mem::take(&mut all) {
+                let with = |member, gone| {
+                    let mut after = before;
+                    after.hosts[host] = member;
+                    after.gone = if gone { after.gone | bit } else { after.gone & !bit };
+                    after
+                };
+                let (new, gone) = (Some(self.member(host)), before.gone & bit != 0);
+                let owner = before.hosts[host].is_some_and(|m| m.slot().is_some());
+                let away = before.hosts[host].is_none();
+                // the last chance to come is taken
+                if !away || gone || round + 1 != self.arrivals {
+                    all.push(before);
+                }
+                if away && (gone || round < self.arrivals) {
+                    all.push(with(new, false));
+                }
+                if owner && before.budget.failures > 0 {
+                    for mut after in [with(None, true), with(new, false)] {
+                        after.budget.failures -= 1;
+                        after.leaving &= !bit;
+                        all.push(after);
                     }
-                    _ => continue,
                 }
-                if round + 1 == self.arrivals && state.hosts[host].is_none() {
-                    // the last chance to come is taken
-                    all.remove(&state);
+                if owner && before.budget.leaves > 0 && before.leaving & bit == 0 {
+                    let mut after = before;
+                    after.budget.leaves -= 1;
+                    after.leaving |= bit;
+                    all.push(after);
                 }
-                all.insert(with);
+            }
+        }
+        all.into_iter().map(|after| vec![(after, Share::ALL)]).collect()
+    }
+
+    fn slot(&self, mut state: State<H, S>, round: u32, slot: usize) -> Vec<Choice<H, S>> {
+        let senders = Self::senders(&state, round, slot);
+        if let [one] = senders[..] {
+            let others = (0..H).filter(|h| *h != one && state.hosts[*h].is_some());
+            state.told |= others.fold(0, |told, h| told | 1 << h);
+        }
+        state.farewell |= senders.iter().fold(0, |all, h| all | state.leaving & 1 << h);
+        self.air(state, &senders, |to, from| {
+            let leaves = state.leaving & 1 << from != 0;
+            let sender = state.hosts[from].as_ref().expect("it sends");
+            to.heard(address(from), &sender.report(leaves).expect("it owns a slot"));
+        })
+    }
+
+    /// What each of the others may hear of frames in one slot: one of them, or none where a loss is possible.
+    fn air(
+        &self,
+        state: State<H, S>,
+        senders: &[usize],
+        hears: impl Fn(&mut Member<S>, usize),
+    ) -> Vec<Choice<H, S>> {
+        let mut all: Vec<Choice<H, S>> = vec![vec![(state, Share::ALL)]];
+        let others = (0..H).filter(|h| !senders.contains(h) && state.hosts[*h].is_some());
+        for to in others.filter(|_| !senders.is_empty()) {
+            let heard = |mut after: State<H, S>, from: usize| {
+                hears(after.hosts[to].as_mut().expect("it is there"), from);
+                after
+            };
+            for choice in core::mem::take(&mut all) {
+                if let [one] = senders[..] {
+                    let mut ends = Vec::new();
+                    for (before, share) in choice {
+                        let (lost, heard_one) = (share.lost + 1, share.heard + 1);
+                        ends.extend(self.lost(before).map(|after| (after, Share { lost, ..share })));
+                        ends.push((
+                            heard(before, one),
+                            Share {
+                                heard: heard_one,
+                                ..share
+                            },
+                        ));
+                    }
+                    all.push(ends);
+                } else {
+                    // what collides may be captured, or not
+                    let captured = |from| choice.iter().map(move |(s, share)| (heard(*s, from), *share));
+                    all.extend(senders.iter().map(|from| captured(*from).collect()));
+                    all.push(choice);
+                }
             }
         }
         all
     }
 
-    fn slot(&self, states: &Set<H, S>, round: u32, slot: usize, found: &mut Found) -> Set<H, S> {
-        let mut next = Set::new();
-        for state in states {
-            let sends = |h: &usize| {
-                state.hosts[*h]
-                    .as_ref()
-                    .is_some_and(|m| m.sends(round) == Some(slot as u8))
-            };
-            let senders: Vec<usize> = (0..H).filter(sends).collect();
-            if senders.is_empty() {
-                next.insert(*state);
-                continue;
-            }
-            let founders = |h: &usize| state.hosts[*h].as_ref().is_some_and(Member::is_on_probation);
-            found.shared += usize::from(senders.len() > 1 && !senders.iter().all(founders));
-            let mut after = *state;
-            if let [one] = senders[..] {
-                let others = (0..H).filter(|h| *h != one && state.hosts[*h].is_some());
-                after.told |= others.fold(0, |told, h| told | 1 << h);
-            }
-            self.air(after, &senders, found, &mut next, |to, from, state| {
-                let sender = state.hosts[from].as_ref().expect("it sends");
-                to.heard(
-                    MacAddr::local(from as u32 + 1),
-                    &sender.report(false).expect("it owns a slot"),
-                );
-            });
+    /// After the loss of a frame at one host, if it is possible.
+    fn lost(&self, mut state: State<H, S>) -> Option<State<H, S>> {
+        if self.losses == Losses::Counted {
+            state.budget.losses = state.budget.losses.checked_sub(1)?;
         }
-        next
+        Some(state)
     }
 
-    /// What each of the others may have heard of frames in one slot: one of them, or none where a loss is possible.
-    fn air(
-        &self,
-        state: State<H, S>,
-        senders: &[usize],
-        found: &mut Found,
-        next: &mut Set<H, S>,
-        hears: impl Fn(&mut Member<S>, usize, &State<H, S>),
-    ) {
-        let mut all = vec![state];
-        for to in (0..H).filter(|h| !senders.contains(h) && state.hosts[*h].is_some()) {
-            let mut more = Vec::new();
-            for before in &all {
-                // what collides may be captured, or not
-                let mut lost = *before;
-                if senders.len() > 1 || self.losses != Losses::Counted {
-                    more.push(lost);
-                } else if lost.losses > 0 {
-                    lost.losses -= 1;
-                    more.push(lost);
-                }
-                for from in senders {
+    /// Each host draws its slot of the contention period and its luck.
+    fn chances(&self, state: &State<H, S>) -> Vec<Choice<H, S>> {
+        let deaf = |h: &usize| state.told & 1 << h != 0 && state.hosts[*h].is_some_and(|m| m.heard == 0);
+        if self.losses == Losses::AllButOne && (0..H).any(|h| deaf(&h)) {
+            return Vec::new();
+        }
+        // the least number of each interval between two limits of luck
+        let lucks: &[(u8, f64)] = match self.halvings {
+            0 => &[(0, 1.0)],
+            _ => &[(0, 0.125), (32, 0.125), (64, 0.25), (128, 0.5)],
+        };
+        let mut all = BTreeMap::from([(State { told: 0, ..*state }, 1.0)]);
+        for host in (0..H).filter(|h| state.hosts[*h].is_some()) {
+            let mut next = BTreeMap::new();
+            for (before, share) in &all {
+                for (slot, (luck, part)) in (0..ASKS).flat_map(|s| lucks.iter().map(move |l| (s, *l))) {
                     let mut after = *before;
-                    hears(after.hosts[to].as_mut().expect("it is there"), *from, &state);
-                    more.push(after);
+                    let member = after.hosts[host].as_mut().expect("it is there");
+                    let ask = member.cfp_over(Chance { slot, luck });
+                    after.asks[host] = ask.map(|a| (a.slot, a.claim));
+                    *next.entry(after).or_default() += share * part / f64::from(ASKS);
                 }
             }
-            all = more;
+            all = next;
         }
-        found.steps += all.len();
-        next.extend(all);
+        let share = |(state, chance)| (state, Share { chance, ..Share::ALL });
+        vec![all.into_iter().map(share).collect()]
     }
 
-    fn contend(&self, states: &Set<H, S>, found: &mut Found) -> Set<H, S> {
-        let mut next = Set::new();
-        for state in states {
-            let heard = |h: usize| state.hosts[h].as_ref().is_none_or(|m| m.heard != 0);
-            let some_heard = |told: u8| (0..H).all(|h| told & 1 << h == 0 || heard(h));
-            if self.losses == Losses::AllButOne && !some_heard(state.told) {
-                continue;
-            }
-            self.ask(State { told: 0, ..*state }, 0, [None; H], found, &mut next);
-        }
-        next
-    }
-
-    /// Host by host, every choice of a slot of the contention period.
-    fn ask(
-        &self,
-        state: State<H, S>,
-        host: usize,
-        asks: [Option<Request>; H],
-        found: &mut Found,
-        next: &mut Set<H, S>,
-    ) {
-        if host == H {
-            return self.requests(state, asks, found, next);
-        }
-        for slot in 0..ASKS {
-            let (mut state, mut asks) = (state, asks);
-            let chance = Chance { slot, luck: 0 };
-            asks[host] = state.hosts[host].as_mut().and_then(|m| m.cfp_over(chance));
-            self.ask(state, host + 1, asks, found, next);
-            if asks[host].is_none() {
-                break;
-            }
-        }
-    }
-
-    fn requests(
-        &self,
-        state: State<H, S>,
-        asks: [Option<Request>; H],
-        found: &mut Found,
-        next: &mut Set<H, S>,
-    ) {
-        let mut states = Set::from([state]);
-        for slot in 0..ASKS {
-            let senders: Vec<usize> = (0..H)
-                .filter(|h| asks[*h].is_some_and(|a| a.slot == slot))
-                .collect();
-            if senders.is_empty() {
-                continue;
-            }
-            let mut after = Set::new();
-            for state in states {
-                self.air(state, &senders, found, &mut after, |to, from, _| {
-                    let ask = asks[from].expect("it asks");
-                    to.requested(MacAddr::local(from as u32 + 1), &ask);
-                });
-            }
-            states = after;
-        }
-        for mut state in states {
-            state.hosts.iter_mut().flatten().for_each(Member::round_over);
-            next.insert(state);
-        }
+    fn requests(&self, state: &State<H, S>, slot: u8) -> Vec<Choice<H, S>> {
+        let asks = |h: &usize| state.asks[*h].is_some_and(|a| a.0 == slot);
+        let senders: Vec<usize> = (0..H).filter(asks).collect();
+        self.air(*state, &senders, |to, from| {
+            let claim = state.asks[from].expect("it asks").1;
+            to.requested(address(from), &Request { slot, claim });
+        })
     }
 
     /// Hosts of which the first `owners` own their slots and know of each other.
@@ -259,7 +354,7 @@ impl<const H: usize, const S: usize> Explorer<H, S> {
             let mut m = self.member(h);
             m.phase = super::Phase::Requesting(0, 0);
             for o in 0..owners {
-                m.table[o] = super::Entry::of(MacAddr::local(o as u32 + 1));
+                m.table[o] = super::Entry::of(address(o));
             }
             if h < owners {
                 m.phase = super::Phase::Owner(h as u8, 0);
@@ -268,18 +363,38 @@ impl<const H: usize, const S: usize> Explorer<H, S> {
         };
         State {
             hosts: core::array::from_fn(|h| (h < there).then(|| member(h))),
-            told: 0,
-            restarts: 0,
-            losses: 0,
+            ..Self::NOBODY
         }
     }
 
     const NOBODY: State<H, S> = State {
         hosts: [None; H],
+        gone: 0,
+        leaving: 0,
+        farewell: 0,
         told: 0,
-        restarts: 0,
-        losses: 0,
+        asks: [None; H],
+        budget: Budget {
+            failures: 0,
+            leaves: 0,
+            losses: 0,
+        },
     };
 }
 
+fn round_over<const H: usize, const S: usize>(state: &mut State<H, S>) {
+    state.asks = [None; H];
+    for (host, place) in state.hosts.iter_mut().enumerate() {
+        let Some(member) = place else { continue };
+        member.round_over();
+        let bit = 1 << host;
+        if state.leaving & bit != 0 && (member.slot().is_none() || state.farewell & bit != 0) {
+            *place = None;
+            (state.leaving, state.gone) = (state.leaving & !bit, state.gone | bit);
+        }
+    }
+    state.farewell = 0;
+}
+
+mod odds;
 mod tests;

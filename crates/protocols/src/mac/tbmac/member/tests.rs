@@ -33,25 +33,51 @@ fn report(slot: u8, table: &[Entry]) -> Report {
     }
 }
 
-/// Rounds that an asking host needs until it is granted, among `n - 1` others that ask in every round, with `m` slots
-/// to ask in: the p-quantile of `tries` of them. Whatever is asked alone is heard.
-fn rounds_to_success(n: u64, m: u64, tries: u64) -> (f64, u32) {
-    let mut all = std::vec::Vec::new();
-    let mut alone = 0;
-    for t in 0..tries {
-        let rounds = (1u32..).find(|k| {
-            let chosen = |host: u64| mix(t << 16 | u64::from(*k), MacAddr::local(host as u32), 7) % m;
-            (1..n).all(|other| chosen(other) != chosen(0))
-        });
-        alone += u64::from(rounds == Some(1));
-        all.push(rounds.expect("some day"));
-    }
-    all.sort_unstable();
-    let rank = (tries as f64 * 0.999).ceil() as usize - 1;
-    (alone as f64 / tries as f64, all[rank])
+/// In how many of all choices that `n - 1` others can make among `m` slots one slot is left to whoever asks in it.
+fn share_alone(n: u32, m: u64) -> f64 {
+    let all = m.pow(n - 1);
+    let alone = |choices: u64| (0..n - 1).all(|other| !(choices / m.pow(other)).is_multiple_of(m));
+    (0..all).filter(|c| alone(*c)).count() as f64 / all as f64
 }
 
-/// `(1 - 1/m)^(n - 1)` in each round, and the rounds in which 99.9 % succeed.
+/// The probability that a host is granted a slot by an owner within 1, 2, ... `most` rounds of asking, if it asks alone with
+/// probability `p`: all that can happen to the two, each with its probability.
+fn granted_within(p: f64, most: usize) -> std::vec::Vec<f64> {
+    let mut asker = Member::<16>::new(B, 0);
+    asker.phase = Phase::Requesting(0, 0);
+    let mut states = std::vec![(owner::<16>(A, 0), asker, 1.0)];
+    let (mut granted, mut within) = (0.0, std::vec::Vec::new());
+    for _ in 0..=most {
+        let mut next = std::vec::Vec::<(Member<16>, Member<16>, f64)>::new();
+        for (mut a, mut b, share) in states {
+            b.heard(A, &a.report(false).unwrap());
+            a.cfp_over(LUCKY);
+            let Some(ask) = b.cfp_over(LUCKY) else {
+                assert_eq!(b.slot(), Some(1));
+                granted += share;
+                continue;
+            };
+            for (alone, part) in [(true, p), (false, 1.0 - p)] {
+                let (mut a, mut b) = (a, b);
+                if alone {
+                    a.requested(B, &ask);
+                }
+                a.round_over();
+                b.round_over();
+                match next.iter_mut().find(|s| (s.0, s.1) == (a, b)) {
+                    Some(known) => known.2 += share * part,
+                    None => next.push((a, b, share * part)),
+                }
+            }
+        }
+        within.push(granted);
+        states = next;
+    }
+    // what is asked in a round is granted in the next one
+    within.split_off(1)
+}
+
+/// `(1 - 1/m)^(n - 1)` in each round, and the rounds in which 99.9 % succeed: all of it exact.
 #[test]
 fn contention_is_as_long_as_computed() {
     let golden = [
@@ -66,10 +92,17 @@ fn contention_is_as_long_as_computed() {
     for (n, m, p, rounds) in golden {
         let exact = (1.0 - 1.0 / m as f64).powi(n as i32 - 1);
         assert!((exact - p).abs() < 0.006, "{n} {m}: {exact}");
-        let (share, measured) = rounds_to_success(n, m, 40_000);
-        assert!((share - exact).abs() < 0.01, "{n} {m}: {share}");
-        let off = f64::from(measured.abs_diff(rounds));
-        assert!(off <= 1.0f64.max(0.1 * f64::from(rounds)), "{n} {m}: {measured}");
+        assert!((share_alone(n, m) - exact).abs() < 1e-12, "{n} {m}");
+        let within = granted_within(exact, 60);
+        for (share, k) in within.iter().zip(1..) {
+            let computed = 1.0 - (1.0 - exact).powi(k);
+            assert!(
+                (share - computed).abs() < 1e-12,
+                "{n} {m} {k}: {share} {computed}"
+            );
+        }
+        let enough = within.iter().position(|share| *share >= 0.999);
+        assert_eq!(enough, Some(rounds - 1), "{n} {m}");
     }
 }
 

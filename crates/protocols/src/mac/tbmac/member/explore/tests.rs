@@ -2,6 +2,21 @@
 
 use super::*;
 
+fn losses(losses: u8) -> Budget {
+    Budget {
+        losses,
+        ..Budget::default()
+    }
+}
+
+fn departures(failures: u8, leaves: u8) -> Budget {
+    Budget {
+        failures,
+        leaves,
+        losses: 0,
+    }
+}
+
 /// Rounds without any loss until all hosts own slots, each its own; `None` if they do not within `most`.
 fn calm<const H: usize, const S: usize>(mut state: State<H, S>, first_round: u32, most: u32) -> Option<u32> {
     for round in 0..most {
@@ -55,21 +70,47 @@ fn longest<const H: usize, const S: usize>(states: &Set<H, S>, round: u32) -> Op
 fn three_newcomers_share_no_slot() {
     let explorer = Explorer::<3, 3>::new(Losses::AllButOne, 3, 9);
     let (found, last) = explorer.run(Explorer::NOBODY);
-    assert_eq!((found.states, found.steps, found.shared), (21_160, 116_236, 0));
+    assert_eq!((found.states, found.steps, found.shared), (21_160, 201_472, 0));
     assert_eq!(longest(&last, 9), Some(22));
 }
 
-/// The same with one owner and two hosts that ask, of which one starts again at any time without a word.
+/// One owner and two hosts that ask; one owner fails at any time without a word, and may come back at any time later, as a new host.
 #[test]
 fn two_who_ask_share_no_slot() {
     let explorer = Explorer::<3, 3>::new(Losses::AllButOne, 0, 6);
-    let start = State {
-        restarts: 1,
+    let (found, last) = explorer.run(State {
+        budget: departures(1, 0),
         ..explorer.settled(1, 3)
-    };
-    let (found, last) = explorer.run(start);
-    assert_eq!((found.states, found.steps, found.shared), (12_806, 121_646, 0));
+    });
+    assert_eq!((found.states, found.steps, found.shared), (15_119, 206_370, 0));
     assert_eq!(longest(&last, 6), Some(25));
+}
+
+/// The same with two owners and one host that asks, one that fails and one that leaves with a word at any time, and hosts that ask
+/// less often after failures.
+#[test]
+fn whoever_fails_and_leaves_nobody_shares_a_slot() {
+    let explorer = Explorer {
+        halvings: 1,
+        ..Explorer::<3, 3>::new(Losses::AllButOne, 0, 6)
+    };
+    let (found, last) = explorer.run(State {
+        budget: departures(1, 1),
+        ..explorer.settled(2, 3)
+    });
+    assert_eq!((found.states, found.steps, found.shared), (95_598, 1_953_576, 0));
+    assert_eq!(longest(&last, 6), Some(25));
+}
+
+/// Three newcomers of whom one leaves as soon as it owns a slot, or later.
+#[test]
+fn newcomers_who_leave_share_no_slot() {
+    let explorer = Explorer::<3, 3>::new(Losses::AllButOne, 3, 8);
+    let (found, _) = explorer.run(State {
+        budget: departures(0, 1),
+        ..Explorer::NOBODY
+    });
+    assert_eq!((found.states, found.steps, found.shared), (27_147, 317_102, 0));
 }
 
 /// Two owners and two hosts that ask, all patterns of two losses (frames and requests, each at one host).
@@ -79,10 +120,10 @@ const FOUR: u8 = 2;
 fn four_hosts_share_no_slot() {
     let explorer = Explorer::<4, 4>::new(Losses::Counted, 0, 4);
     let (found, _) = explorer.run(State {
-        losses: FOUR,
+        budget: losses(FOUR),
         ..explorer.settled(2, 4)
     });
-    assert_eq!((found.states, found.steps, found.shared), (69_686, 288_665, 0));
+    assert_eq!((found.states, found.steps, found.shared), (69_686, 483_480, 0));
 }
 
 /// Three losses do no harm either. The fourth is one too many: each of the two who ask has then heard another owner
@@ -97,7 +138,7 @@ fn four_losses_are_too_many() {
             ..explorer
         };
         let (found, _) = explorer.run(State {
-            losses,
+            budget: self::losses(losses),
             ..explorer.settled(2, 4)
         });
         assert_eq!(found.shared, shared, "{losses}");
@@ -110,7 +151,7 @@ fn a_broken_rule_is_found() {
     for rule in [Rule::Unanimity, Rule::Merge] {
         let explorer = Explorer::<4, 4>::new(Losses::Counted, 0, 4).broken(rule);
         let (found, _) = explorer.run(State {
-            losses: FOUR,
+            budget: losses(FOUR),
             ..explorer.settled(2, 4)
         });
         assert!(found.shared > 0, "{rule:?}");
@@ -123,13 +164,13 @@ fn a_broken_rule_is_found() {
 fn what_was_shared_is_told_apart() {
     let explorer = Explorer::<3, 3>::new(Losses::Any, 0, 4);
     let start = State {
-        restarts: 1,
+        budget: departures(1, 0),
         ..explorer.settled(1, 3)
     };
     let (found, last) = explorer.run(start);
     assert_eq!(
         (found.states, found.steps, found.shared > 0),
-        (25_821, 105_645, true)
+        (27_465, 200_607, true)
     );
     assert_eq!(longest(&last, 4), Some(36));
 }
