@@ -9,18 +9,19 @@ use linux::wifi::{Host, Wait};
 use radio::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
-use crate::deploy::{DeployError, Deployed, Run, Site, deploy};
+use crate::deploy::{DeployError, Deployed, Roamed, Run, Site, deploy};
 use crate::record::RecordError;
 use crate::run::{self, Judged};
 use crate::scenario::Scenario;
 use crate::stats::{Running, Sorted};
 
-use super::air::{self, AirError};
+use super::air::{self, AirError, Begins};
 
 /// How sure an interval is that holds the next run.
 const CONFIDENCE: f64 = 0.999;
-/// From the moment in which all are ready to the one in which they begin.
-const BEGIN: Duration = Duration::from_ms(5);
+/// From the moment in which all are ready to the one in which they begin: longer than the kernel lets no air through after an
+/// interface was set up (20 ms were seen).
+const BEGIN: Duration = Duration::from_ms(50);
 /// How often progress is told.
 const LOOK: std::time::Duration = std::time::Duration::from_millis(100);
 /// Half an interval is at least this share of its mean: runs that have no chance in them are all alike, and the real one
@@ -32,6 +33,8 @@ const FINEST: f64 = 1e-3;
 pub const FINEST_LATENCY_US: f64 = 3.072;
 /// An air that tells the kernel of something later than this is not the scenario's, us.
 const LATE_US: f64 = 100.0;
+/// Numbers that all scenarios have; the others are of some layers.
+const OF_ALL: usize = 7;
 /// Octets of LLC/SNAP, which count as throughput, as in the simulator.
 const LLC_SNAP_OCTETS: u64 = 8;
 
@@ -53,11 +56,19 @@ pub struct Numbers {
     pub confirm_mean_us: Option<f64>,
     /// ... and the standard deviation, which tells how punctual they were. Of nodes whose confirms `sdmac run` counts.
     pub confirm_sd_us: Option<f64>,
+    /// Of nodes that roam: hand-overs, ...
+    pub handovers: Option<f64>,
+    /// ... requests without an ACK in them, ...
+    pub missed_in_handover: Option<f64>,
+    /// ... and the longest time without an ACK in one, us.
+    pub gap_max_us: Option<f64>,
+    /// Of hosts of cells: messages sent over a border.
+    pub crossed: Option<f64>,
 }
 
 impl Numbers {
-    /// Each with the least half of an interval that means something.
-    fn all(&self) -> [(&'static str, Option<f64>, f64); 7] {
+    /// Each with the least half of an interval that means something; the first [`OF_ALL`] are those of all scenarios.
+    fn all(&self) -> [(&'static str, Option<f64>, f64); 11] {
         [
             ("throughput, Mb/s", self.throughput_mbps, 0.0),
             ("MSDUs lost", self.lost_ratio, 0.0),
@@ -74,6 +85,10 @@ impl Numbers {
                 self.confirm_sd_us,
                 FINEST_LATENCY_US,
             ),
+            ("hand-overs", self.handovers, 0.0),
+            ("missed in hand-overs", self.missed_in_handover, 0.0),
+            ("longest gap, us", self.gap_max_us, FINEST_LATENCY_US),
+            ("frames over borders", self.crossed, 0.0),
         ]
     }
 }
@@ -161,7 +176,7 @@ pub fn real(
     progress: &(dyn Fn(u64) + Sync),
     stop: &AtomicBool,
 ) -> Result<Real, CompareError> {
-    let ((radios, nodes), summary) = air::beside(scenario, seed, |seating, switches| {
+    let ((radios, nodes), summary) = air::beside(scenario, seed, Begins::WithHosts, |seating, switches| {
         let radios: Vec<_> = seating.nodes.iter().filter_map(|s| s.radio.clone()).collect();
         if radios.len() < seating.nodes.len() {
             return Err(CompareError::Radios {
@@ -169,8 +184,6 @@ pub fn real(
                 radios: radios.len(),
             });
         }
-        // A world begins with an interframe space, like a medium that has just become idle.
-        std::thread::sleep(std::time::Duration::from_millis(1));
         let (ran_ns, over) = (AtomicU64::new(0), AtomicBool::new(false));
         let nodes = std::thread::scope(|scope| {
             let tell = || {
@@ -204,6 +217,11 @@ pub fn real(
         }
     }
     let ratio = |a: f64| (submitted > 0.0).then(|| a / submitted);
+    let roamed: Vec<Roamed> = nodes.iter().filter_map(|n| n.done.roamed).collect();
+    let of_roaming = |of: fn(&mut dyn Iterator<Item = &Roamed>) -> u64| {
+        (!roamed.is_empty()).then(|| of(&mut roamed.iter()) as f64)
+    };
+    let in_cells = nodes.iter().any(|n| n.done.cell.is_some());
     Ok(Real {
         numbers: Numbers {
             throughput_mbps: (window_ns > 0).then(|| octets as f64 * 8e3 / window_ns as f64),
@@ -213,6 +231,16 @@ pub fn real(
             latency_p99_us: latency.as_ref().map(|s| s.p99),
             confirm_mean_us: confirms.mean(),
             confirm_sd_us: confirms.sd(),
+            handovers: of_roaming(|all| all.map(|r| r.handovers).sum()),
+            missed_in_handover: of_roaming(|all| all.map(|r| r.missed_in_handover).sum()),
+            gap_max_us: of_roaming(|all| all.map(|r| r.longest_gap_ns).max().unwrap_or(0)).map(|ns| ns / 1e3),
+            crossed: in_cells.then(|| {
+                nodes
+                    .iter()
+                    .filter_map(|n| n.done.cell)
+                    .map(|c| c.crossed)
+                    .sum::<u64>() as f64
+            }),
         },
         unknown: sum(|d| d.requests.unknown),
         refused: sum(|d| d.requests.refused),
@@ -323,6 +351,7 @@ pub fn stations(
         given_up.fetch_or(!all_ready, Ordering::Relaxed);
         // By then each has been told, and waits for it.
         let begin = Host::now() + BEGIN;
+        switches.begin_at(begin.as_ns());
         gates.iter().for_each(|gate| {
             let _ = gate.send(begin);
         });
@@ -354,6 +383,10 @@ pub fn simulated(scenario: &Scenario, seed: u64, stop: &AtomicBool) -> Result<Nu
         latency_p99_us: metric("latency_p99_us"),
         confirm_mean_us: metric("confirm_mean_us"),
         confirm_sd_us: metric("confirm_sd_us"),
+        handovers: metric("roam_handovers"),
+        missed_in_handover: metric("roam_missed_in_handover"),
+        gap_max_us: metric("roam_gap_max_us"),
+        crossed: metric("cells_crossed"),
     })
 }
 
@@ -365,7 +398,7 @@ pub fn agree(real: &[Real], rows: &[Row]) -> bool {
     real.iter().all(whole) && rows.iter().all(holds) && rows.iter().any(|row| row.within.is_some())
 }
 
-/// The table: runs of the real stacks, and several of the simulator.
+/// The table: runs of the real stacks, and several of the simulator; of layers that the scenario does not have there is no row.
 pub fn table(real: &[Numbers], runs: &[Numbers]) -> Vec<Row> {
     let of = |all: &[Numbers], i: usize| -> Running { all.iter().filter_map(|r| r.all()[i].1).collect() };
     let row = |(i, (name, _, least)): (usize, (&'static str, Option<f64>, f64))| {
@@ -383,12 +416,10 @@ pub fn table(real: &[Numbers], runs: &[Numbers]) -> Vec<Row> {
             within: real.zip(simulator.zip(plus_minus)).map(within),
         }
     };
-    Numbers::default()
-        .all()
-        .into_iter()
-        .enumerate()
-        .map(row)
-        .collect()
+    let rows = Numbers::default().all().into_iter().enumerate();
+    let is_there = |(i, row): &(usize, Row)| *i < OF_ALL || row.real.is_some() || row.simulator.is_some();
+    let rows = rows.map(|(i, of)| (i, row((i, of)))).filter(is_there);
+    rows.map(|(_, row)| row).collect()
 }
 
 #[cfg(test)]
