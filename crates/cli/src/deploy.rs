@@ -363,6 +363,17 @@ fn summary(d: &Deployed) -> String {
             c.asked, c.granted, c.lost, c.released, c.late, c.overruns, c.expired
         );
     }
+    if let Some(r) = &d.roamed {
+        let _ = write!(
+            t,
+            "\nroaming: {} hand-overs; {} frames missed in them, {} else, {} went again on the other link; longest gap {:.1} ms",
+            r.handovers,
+            r.missed_in_handover,
+            r.missed_else,
+            r.second_chances,
+            r.longest_gap_ns as f64 / 1e6
+        );
+    }
     if let Some(us) = &d.measured.latency_us {
         let _ = write!(
             t,

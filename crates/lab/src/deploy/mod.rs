@@ -22,7 +22,7 @@ mod watched;
 pub use arrived::Arrived;
 pub use refused::Refusals;
 pub use replay::{Transcript, transcribe};
-pub use slots::{Celled, Slots};
+pub use slots::{Celled, Roamed, Slots};
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -145,6 +145,8 @@ pub struct Deployed {
     pub slots: Option<Slots>,
     /// Of a host that agrees with others on its slot.
     pub cell: Option<Celled>,
+    /// Of a node that roams: its hand-overs, and what they cost.
+    pub roamed: Option<Roamed>,
     /// From the request to its confirm (t9 - t1), us.
     pub confirm_us: Option<Summary>,
     /// Confirms with all nine planes.
@@ -357,14 +359,12 @@ pub fn deploy(
             tries: (site.confirm != Path::Status).then_some(watched.tries),
             latency_us: Sorted::new(feed.latencies_us.clone()).summary(),
         },
-        slots: match &program {
-            Program::Tdma(p) => Some(Slots::from(p.counters())),
-            _ => None,
-        },
+        slots: program.slots().map(|(counters, _)| Slots::from(counters)),
         cell: match &program {
             Program::Tbmac(p) => Some(Celled::from(p.host())),
             _ => None,
         },
+        roamed: program.roamed().map(Roamed::from),
         confirm_us: Sorted::new(watched.latencies_us).summary(),
         all_planes: watched.all_planes,
         attributes_refused: watched.attributes_refused,

@@ -1,5 +1,7 @@
-//! What became of the slots of a node: those of a schedule, or one that it has agreed on with others.
+//! What the layers of a node have counted: of its slots, those of a schedule or one that it has agreed on with others, and of its
+//! hand-overs.
 
+use protocols::mac::roam::RoamCounters;
 use protocols::mac::tdma::TdmaCounters;
 use serde::Serialize;
 
@@ -80,6 +82,36 @@ impl From<&program::Celled> for Celled {
             relayed: c.relayed,
             uncrossed: c.uncrossed,
             searched: c.searched,
+        }
+    }
+}
+
+/// What a node that roams has counted since its start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Roamed {
+    /// Access points that it went to, the first one included.
+    pub joined: u64,
+    /// Of these, hand-overs from another one.
+    pub handovers: u64,
+    /// Frames that went again on the other link.
+    pub second_chances: u64,
+    /// Requests without an ACK while a hand-over was under way, ...
+    pub missed_in_handover: u64,
+    /// ... and others without one.
+    pub missed_else: u64,
+    /// The longest time from the last ACK before a hand-over to the first one after it, ns.
+    pub longest_gap_ns: u64,
+}
+
+impl From<&RoamCounters> for Roamed {
+    fn from(c: &RoamCounters) -> Roamed {
+        Roamed {
+            joined: c.joined,
+            handovers: c.handovers,
+            second_chances: c.second_chances,
+            missed_in_handover: c.missed_in_handover,
+            missed_else: c.missed_else,
+            longest_gap_ns: c.longest_gap_ns,
         }
     }
 }

@@ -9,7 +9,7 @@ use protocols::mac::tbmac::cell::Cell;
 use protocols::mac::tbmac::rounds::{RoundCosts, Rounds, mpdu_octets};
 use protocols::mac::tbmac::{DEFAULT_SLOTS, TbmacConfig};
 use protocols::mac::tdma::schedule as slots;
-use radio::{AdapterId, Queue};
+use radio::{AdapterId, Duration, Queue};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use sim::Position;
@@ -206,8 +206,15 @@ fn rounds(p: &Tbmac, phy: &Phy) -> Result<Rounds, protocols::mac::tbmac::rounds:
     })
 }
 
-/// The host `node`, which goes this way.
-pub(super) fn host(p: &Tbmac, phy: &Phy, node: u32, first: Position, way: &[(u64, Position)]) -> Walking {
+/// The host `node`, which starts so long after the scenario, and goes this way.
+pub(super) fn host(
+    p: &Tbmac,
+    phy: &Phy,
+    node: u32,
+    start: Duration,
+    first: Position,
+    way: &[(u64, Position)],
+) -> Walking {
     let me = MacAddr::local(node);
     let rounds = rounds(p, phy).expect("checked");
     let queue: Queue = p.send.queue.map_or(Queue::Voice, |q| category(q).into());
@@ -228,7 +235,14 @@ pub(super) fn host(p: &Tbmac, phy: &Phy, node: u32, first: Position, way: &[(u64
         role: Role::Direct { bssid: MacAddr::ZERO },
     };
     let radius_m = p.cells.as_ref().map(|c| c.radius_m.get_ref().0);
-    Walking::new(config, sender(identity, &p.send, phy), radius_m, first, way)
+    Walking::new(
+        config,
+        sender(identity, &p.send, phy),
+        radius_m,
+        start,
+        first,
+        way,
+    )
 }
 
 /// How the node `node` uses its slots.

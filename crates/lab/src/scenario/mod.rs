@@ -279,15 +279,13 @@ impl Scenario {
             _ => false,
         };
         let traffic = build::traffic(self, seed);
-        let here = |to: MacAddr| to == MacAddr::local(node) || to.is_group();
-        let room = |t: &sim::Traffic| {
-            if here(t.to) {
-                most(t, self.duration_ns())
-            } else {
-                0
-            }
+        let comes_here =
+            |from: u32, to: MacAddr| to == MacAddr::local(node) || to.is_group() || self.roams_to(from, node);
+        let room = |(from, t): &(u32, sim::Traffic)| match comes_here(*from, t.to) {
+            true => most(t, self.duration_ns()),
+            false => 0,
         };
-        let room = traffic.iter().map(|(_, t)| room(t)).collect();
+        let room = traffic.iter().map(room).collect();
         let own = (0..).zip(traffic).filter(|(_, (from, _))| *from == node);
         Some(Station {
             config,
@@ -297,6 +295,16 @@ impl Scenario {
             flows: own.map(|(flow, (_, traffic))| (flow, traffic)).collect(),
             room,
         })
+    }
+
+    /// Whether `node` is an access point that `from` roams to: what goes to any of them may arrive at each.
+    fn roams_to(&self, from: u32, node: u32) -> bool {
+        let group = self.group_of(from).map(|g| &self.file.group[g]);
+        let list = group
+            .and_then(|g| g.roam.as_ref())
+            .map(|roam| roam.access_points.get_ref());
+        let names = names::all_of_node(&self.file, &self.groups, node);
+        list.is_some_and(|list| list.iter().any(|ap| names.contains(ap.get_ref())))
     }
 
     /// What a recorder must know of the nodes, for the clocks of a seed.

@@ -27,6 +27,13 @@ pub(super) fn of_node(file: &File, groups: &[Range<u32>], node: u32) -> Option<S
     })
 }
 
+/// What a file may call a node: its name, and its number in its group.
+pub(super) fn all_of_node(file: &File, groups: &[Range<u32>], node: u32) -> Vec<String> {
+    let of = group_of(groups, node);
+    let number = of.map(|of| format!("{}.{}", file.group[of].name.get_ref(), node - groups[of].start));
+    of_node(file, groups, node).into_iter().chain(number).collect()
+}
+
 pub(super) struct Names<'s> {
     source: &'s Source,
     groups: BTreeMap<String, Range<u32>>,

@@ -190,7 +190,9 @@ pub(super) fn program(s: &Scenario, g: usize, node: u32, seed: u64) -> Program {
         }))),
         protocol::Protocol::Tbmac(p) => {
             let first = position(group, node - s.groups[g].start);
-            Program::Tbmac(Box::new(cells::host(p, &phy, node, first, &way(s, node, first))))
+            let start = duration(group.start);
+            let way = way(s, node, first);
+            Program::Tbmac(Box::new(cells::host(p, &phy, node, start, first, &way)))
         }
         protocol::Protocol::Slotted(p) => {
             let inner = sender(identity, &p.send, &phy);

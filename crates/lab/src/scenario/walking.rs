@@ -23,17 +23,21 @@ struct Stage {
 #[derive(Clone, Debug)]
 pub struct Walking {
     host: Celled,
+    /// Its own start, after that of the scenario.
+    start: Duration,
+    /// Times are those of the scenario until it starts, and from then on those of its host.
     way: Vec<Stage>,
     next: usize,
     ahead: Duration,
 }
 
 impl Walking {
-    /// From `first` on along `way`, in cells of `radius_m`; all in one cell without.
+    /// From `first` on along `way`, in cells of `radius_m`; all in one cell without. It starts `start` after the scenario.
     pub(super) fn new(
         config: TbmacConfig,
         inner: Sender<64>,
         radius_m: Option<f64>,
+        start: Duration,
         first: Position,
         way: &[(u64, Position)],
     ) -> Walking {
@@ -53,17 +57,18 @@ impl Walking {
                 }
             }
         }
-        let start = stages.first().copied();
+        let here = stages.first().copied();
         let mut host = Celled::new(
             TbmacConfig {
-                cell: start.map_or(config.cell, |s| s.cell),
+                cell: here.map_or(config.cell, |s| s.cell),
                 ..config
             },
             inner,
         );
-        host.set_near(start.map_or(0, |s| s.near));
+        host.set_near(here.map_or(0, |s| s.near));
         Walking {
             host,
+            start,
             way: stages,
             next: 1,
             ahead,
@@ -73,6 +78,14 @@ impl Walking {
     /// Its MAC.
     pub fn host(&self) -> &Celled {
         &self.host
+    }
+
+    /// It starts at `now` on the clock of its host, which may have been on for long.
+    fn begin(&mut self, now: Instant) {
+        let begun = now.as_ns().saturating_sub(self.start.as_ns());
+        for stage in &mut self.way {
+            stage.at = Instant::from_ns(begun.saturating_add(stage.at.as_ns()));
+        }
     }
 
     /// When the next stage is told: that of another cell a round before it begins.
@@ -88,6 +101,9 @@ impl Walking {
 
 impl Protocol for Walking {
     fn handle(&mut self, now: Instant, event: Event<'_>, radio: &mut dyn Radio) {
+        if matches!(event, Event::Start) {
+            self.begin(now);
+        }
         while self.due().is_some_and(|t| t <= now) {
             let stage = self.way[self.next];
             self.host.set_near(stage.near);
@@ -99,5 +115,35 @@ impl Protocol for Walking {
 
     fn deadline(&self) -> Option<Instant> {
         [self.due(), self.host.deadline()].into_iter().flatten().min()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::scenario::{Program, Scenario};
+    use radio::Instant;
+
+    const CELLS: &str = include_str!("../../../../scenarios/cells.toml");
+
+    /// The robot crosses the first border 17.6 s after the scenario has begun, whatever the clock of its host says then.
+    #[test]
+    fn a_way_counts_from_the_beginning_of_the_scenario() {
+        let text = CELLS.replacen("phy = \"b\"", "phy = \"b\"\nstart = \"2s\"", 1);
+        let scenario = Scenario::parse(std::path::Path::new("c.toml"), &text, &[]);
+        let scenario = scenario.unwrap_or_else(|e| panic!("{e}"));
+        let crosses = |clock_s: u64| {
+            let Program::Tbmac(mut robot) = scenario.station("hosts.8", 1).unwrap().program else {
+                panic!("it is in a cell");
+            };
+            robot.begin(Instant::from_us(clock_s * 1_000_000));
+            let border = robot.way.windows(2).find(|w| w[0].cell != w[1].cell).unwrap();
+            border[1].at.as_ns() / 100_000_000
+        };
+        assert_eq!(
+            crosses(2),
+            177,
+            "as in the simulator, whose clock begins with the scenario"
+        );
+        assert_eq!(crosses(3602), 36_177);
     }
 }

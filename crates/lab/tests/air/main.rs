@@ -19,7 +19,7 @@ use std::sync::{Mutex, MutexGuard};
 
 use frame::MacAddr;
 use lab::scenario::Scenario;
-use lab::testbed::air::{self, AirError, Summary};
+use lab::testbed::air::{self, AirError, Begins, Summary};
 use linux::hwsim::Switches;
 use linux::wifi::{Adapter, AdapterConfig, Host, HostConfig, HostCounters};
 use radio::{Application, Instant, Protocol};
@@ -49,7 +49,7 @@ fn scenario(text: &str) -> Scenario {
 
 /// Runs something while `scenario` is the air, and gives what the air has counted, too.
 fn under<T>(scenario: &Scenario, seed: u64, stations: impl FnOnce(&Switches) -> T) -> (T, Summary) {
-    let done = air::beside(scenario, seed, |_, switches| {
+    let done = air::beside(scenario, seed, Begins::WithAir, |_, switches| {
         // a world begins with an interframe space, like a medium that has just become idle
         std::thread::sleep(std::time::Duration::from_millis(1));
         Ok::<_, AirError>(stations(switches))

@@ -3,6 +3,7 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use frame::EdcaParams;
@@ -31,6 +32,7 @@ pub struct Change {
 #[derive(Debug)]
 pub struct Switchboard {
     changes: Receiver<Change>,
+    begins_ns: Arc<AtomicU64>,
     bell: Arc<OwnedFd>,
 }
 
@@ -38,6 +40,7 @@ pub struct Switchboard {
 #[derive(Debug, Clone)]
 pub struct Switches {
     changes: SyncSender<Change>,
+    begins_ns: Arc<AtomicU64>,
     bell: Arc<OwnedFd>,
 }
 
@@ -48,14 +51,17 @@ pub struct Switches {
 pub fn switchboard() -> io::Result<(Switches, Switchboard)> {
     let bell = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
     let (sender, receiver) = sync_channel(ROOM);
+    let begins_ns = Arc::new(AtomicU64::new(u64::MAX));
     let switches = Switches {
         changes: sender,
+        begins_ns: Arc::clone(&begins_ns),
         bell: Arc::clone(&bell),
     };
     Ok((
         switches,
         Switchboard {
             changes: receiver,
+            begins_ns,
             bell,
         },
     ))
@@ -65,6 +71,11 @@ impl Switchboard {
     /// The next change, in the order in which they were asked for.
     pub fn next(&self) -> Option<Change> {
         self.changes.try_recv().ok()
+    }
+
+    /// When the hosts begin, on `CLOCK_MONOTONIC`, ns, if they have said so.
+    pub fn begins_ns(&self) -> Option<u64> {
+        Some(self.begins_ns.load(Ordering::Acquire)).filter(|ns| *ns < u64::MAX)
     }
 }
 
@@ -76,8 +87,14 @@ impl AsFd for Switchboard {
 }
 
 impl Switches {
+    /// All hosts begin at this time, on `CLOCK_MONOTONIC`, ns: for a medium whose own time is to begin with them.
+    pub fn begin_at(&self, ns: u64) {
+        self.begins_ns.store(ns, Ordering::Release);
+        let _ = write(&self.bell, &1_u64.to_ne_bytes());
+    }
+
     /// Those of the radio with this number: channel access (EDCA parameters, carrier sense, physical and virtual) and
-    /// reception. A change is on its way when `set` returns, and refused with [`SetError::NotFound`] when there is no room, or no
+    /// reception; and it hears of new channels. A change is on its way when `set` returns, and refused with [`SetError::NotFound`] when there is no room, or no
     /// medium any more.
     pub fn of(&self, radio: u32) -> SoftMac {
         const ANY: EdcaParams = EdcaParams::dcf(&frame::Phy::A);
@@ -128,6 +145,17 @@ mod tests {
         assert_eq!((b.radio, b.attribute), (1, Attribute::CarrierSense(false)));
         switches.of(0).set(Attribute::Reception(true)).unwrap();
         assert_eq!(rings(&waiter), 1, "without having read it");
+    }
+
+    #[test]
+    fn the_medium_learns_when_hosts_begin() {
+        let (switches, board) = switchboard().unwrap();
+        let mut waiter = Waiter::new(Wait::Timerfd).unwrap();
+        waiter.add_edges(board.as_fd()).unwrap();
+        assert_eq!(board.begins_ns(), None);
+        switches.clone().begin_at(7_000);
+        waiter.wait(u64::MAX).unwrap(); // Comes back.
+        assert_eq!(board.begins_ns(), Some(7_000));
     }
 
     #[test]

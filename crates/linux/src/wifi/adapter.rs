@@ -110,7 +110,16 @@ impl Adapter {
         let view = View::new(mhz, sends.tx_power_dbm, wanted);
         let filtered = received.try_clone().map_err(&packet)?;
         let (user, ordinary) = ordinary.unzip();
-        let mut keeper = Keeper::new(monitors, wiphy.clone(), filtered, config.width, user, view)?;
+        let softmac = config.softmac.clone();
+        let mut keeper = Keeper::new(
+            monitors,
+            wiphy.clone(),
+            filtered,
+            config.width,
+            user,
+            softmac,
+            view,
+        )?;
         if ordinary.is_none() {
             keeper.tune(mhz).map_err(|why| Error::Channel {
                 wiphy: wiphy.name.clone(),

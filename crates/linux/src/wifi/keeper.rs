@@ -12,6 +12,7 @@ use super::error::Error;
 use super::filter::{self, Wanted};
 use super::monitor::{Monitors, kind};
 use super::nl80211::{Interface, MONITOR};
+use super::softmac::SoftMac;
 use super::watch::Watch;
 use super::wiphy::{Rates, Wiphy};
 use crate::sys::packet::attach_filter;
@@ -82,6 +83,8 @@ pub(super) struct Keeper {
     width: Width,
     /// The interface of the user's that sends, if it is not ours.
     ordinary: Option<Interface>,
+    /// Who is told of a new channel.
+    softmac: Option<SoftMac>,
     view: View,
 }
 
@@ -93,6 +96,7 @@ impl Keeper {
         received: OwnedFd,
         width: Width,
         ordinary: Option<Interface>,
+        softmac: Option<SoftMac>,
         view: View,
     ) -> Result<Keeper, Error> {
         Ok(Keeper {
@@ -102,6 +106,7 @@ impl Keeper {
             received,
             width,
             ordinary,
+            softmac,
             view,
         })
     }
@@ -195,6 +200,9 @@ impl Keeper {
         let kind = kind(band, channel, self.width)?;
         self.monitors.set_channel(mhz, kind)?;
         self.view.mhz = mhz;
+        if let Some(softmac) = &self.softmac {
+            softmac.tuned(mhz);
+        }
         Ok(())
     }
 

@@ -17,7 +17,8 @@ pub struct SoftMac {
 
 impl SoftMac {
     /// These attributes, set by `set`. The loop of a host calls it between two events: it must return at once, must not allocate,
-    /// and must not wait for an ordinary thread.
+    /// and must not wait for an ordinary thread. `set` is also told of each new channel, once Linux has set it; it may refuse to hear
+    /// of it.
     pub fn new(
         settable: Settable,
         set: impl Fn(Attribute) -> Result<(), SetError> + Send + Sync + 'static,
@@ -42,6 +43,11 @@ impl SoftMac {
             true => (self.set)(attribute),
             false => Err(SetError::NotSupported),
         }
+    }
+
+    /// Tells it of a channel that Linux has set.
+    pub(super) fn tuned(&self, mhz: u16) {
+        let _ = (self.set)(Attribute::Channel(mhz)); // A driver knows it.
     }
 }
 

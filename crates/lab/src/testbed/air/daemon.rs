@@ -7,12 +7,12 @@ use frame::MacAddr;
 use frame::mac::Header;
 use linux::hwsim::{Delivery, Event, MAX_SERIES, Medium, Radio, Sent, Series, Status, Switchboard};
 use linux::wifi::Control;
-use radio::{Confirm, Outcome, Token};
+use radio::{Attribute, Confirm, Outcome, Token};
 
 use super::count::Counts;
 use super::wish::how;
 use super::world::{Air, Happening, Port};
-use super::{AirError, NodeSummary, Seat, Seating, Summary, rates};
+use super::{AirError, Begins, NodeSummary, Seat, Seating, Summary, rates};
 use crate::scenario::Scenario;
 
 /// Between two looks at the stop flag, and at the channels of radios that send nothing.
@@ -23,6 +23,8 @@ const EARLY_NS: u64 = 512;
 const WATCH_NS: u64 = 1_000_000_000;
 /// What is later than this counts as late.
 const LATE_NS: u64 = 100_000;
+/// Origin of a time that has not begun.
+const NOT_BEGUN: u64 = u64::MAX;
 /// Strength that the kernel is told for an ACK. It shows it to nobody.
 const ACK_DBM: i8 = -50;
 
@@ -140,14 +142,24 @@ impl Daemon {
     }
 
     /// Until `stop` is set, or the radios are gone.
-    pub fn serve(&mut self, stop: &AtomicBool) -> Result<(), AirError> {
-        // Its time begins here: what takes place in it while it is set up would be told late.
-        self.origin_ns = Medium::now_ns();
+    pub fn serve(&mut self, begins: Begins, stop: &AtomicBool) -> Result<(), AirError> {
+        self.origin_ns = match begins {
+            // What takes place while it is set up would be told late.
+            Begins::WithAir => Medium::now_ns(),
+            Begins::WithHosts => NOT_BEGUN,
+        };
         let mut now = 0;
         while !stop.load(Ordering::Relaxed) {
             while let Some(change) = self.board.as_ref().and_then(Switchboard::next) {
                 self.advance(change.at_ns.saturating_sub(self.origin_ns).min(now), now)?;
-                self.air.switch(change.radio, change.attribute);
+                match change.attribute {
+                    Attribute::Channel(mhz) => self.air.tune(change.radio, mhz),
+                    other => self.air.switch(change.radio, other),
+                }
+            }
+            let begins_ns = self.board.as_ref().and_then(Switchboard::begins_ns);
+            if let (NOT_BEGUN, Some(begins_ns)) = (self.origin_ns, begins_ns) {
+                self.origin_ns = begins_ns;
             }
             self.advance(now, now)?;
             while let Some(event) = self.desk.medium.receive()? {
@@ -175,10 +187,12 @@ impl Daemon {
             }
             let next = self.air.next_ns().unwrap_or(u64::MAX);
             if next > now {
-                let until = next.min(now + LOOK_NS);
-                self.desk
-                    .medium
-                    .wait(self.origin_ns + until.saturating_sub(EARLY_NS))?;
+                let until = self.origin_ns.saturating_add(next.saturating_sub(EARLY_NS));
+                let look = match self.origin_ns {
+                    NOT_BEGUN => Medium::now_ns(),
+                    origin_ns => origin_ns + now,
+                };
+                self.desk.medium.wait(until.min(look + LOOK_NS))?;
             }
             now = self.now_or(next);
         }
@@ -194,12 +208,13 @@ impl Daemon {
         })
     }
 
-    /// The time since it began, ns; if `next` is close by, that is waited for, by reading the clock.
+    /// The time since it began, ns, and 0 until then; if `next` is close by, that is waited for, by reading the clock.
     fn now_or(&self, next: u64) -> u64 {
+        let due = self.origin_ns.saturating_add(next);
         loop {
-            let now = Medium::now_ns() - self.origin_ns;
-            if now >= next || next - now > EARLY_NS {
-                return now;
+            let at = Medium::now_ns();
+            if at >= due || due - at > EARLY_NS {
+                return at.saturating_sub(self.origin_ns);
             }
             std::hint::spin_loop();
         }

@@ -111,6 +111,15 @@ pub struct Summary {
     pub overflows: u64,
 }
 
+/// When the time of a scenario begins.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Begins {
+    /// With the air: what is due later is so whoever is there by then.
+    WithAir,
+    /// When the hosts say so ([`Switches::begin_at`]), so that theirs is the same.
+    WithHosts,
+}
+
 /// Is the air of the kernel's radios until `stop` is set, which is seen within 100 ms. `ready` is told once who is
 /// where, when it is the air.
 ///
@@ -122,19 +131,20 @@ pub fn run(
     stop: &AtomicBool,
     ready: impl FnOnce(&Seating),
 ) -> Result<Summary, AirError> {
-    serve(scenario, seed, None, stop, ready)
+    serve(scenario, seed, None, Begins::WithAir, stop, ready)
 }
 
 fn serve(
     scenario: &Scenario,
     seed: u64,
     board: Option<Switchboard>,
+    begins: Begins,
     stop: &AtomicBool,
     ready: impl FnOnce(&Seating),
 ) -> Result<Summary, AirError> {
     let mut daemon = Daemon::open(scenario, seed, board)?;
     ready(&daemon.seating);
-    daemon.serve(stop)?;
+    daemon.serve(begins, stop)?;
     Ok(daemon.summary(seed))
 }
 
@@ -149,6 +159,7 @@ fn serve(
 pub fn beside<T, E: From<AirError>>(
     scenario: &Scenario,
     seed: u64,
+    begins: Begins,
     body: impl FnOnce(&Seating, &Switches) -> Result<T, E>,
 ) -> Result<(T, Summary), E> {
     let (switches, board) = hwsim::switchboard().map_err(AirError::Switches)?;
@@ -157,7 +168,7 @@ pub fn beside<T, E: From<AirError>>(
         let (tell, seated) = mpsc::channel();
         let over = &over;
         let air = scope.spawn(move || {
-            serve(scenario, seed, Some(board), over, |seating| {
+            serve(scenario, seed, Some(board), begins, over, |seating| {
                 drop(tell.send(seating.clone()))
             })
         });

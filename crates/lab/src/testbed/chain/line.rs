@@ -14,7 +14,7 @@ use super::ends::{self, PORT};
 use super::place::{Place, Post, address, hello, set_up, settle};
 use super::{Case, ChainError, Real, sending};
 use crate::scenario::Scenario;
-use crate::testbed::air::{self, Seating};
+use crate::testbed::air::{self, Begins, Seating};
 
 /// Frames to all, from each node in turn, so that neighbours know each other although some are lost.
 const HELLOS: u32 = 10;
@@ -53,7 +53,7 @@ pub fn real(
     stop: &AtomicBool,
 ) -> Result<Real, ChainError> {
     sending(scenario)?;
-    let (carried, summary) = air::beside(scenario, seed, |seating, _| {
+    let (carried, summary) = air::beside(scenario, seed, Begins::WithAir, |seating, _| {
         ends::carry(&lay(scenario, seating)?, case, seed, sdmac, stop)
     })?;
     Ok(Real {

@@ -231,7 +231,7 @@ impl<P: Protocol, const N: usize, const L: usize> Protocol for Roam<P, N, L> {
                 Some(index) => self.land(index, &c, now),
                 None => self.above.tell(now, event, radio),
             },
-            Event::Set(answer) if self.tuned(&answer) => {}
+            Event::Set(answer) if self.tuned(&answer, now) => {}
             Event::Indication(i) => {
                 if !self.answered(&i, now, radio) {
                     self.up(&i, now, radio);

@@ -227,7 +227,8 @@ impl<P: Protocol, const N: usize, const L: usize> Roam<P, N, L> {
         };
         let known = |ap| self.candidates.get(ap).map(|c| c.channel);
         let channel = match self.links[k].state {
-            State::Listening { channel, .. } => Some(channel),
+            // what comes up while the channel is being changed may have been on the old one
+            State::Listening { channel, .. } if self.links[k].tuning.is_empty() => Some(channel),
             // a neighbour on the channel that is in use
             State::Joined { ap, .. } => known(b.bssid).or(known(ap)),
             _ => known(b.bssid),
@@ -239,11 +240,18 @@ impl<P: Protocol, const N: usize, const L: usize> Roam<P, N, L> {
         }
     }
 
-    pub(super) fn tuned(&mut self, answer: &SetAnswer) -> bool {
-        let sides = self.sides();
-        self.links[..sides]
-            .iter_mut()
-            .any(|l| l.tuning.take(answer.token))
+    /// Takes the answer to a change of channel; false if it is something else. However long it took, the link listens there for all
+    /// of its time.
+    pub(super) fn tuned(&mut self, answer: &SetAnswer, now: Instant) -> bool {
+        let (sides, dwell) = (self.sides(), self.config.dwell);
+        let mut links = self.links[..sides].iter_mut();
+        let Some(link) = links.find_map(|l| l.tuning.take(answer.token).then_some(l)) else {
+            return false;
+        };
+        if let (State::Listening { until, .. }, true) = (&mut link.state, link.tuning.is_empty()) {
+            *until = now + dwell;
+        }
+        true
     }
 
     pub(super) fn asked(&mut self, confirm: &Confirm) -> bool {

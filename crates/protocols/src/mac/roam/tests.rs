@@ -180,6 +180,83 @@ fn a_second_chance_on_the_other_link() {
     room.close();
 }
 
+/// A radio that notes which channels it is asked for, and whether a station asks an access point.
+#[derive(Default)]
+struct Tuner {
+    tokens: u64,
+    tuned: Vec<(Token, u16)>,
+    asked: bool,
+}
+
+impl Radio for Tuner {
+    fn token(&mut self) -> Token {
+        self.tokens += 1;
+        Token(self.tokens)
+    }
+    fn request(&mut self, _: Token, _: &[u8], _: &TxHow) {
+        self.asked = true;
+    }
+    fn set(&mut self, token: Token, _: AdapterId, attribute: Attribute) {
+        if let Attribute::Channel(mhz) = attribute {
+            self.tuned.push((token, mhz));
+        }
+    }
+    fn get(&self, _: AdapterId, _: AttributeName) -> Option<Attribute> {
+        None
+    }
+    fn abort(&mut self, _: Token) {}
+    fn deliver(&mut self, _: Msdu<'_>) {}
+}
+
+/// A beacon that comes up while the channel is being changed was on the old one, and a radio that takes its time for the change
+/// listens on the new one for as long as any other.
+#[test]
+fn a_slow_change_of_channel_misleads_nobody() {
+    const CHANNELS: [u16; 2] = [5180, 5745];
+    let config = RoamConfig::new(ME, APS[0], &CHANNELS, (AdapterId(0), None), Rate::OFDM_6);
+    let (dwell, slow) = (config.dwell, Duration::from_ms(30));
+    let sender = Sender::new(SenderConfig::new(Identity::station(ME, APS[0]), Rate::OFDM_6));
+    let mut roam: Roam<Sender> = Roam::new(config, sender);
+    let mut radio = Tuner::default();
+    let answer = |token| {
+        Event::Set(radio::SetAnswer {
+            token,
+            result: Ok(()),
+        })
+    };
+    let mut beacon = [0; 36];
+    beacon[0] = 0x80;
+    beacon[16..22].copy_from_slice(&APS[0].0);
+    let heard = Event::Beacon(radio::Beacon {
+        bssid: APS[0],
+        timestamp: radio::Tsf(0),
+        interval_tu: 100,
+        received: Indication {
+            frame: &beacon,
+            adapter: AdapterId(0),
+            rate: Rate::OFDM_6,
+            signal_dbm: Some(-50),
+            stamps: radio::Stamps::default(),
+            tsf: None,
+        },
+    });
+    let mut now = Instant::from_us(1);
+    roam.handle(now, Event::Start, &mut radio);
+    roam.handle(now, answer(radio.tuned[0].0), &mut radio);
+    now += dwell;
+    roam.handle(now, Event::Timer, &mut radio);
+    assert_eq!(radio.tuned.last().unwrap().1, CHANNELS[1]);
+    // still on the first channel
+    roam.handle(now + Duration::from_ms(1), heard, &mut radio);
+    now += slow;
+    roam.handle(now, answer(radio.tuned[1].0), &mut radio);
+    assert_eq!(roam.deadline(), Some(now + dwell), "all of its time");
+    now += dwell;
+    roam.handle(now, Event::Timer, &mut radio);
+    assert!(!radio.asked, "it does not know where that access point is");
+    assert_eq!(radio.tuned.last().unwrap().1, CHANNELS[0]);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
     /// Laws hold whatever is lost; `close` replays the tapes.
