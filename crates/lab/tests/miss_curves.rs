@@ -247,9 +247,9 @@ fn edf_carries_most_sets_and_what_is_admitted_misses_nothing() {
             unreachable!()
         };
         assert!(more.admitted <= less.admitted, "admitted at {tenths}/10");
-        for i in 0..3 {
-            assert!(more.clean[i] <= less.clean[i], "{:?} at {tenths}/10", SCHEMES[i]);
-            assert!(more.late[i] >= less.late[i], "{:?} at {tenths}/10", SCHEMES[i]);
+        for (i, scheme) in SCHEMES.iter().enumerate() {
+            assert!(more.clean[i] <= less.clean[i], "{scheme:?} at {tenths}/10");
+            assert!(more.late[i] >= less.late[i], "{scheme:?} at {tenths}/10");
         }
     }
     println!("{table}");
