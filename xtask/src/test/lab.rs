@@ -35,7 +35,7 @@ const LINUX: &str = "crates/linux";
 /// The lab from outside.
 const OUTSIDE: Tests = Tests {
     folder: "crates/cli",
-    names: &["lab", "lab_radios"],
+    names: &["lab", "lab_radios", "lab_compare"],
     args: &["--ignored"],
 };
 /// Sticks and our module in Debian's kernel, from outside.

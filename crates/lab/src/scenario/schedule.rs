@@ -1,36 +1,35 @@
 //! `[[schedule]]`: who sends when, for the groups whose protocol is `tdma`.
 
+mod member;
+
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
 use frame::{MacAddr, response_rate};
-use protocols::mac::data::{Identity, QOS_OVERHEAD_OCTETS};
-use protocols::mac::overlay::{Access, DEFAULT_HELD_OCTETS};
+use protocols::mac::data::QOS_OVERHEAD_OCTETS;
+use protocols::mac::overlay::DEFAULT_HELD_OCTETS;
 use protocols::mac::redundancy::trailer;
 use protocols::mac::tdma::join::wire::Wish;
 use protocols::mac::tdma::schedule as slots;
-use protocols::mac::tdma::{Tdma, TdmaConfig};
-use radio::{AdapterId, Queue};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use sim::host::HostModel;
 use toml::Spanned;
 
 use super::admission::{self, Admission, Frame, Terms};
-use super::beacons::{BeaconSlot, Beacons, clock};
+use super::beacons::{BeaconSlot, Beacons};
 use super::check::Check;
-use super::file::{File, Group, QueueName};
-use super::join::{Join, SlotSwitches, membership};
+use super::file::{File, Group};
+use super::join::{Join, SlotSwitches};
 use super::names::{self, Names};
-use super::node::{category, duration, phy, sender};
-use super::overlay::ordered;
-use super::program::Program;
-use super::protocol::{Protocol, Sending, Tdma as Parameters};
+use super::node::{duration, phy};
+use super::protocol::{Protocol, Sending};
 use super::release::Release;
 use super::source::{ScenarioError, nearest};
 use super::units::*;
-use super::{FlowPlan, Scenario, To};
+use super::{FlowPlan, To};
+pub(super) use member::scheduled;
 
 /// Slots of a cycle at most.
 pub const MAX_SLOTS: usize = slots::DEFAULT_SLOTS;
@@ -350,62 +349,5 @@ impl Group {
             Protocol::Tdma(p) => Some(p.schedule.get_ref()),
             _ => None,
         }
-    }
-}
-
-/// A node of a schedule.
-pub(super) fn scheduled(s: &Scenario, group: &Group, node: u32, identity: Identity) -> Program {
-    let named = |n: &Schedule| Some(n.name.get_ref()) == group.schedule();
-    let n = s
-        .file
-        .schedule
-        .iter()
-        .position(named)
-        .expect("schedules were checked");
-    let (schedule, planned) = (&s.file.schedule[n], &s.schedules[n]);
-    let band = phy(group.sending_adapter(&schedule.send).phy).band;
-    let adapter = AdapterId(schedule.send.adapter.get_ref().0);
-    let heard_by = match group.pair() {
-        Some((_, [first, second])) => (first, Some(second)),
-        None => (adapter, None),
-    };
-    let sync = clock(schedule, planned, node, band, heard_by);
-    let mut send = schedule.send.clone();
-    let queue = *send.queue.get_or_insert(QueueName::Voice);
-    let queue: Queue = category(queue).into();
-    let Protocol::Tdma(Parameters {
-        hold_back,
-        edf: order,
-        stay,
-        ..
-    }) = &group.protocol
-    else {
-        unreachable!("a node of a schedule runs tdma");
-    };
-    let membership = membership(schedule, planned, node, stay.as_ref());
-    let config = TdmaConfig {
-        hold_back: *hold_back,
-        adapter,
-        membership,
-        left_on: schedule.left_on.into(),
-        watch: schedule.watch,
-        reference: planned.reference.map(MacAddr::local),
-        access: (!schedule.left_on.backoff).then_some(Access {
-            adapter,
-            ..Access::without_backoff(queue, schedule.aifsn.0)
-        }),
-        ..TdmaConfig::new(
-            MacAddr::local(node),
-            planned.plan.clone(),
-            sync,
-            planned.master.map_or(MacAddr::ZERO, MacAddr::local),
-            queue,
-        )
-    };
-    let phy = phy(group.sending_adapter(&schedule.send).phy);
-    let inner = sender(identity, &send, &phy);
-    match order {
-        None => Program::Tdma(Box::new(Tdma::new(config, inner))),
-        Some(order) => Program::TdmaEdf(Box::new(Tdma::new(config, ordered(*order, inner)))),
     }
 }
