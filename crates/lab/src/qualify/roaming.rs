@@ -273,7 +273,7 @@ mod tests {
         assert_eq!((two.cut_off.count(), two.unharmed), (2, 2), "{:?}", two.causes);
         assert_eq!(
             (two.batches.trials(), two.batches.misses()),
-            (8_000, 0),
+            (9_000, 0),
             "{:?}",
             two.causes
         );
@@ -286,8 +286,9 @@ mod tests {
             "{:?}",
             one.causes
         );
+        // it listens on two channels; beacons are lost before data, which go again
         let longest_ms = one.cut_off.max_ns().unwrap() / 1_000_000;
-        assert!((350..1_500).contains(&longest_ms), "{longest_ms} ms");
+        assert!((200..1_500).contains(&longest_ms), "{longest_ms} ms");
         let rest = one.batches.misses() - of(Cause::HandOver);
         assert!(
             rest * 4 < of(Cause::HandOver),
@@ -310,11 +311,13 @@ mod tests {
         assert_eq!((ht.unharmed, ht.batches.misses()), (2, 0), "{:?}", ht.causes);
     }
 
-    /// Losses of the question are there besides, at both access points and with both adapters.
+    /// Losses of the question are there besides, at both access points and with both adapters. A message up and one down begin at one
+    /// instant, so their first tries collide; what follows them is lost as often as the question says.
     #[test]
     fn links_lose_what_the_question_says() {
-        let t = run("roam+second", |q| q.link = Link::Per { data: 0.1, ack: 0.0 });
-        let lost = t.tries.data_lost as f64 / t.tries.count() as f64;
-        assert!((0.08..0.12).contains(&lost), "{:?}", t.tries);
+        let tries = |data| run("roam+second", |q| q.link = Link::Per { data, ack: 0.0 }).tries.count() as f64;
+        // 1 and 1 / (1 - 0.1) tries in place of 1 and 1
+        let more = tries(0.1) / tries(0.0);
+        assert!((1.03..1.09).contains(&more), "{more}");
     }
 }

@@ -70,7 +70,9 @@ fn a_lower_probability_makes_a_smaller_guard_and_more_late_frames() {
 #[test]
 fn ideal_hosts_need_no_guard_and_what_is_told_counts() {
     let ideal = LOOP.replace("host = \"table5\"\n", "");
-    assert_eq!(guard(&ideal), (0.0, 0.0));
+    // the slot in which a node starts may be gone already
+    let (guard_us, late) = guard(&ideal);
+    assert!(guard_us == 0.0 && late < 1e-4, "{guard_us} {late}");
     let told = with("release = { min = \"8.9us\", high = \"28.4us\" }");
     assert_eq!(guard(&told).0, 19.5);
     let both = told.replace("sync_error", "guard_probability = 0.9\nsync_error");
