@@ -97,11 +97,16 @@ impl Sending {
     pub fn turn(&mut self, now: Instant, flow: &mut Flow) -> Result<bool, TransferError> {
         self.listen(now, flow)?;
         loop {
+            if matches!(self.step, Step::Done) {
+                return Ok(true);
+            }
+            // a connection that is over takes nothing, so what is to be written would wait for ever
+            self.state(flow)?;
             if !self.drain(now, flow) {
                 return Ok(false);
             }
             match self.step {
-                Step::Answer | Step::Verdict => return self.state(flow),
+                Step::Answer | Step::Verdict | Step::Done => return Ok(false),
                 Step::Content => match self.next_block()? {
                     Next::Block(block) => {
                         self.out = ((block.len() as u32).to_be_bytes().to_vec(), 0);
@@ -109,7 +114,7 @@ impl Sending {
                         self.out.0.extend_from_slice(&block);
                         self.read += block.len() as u64;
                     }
-                    Next::Wait => return self.state(flow),
+                    Next::Wait => return Ok(false),
                     Next::End => {
                         if let Some(said) = self.size.filter(|said| *said != self.read) {
                             let sent = self.read;
@@ -123,19 +128,16 @@ impl Sending {
                     self.out = (digest(&self.hasher).to_vec(), 0);
                     self.step = Step::Verdict;
                 }
-                Step::Done => return self.state(flow).map(|_| true),
             }
         }
     }
 
-    /// Whether the connection still is one. Never true: there is more to come.
-    fn state(&self, flow: &Flow) -> Result<bool, TransferError> {
+    /// Whether the connection still is one.
+    fn state(&self, flow: &Flow) -> Result<(), TransferError> {
         match flow.state() {
             State::Failed(why) => Err(why.into()),
-            _ if flow.is_exhausted() && !matches!(self.step, Step::Done) => {
-                Err(crate::message::MessageError::Short.into())
-            }
-            _ => Ok(false),
+            _ if flow.is_exhausted() => Err(crate::message::MessageError::Short.into()),
+            _ => Ok(()),
         }
     }
 

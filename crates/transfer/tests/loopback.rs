@@ -1,12 +1,13 @@
 //! Both ends on this computer, over real sockets, some with a bad path between them.
 
-use std::fs::{self, File};
-use std::net::SocketAddr;
-use std::path::Path;
+mod common;
+
+use std::fs;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, mpsc};
 use std::thread;
 
+use common::*;
 use protocols::transport::Failure;
 use radio::Duration;
 use transfer::TransferError;
@@ -14,96 +15,8 @@ use transfer::flow::{FlowConfig, Variant};
 use transfer::secure::Key;
 use transfer::send::{Content, Sending};
 use transfer::serve::{Told, serve};
-use transfer::sink::Place;
 use transfer::socket::Socket;
 use transfer::source::Source;
-
-const LOCAL: ([u8; 4], u16) = ([127, 0, 0, 1], 0);
-
-fn config(variant: Variant) -> FlowConfig {
-    FlowConfig {
-        variant,
-        spacing: Some(Duration::from_us(100)),
-        patience: Duration::from_ms(5_000),
-        ..FlowConfig::default()
-    }
-}
-
-/// Names and ends of transfers.
-type Ended = Vec<(String, Result<(), String>)>;
-
-/// A receiver in a thread; `ended` collects what it tells.
-struct Server {
-    address: SocketAddr,
-    stop: Arc<AtomicBool>,
-    /// Something for each transfer that has ended.
-    ends: mpsc::Receiver<()>,
-    thread: thread::JoinHandle<(Result<(), TransferError>, Ended)>,
-}
-
-fn server(place: Place, count: Option<u64>, variant: Variant) -> Server {
-    server_with(place, count, config(variant))
-}
-
-fn server_with(place: Place, count: Option<u64>, config: FlowConfig) -> Server {
-    let socket = Socket::bind(LOCAL.into()).unwrap();
-    let address = socket.address().unwrap();
-    let stop = Arc::new(AtomicBool::new(false));
-    let stopped = Arc::clone(&stop);
-    let (one_more, ends) = mpsc::channel();
-    let thread = thread::spawn(move || {
-        let mut ended = Vec::new();
-        let tell = |told: Told<'_>| {
-            if let Told::Ended { name, result, .. } = told {
-                ended.push((name.to_owned(), result.map_err(|e| e.to_string())));
-                let _ = one_more.send(());
-            }
-        };
-        let result = serve(socket, &config, &place, count, &stopped, tell);
-        (result, ended)
-    });
-    Server {
-        address,
-        stop,
-        ends,
-        thread,
-    }
-}
-
-fn folder(path: &Path) -> Place {
-    Place::Folder {
-        path: path.to_owned(),
-        replace: false,
-    }
-}
-
-fn noise(octets: usize, seed: u64) -> Vec<u8> {
-    let mut state = seed;
-    (0..octets)
-        .map(|_| {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1_442_695_040_888_963_407);
-            (state >> 56) as u8
-        })
-        .collect()
-}
-
-fn send(
-    to: SocketAddr,
-    name: &str,
-    content: Content,
-    variant: Variant,
-) -> Result<transfer::Progress, TransferError> {
-    let sending = Sending::new(name, content).unwrap();
-    transfer::call::send(to, &config(variant), sending, &AtomicBool::new(false), |_| {})
-}
-
-fn file_with(dir: &Path, octets: &[u8]) -> File {
-    let path = dir.join("source");
-    fs::write(&path, octets).unwrap();
-    File::open(path).unwrap()
-}
 
 /// Its time begins with its first datagram, not when somebody began to listen for it.
 #[test]
@@ -221,57 +134,6 @@ fn nobody_there_is_an_error_and_not_a_wait_for_ever() {
     );
     assert!(matches!(nobody, Err(TransferError::NobodyListens(at)) if at == to));
 }
-
-/// Loses one datagram in ten, both ways.
-fn lossy(to: SocketAddr, stop: &Arc<AtomicBool>) -> SocketAddr {
-    between(to, stop, |n, _| n % 10 != 0)
-}
-
-/// Drops datagrams of more than `octets`, from the `first` one on.
-fn narrow(to: SocketAddr, stop: &Arc<AtomicBool>, octets: usize, first: u32) -> SocketAddr {
-    between(to, stop, move |n, len| n < first || len <= octets)
-}
-
-/// Passes datagrams on between a sender and a receiver, both ways: those of which `passes` says so, by their number and
-/// their length.
-fn between(
-    to: SocketAddr,
-    stop: &Arc<AtomicBool>,
-    passes: impl Fn(u32, usize) -> bool + Send + 'static,
-) -> SocketAddr {
-    let outside = std::net::UdpSocket::bind(LOCAL_TUPLE).unwrap();
-    let inside = std::net::UdpSocket::bind(LOCAL_TUPLE).unwrap();
-    let address = outside.local_addr().unwrap();
-    for s in [&outside, &inside] {
-        s.set_read_timeout(Some(std::time::Duration::from_millis(1)))
-            .unwrap();
-    }
-    let stop = Arc::clone(stop);
-    thread::spawn(move || {
-        let (mut caller, mut n, mut octets) = (None, 0_u32, [0; 2_000]);
-        while !stop.load(Ordering::Relaxed) {
-            for (a, b) in [(&outside, &inside), (&inside, &outside)] {
-                while let Ok((len, from)) = a.recv_from(&mut octets) {
-                    n += 1;
-                    if std::ptr::eq(a, &outside) {
-                        caller = Some(from);
-                    }
-                    let target = if std::ptr::eq(a, &outside) {
-                        Some(to)
-                    } else {
-                        caller
-                    };
-                    if let Some(target) = target.filter(|_| passes(n, len)) {
-                        let _ = b.send_to(&octets[..len], target);
-                    }
-                }
-            }
-        }
-    });
-    address
-}
-
-const LOCAL_TUPLE: (&str, u16) = ("127.0.0.1", 0);
 
 #[test]
 fn losses_cost_time_and_nothing_else() {
