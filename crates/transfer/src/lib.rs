@@ -6,6 +6,7 @@
 //! | [`socket`] | UDP, the clock, and waiting for both |
 //! | [`secure`] | datagrams that strangers can neither read nor forge |
 //! | [`message`] | what the two ends say to each other on the stream |
+//! | `claims` | one place, one transfer |
 //! | [`source`], [`sink`] | octets from and to files, pipes and terminals, in threads of their own |
 //! | [`send`], [`receive`] | the two ends of a transfer, as state machines over a transport |
 //! | [`call`], [`serve`] | the loops around them: one connection that calls, many that are called |
@@ -16,6 +17,7 @@
 #![forbid(unsafe_code)]
 
 pub mod call;
+mod claims;
 pub mod flow;
 pub mod hop;
 pub mod message;
@@ -70,8 +72,11 @@ pub enum TransferError {
         /// Octets that there were.
         sent: u64,
     },
+    /// The same content comes from somebody else, and this end was silent.
+    #[error("it has fallen silent, and {0} sends the same again")]
+    Replaced(std::net::SocketAddr),
     /// Ctrl-C.
-    #[error("stopped; what has arrived is kept, and the same command goes on from there")]
+    #[error("stopped; what has arrived of a file is kept, and sending it again goes on from there")]
     Stopped,
 }
 

@@ -8,6 +8,7 @@ use protocols::transport::wire::{Control, Header, MAX_PACKET_OCTETS};
 use protocols::transport::{Event, State, Transport};
 use radio::{Duration, Instant};
 
+use crate::claims::Claims;
 use crate::flow::{Flow, FlowConfig};
 use crate::receive::Receiving;
 use crate::secure::{Guard, Opened};
@@ -57,12 +58,14 @@ struct Guest {
     guard: Option<Guard>,
     /// When its first datagram came.
     since: Instant,
+    /// When its last datagram came.
+    heard: Instant,
     receiving: Receiving,
     over: bool,
 }
 
-/// Receives until `count` transfers have ended well (`None`: until it is stopped). Fails only if the socket does;
-/// what goes wrong with a transfer is told.
+/// Receives until `count` transfers have ended well (`None`: until it is stopped), or one to standard output has ended in the
+/// middle. What goes wrong with a transfer is told.
 ///
 /// # Errors
 /// [`TransferError::Stopped`] if it was stopped before `count` was reached, with what had arrived kept.
@@ -79,7 +82,8 @@ pub fn serve(
     let mut octets = [0; MAX_PACKET_OCTETS + 1];
     let mut opened = [0; MAX_PACKET_OCTETS + 1];
     let mut guests: BTreeMap<SocketAddr, Guest> = BTreeMap::new();
-    let (mut good, mut show_at, mut leave_at) = (0, Instant::ZERO, None);
+    let mut claims = Claims::new(config.patience);
+    let (mut good, mut spoilt, mut show_at, mut leave_at) = (0, false, Instant::ZERO, None);
     loop {
         for _ in 0..BATCH {
             let Some((datagram, peer)) = socket.receive(&mut octets) else {
@@ -103,8 +107,9 @@ pub fn serve(
                 let guest = Guest {
                     flow: Flow::listener(config),
                     guard,
-                    receiving: Receiving::new(place),
+                    receiving: Receiving::new(place, peer),
                     since: clock.now(),
+                    heard: clock.now(),
                     over: false,
                 };
                 guests.insert(peer, guest);
@@ -128,8 +133,9 @@ pub fn serve(
                     Opened::Nothing => continue,
                 },
             };
+            guest.heard = clock.now();
             let path = &mut socket.path(peer, guest.guard.as_mut());
-            guest.flow.handle(clock.now(), Event::Indication(packet), path);
+            guest.flow.handle(guest.heard, Event::Indication(packet), path);
         }
         let now = clock.now();
         let shows = now >= show_at;
@@ -137,8 +143,11 @@ pub fn serve(
             show_at = now.after(SHOW);
         }
         for (peer, guest) in &mut guests {
-            let told = guest.turn(now, &mut socket, *peer, shows, &mut tell);
+            let told = guest.turn(now, &mut socket, *peer, shows, &mut claims, &mut tell);
             good += u64::from(told == Some(true));
+            // what another one would write behind a part of something else is of no use to anybody
+            let written = *place == Place::Stdout && guest.receiving.progress(&guest.flow).done > 0;
+            spoilt |= told == Some(false) && written;
         }
         // whoever shook hands and then said nothing is forgotten
         let silent = |g: &Guest| g.flow.state() == State::Listening && now.since(g.since) > config.patience;
@@ -149,13 +158,16 @@ pub fn serve(
                 return Ok(());
             }
         }
-        if stop.load(Ordering::Relaxed) {
+        let stopped = stop.load(Ordering::Relaxed);
+        if stopped || spoilt {
             for (peer, guest) in &mut guests {
-                guest.flow.abort(now);
-                let path = &mut socket.path(*peer, guest.guard.as_mut());
-                guest.flow.handle(now, Event::Timer, path);
+                guest.stop(now, &mut socket, *peer, &mut tell);
             }
-            return Err(TransferError::Stopped);
+            return if stopped {
+                Err(TransferError::Stopped)
+            } else {
+                Ok(())
+            };
         }
         let until = guests.values().filter_map(|g| g.flow.deadline()).min();
         let looks = guests.values().any(|g| !g.over && g.receiving.waits_for_sink());
@@ -176,11 +188,12 @@ impl Guest {
         socket: &mut Socket,
         peer: SocketAddr,
         shows: bool,
+        claims: &mut Claims,
         tell: &mut impl FnMut(Told<'_>),
     ) -> Option<bool> {
         let mut ended = None;
         if !self.over {
-            ended = match self.receiving.turn(now, &mut self.flow) {
+            ended = match self.receiving.turn(now, &mut self.flow, self.heard, claims) {
                 Ok(true) => Some(Ok(())),
                 Ok(false) => None,
                 Err(why) => {
@@ -193,33 +206,52 @@ impl Guest {
             let path = &mut socket.path(peer, self.guard.as_mut());
             self.flow.handle(now, Event::Timer, path);
         }
-        let progress = self.receiving.progress(&self.flow);
-        let name = &self.receiving.name;
-        let elapsed = now.since(self.since);
         match ended {
             Some(result) => {
-                self.over = true;
                 let good = result.is_ok();
-                tell(Told::Ended {
-                    peer,
-                    name,
-                    elapsed,
-                    progress,
-                    result,
-                });
+                self.end(now, peer, result, tell);
                 Some(good)
             }
             None => {
                 if shows && !self.over {
                     tell(Told::Progress {
                         peer,
-                        name,
-                        elapsed,
-                        progress,
+                        name: &self.receiving.name,
+                        elapsed: now.since(self.since),
+                        progress: self.receiving.progress(&self.flow),
                     });
                 }
                 None
             }
         }
+    }
+
+    /// The server stops.
+    fn stop(&mut self, now: Instant, socket: &mut Socket, peer: SocketAddr, tell: &mut impl FnMut(Told<'_>)) {
+        let has_called = self.flow.state() != State::Listening;
+        self.flow.abort(now);
+        self.flow
+            .handle(now, Event::Timer, &mut socket.path(peer, self.guard.as_mut()));
+        self.receiving.close();
+        if has_called && !self.over {
+            self.end(now, peer, Err(TransferError::Stopped), tell);
+        }
+    }
+
+    fn end(
+        &mut self,
+        now: Instant,
+        peer: SocketAddr,
+        result: Result<(), TransferError>,
+        tell: &mut impl FnMut(Told<'_>),
+    ) {
+        self.over = true;
+        tell(Told::Ended {
+            peer,
+            name: &self.receiving.name,
+            elapsed: now.since(self.since),
+            progress: self.receiving.progress(&self.flow),
+            result,
+        });
     }
 }

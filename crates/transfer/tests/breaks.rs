@@ -1,9 +1,10 @@
-//! What becomes of a transfer when something breaks.
+//! What becomes of a transfer when something breaks: ends that vanish, others that want the same place, parts that are damaged.
 
 mod common;
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::fs::{self, File};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, mpsc};
 
 use common::*;
 use protocols::transport::Failure;
@@ -12,6 +13,7 @@ use transfer::TransferError;
 use transfer::flow::{FlowConfig, Variant};
 use transfer::secure::Key;
 use transfer::send::Content;
+use transfer::source::Source;
 
 fn never() -> Arc<AtomicBool> {
     Arc::default()
@@ -95,4 +97,154 @@ fn a_path_that_gets_too_narrow_is_an_error_while_the_buffer_is_full() {
     assert!(why.unwrap_err().to_string().contains("576 octets"));
     stop.store(true, Ordering::Relaxed);
     s.stop.store(true, Ordering::Relaxed);
+}
+
+/// The first sender of a name is not disturbed by the second one, who hears why not.
+#[test]
+fn two_senders_with_one_name() {
+    let dir = tempfile::tempdir().unwrap();
+    let config = config(Variant::Adaptive);
+    let s = server_with(folder(dir.path()), Some(1), config);
+    let (give, take) = mpsc::channel();
+    let stream = Content::Stream(Source::new(Slow(take, Vec::new())));
+    let first = caller(s.address, "same", stream, &config, &never());
+    give.send(vec![b'A'; 100_000]).unwrap();
+    while fs::metadata(dir.path().join(".same.sdmac-part")).map_or(0, |m| m.len()) < 100_000 {
+        assert!(first.try_recv().is_err(), "the first one goes on");
+    }
+    let content = Content::File(file_with(dir.path(), &[b'B'; 200_000]));
+    let second = caller(s.address, "same", content, &config, &never());
+    let (refused, progress) = second.recv_timeout(HANGS).unwrap();
+    let why = refused.unwrap_err().to_string();
+    assert!(why.contains("refused") && why.contains("--name"), "{why}");
+    assert_eq!(progress.done, 0);
+    give.send(vec![b'A'; 100_000]).unwrap();
+    drop(give);
+    first.recv_timeout(HANGS).unwrap().0.unwrap();
+    s.thread.join().unwrap().0.unwrap();
+    assert!(fs::read(dir.path().join("same")).unwrap() == [b'A'; 200_000]);
+}
+
+/// Two senders of files, both of the same length, at once: one of them goes through whole.
+#[test]
+fn two_senders_with_one_name_and_one_length() {
+    let dir = tempfile::tempdir().unwrap();
+    let config = FlowConfig {
+        patience: Duration::from_ms(1_000),
+        ..config(Variant::Adaptive)
+    };
+    let s = server_with(folder(dir.path()), None, config);
+    let contents = [vec![b'A'; 3_000_000], vec![b'B'; 3_000_000]];
+    let callers = contents.each_ref().map(|octets| {
+        let content = Content::File(file_with(dir.path(), octets));
+        fs::remove_file(dir.path().join("source")).unwrap();
+        caller(s.address, "same", content, &config, &never())
+    });
+    let ends = callers.map(|c| c.recv_timeout(HANGS).unwrap().0);
+    let there = fs::read(dir.path().join("same")).unwrap();
+    for (end, octets) in ends.iter().zip(&contents) {
+        assert_eq!(end.is_ok(), there == *octets, "{ends:?}");
+    }
+    s.stop.store(true, Ordering::Relaxed);
+    s.thread.join().unwrap().0.unwrap_err();
+}
+
+/// What another program has done to the part is noticed, although the stream was whole.
+#[test]
+fn a_part_that_is_changed_meanwhile_is_not_kept() {
+    let dir = tempfile::tempdir().unwrap();
+    let config = config(Variant::Adaptive);
+    let s = server_with(folder(dir.path()), None, config);
+    let (give, take) = mpsc::channel();
+    let stream = Content::Stream(Source::new(Slow(take, Vec::new())));
+    let ended = caller(s.address, "content", stream, &config, &never());
+    give.send(noise(100_000, 2)).unwrap();
+    let part = dir.path().join(".content.sdmac-part");
+    while fs::metadata(&part).map_or(0, |m| m.len()) < 100_000 {
+        assert!(ended.try_recv().is_err(), "it goes on");
+    }
+    let file = File::options().write(true).open(&part).unwrap();
+    std::os::unix::fs::FileExt::write_all_at(&file, b"something else", 1_000).unwrap();
+    drop(give);
+    let (why, _) = ended.recv_timeout(HANGS).unwrap();
+    assert!(matches!(why, Err(TransferError::Damaged)), "{why:?}");
+    s.stop.store(true, Ordering::Relaxed);
+    let (_, ends) = s.thread.join().unwrap();
+    assert!(
+        matches!(&ends[..], [(_, Err(why))] if why.contains("damaged")),
+        "{ends:?}"
+    );
+    assert!(!dir.path().join("content").exists());
+    assert_eq!(
+        fs::metadata(&part).unwrap().len(),
+        0,
+        "nobody goes on from what is wrong"
+    );
+}
+
+/// A sender that was killed sends the same file again: it goes on, and the receiver does not wait for the dead one.
+#[test]
+fn a_sender_that_begins_anew_takes_the_place_of_its_former_self() {
+    let dir = tempfile::tempdir().unwrap();
+    let octets = noise(600_000, 3);
+    let config = FlowConfig {
+        patience: Duration::from_ms(600_000),
+        ..config(Variant::Adaptive)
+    };
+    let s = server_with(folder(dir.path()), Some(1), config);
+    let killed = never();
+    let passed = Arc::new(AtomicU32::new(0));
+    let count = Arc::clone(&passed);
+    let to = between(s.address, &killed, move |n, _| {
+        count.store(n, Ordering::Relaxed);
+        n < 300
+    });
+    let gives_up = never();
+    let content = || Content::File(file_with(dir.path(), &octets));
+    let former = caller(to, "content", content(), &config, &gives_up);
+    while passed.load(Ordering::Relaxed) < 300 {
+        assert!(former.try_recv().is_err(), "it goes on");
+    }
+    let (result, progress) = caller(s.address, "content", content(), &config, &never())
+        .recv_timeout(HANGS)
+        .unwrap();
+    result.unwrap();
+    assert!(progress.resumed > 0 && progress.done == 600_000, "{progress:?}");
+    for _ in 0..2 {
+        s.ends.recv_timeout(HANGS).expect("nobody waits for the dead");
+    }
+    let (result, ends) = s.thread.join().unwrap();
+    result.unwrap();
+    assert!(
+        matches!(&ends[..], [(_, Err(why)), (_, Ok(()))] if why.contains("again")),
+        "{ends:?}"
+    );
+    assert_eq!(fs::read(dir.path().join("content")).unwrap(), octets);
+    killed.store(true, Ordering::Relaxed);
+    gives_up.store(true, Ordering::Relaxed);
+}
+
+/// The digest of a part takes hours; meanwhile everything else goes on.
+#[test]
+fn a_long_part_holds_nobody_up() {
+    let dir = tempfile::tempdir().unwrap();
+    let config = config(Variant::Adaptive);
+    let part = File::create(dir.path().join(".long.sdmac-part")).unwrap();
+    part.set_len(1 << 42).unwrap();
+    let s = server_with(folder(dir.path()), Some(1), config);
+    let gives_up = never();
+    let content = Content::File(file_with(dir.path(), b"long"));
+    let long = caller(s.address, "long", content, &config, &gives_up);
+    while s.ends.try_recv().is_ok() {}
+    std::thread::sleep(std::time::Duration::from_millis(200));
+    let content = Content::File(file_with(dir.path(), b"short"));
+    let short = caller(s.address, "short", content, &config, &never());
+    short.recv_timeout(HANGS).expect("it does not wait").0.unwrap();
+    assert!(long.try_recv().is_err());
+    gives_up.store(true, Ordering::Relaxed);
+    assert!(matches!(
+        long.recv_timeout(HANGS).unwrap().0,
+        Err(TransferError::Stopped)
+    ));
+    s.thread.join().unwrap().0.unwrap();
 }
