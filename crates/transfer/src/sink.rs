@@ -307,10 +307,11 @@ impl Store for Standard {
     }
     fn write(&mut self, octets: &[u8]) -> io::Result<()> {
         self.0.update(octets);
-        io::stdout().write_all(octets)
+        // whoever reads it does not have to wait for the end of a line
+        let mut out = io::stdout().lock();
+        out.write_all(octets).and_then(|()| out.flush())
     }
     fn keep(&mut self, theirs: &Digest, _: &AtomicBool) -> io::Result<bool> {
-        io::stdout().flush()?;
         Ok(digest(&self.0) == *theirs)
     }
 }
