@@ -69,14 +69,11 @@ impl Receiving {
 
     /// How far it is.
     pub fn progress(&self, flow: &Flow) -> Progress {
-        let (delay_us, spacing_us, resent) = flow.numbers();
         Progress {
             done: self.done,
             resumed: self.resumed,
             total: self.total,
-            delay_us,
-            spacing_us,
-            resent,
+            ..flow.progress()
         }
     }
 

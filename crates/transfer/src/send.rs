@@ -6,6 +6,7 @@ use protocols::transport::{State, Transport};
 use radio::Instant;
 
 use crate::flow::Flow;
+use crate::ledger::Ledger;
 use crate::message::{Answer, Inbox, Offer, Verdict};
 use crate::source::{Next, Source};
 use crate::{Progress, TransferError};
@@ -36,8 +37,11 @@ pub struct Sending {
     /// Octets to write, and how many of them are written.
     out: (Vec<u8>, usize),
     inbox: Inbox,
+    ledger: Ledger,
     read: u64,
     resumed: u64,
+    /// Octets of the rest that the other end has.
+    arrived: u64,
 }
 
 impl Sending {
@@ -54,6 +58,8 @@ impl Sending {
             name: name.to_owned(),
             size,
         };
+        let mut ledger = Ledger::default();
+        ledger.add(offer.octets().len() as u64, 0);
         Ok(Sending {
             name: name.to_owned(),
             content: Some(content),
@@ -62,22 +68,26 @@ impl Sending {
             step: Step::Answer,
             out: (offer.octets(), 0),
             inbox: Inbox::default(),
+            ledger,
             read: 0,
             resumed: 0,
+            arrived: 0,
         })
     }
 
     /// How far it is.
     pub fn progress(&self, flow: &Flow) -> Progress {
-        let (delay_us, spacing_us, resent) = flow.numbers();
         Progress {
-            done: self.read,
+            done: self.resumed + self.arrived,
             resumed: self.resumed,
             total: self.size,
-            delay_us,
-            spacing_us,
-            resent,
+            ..flow.progress()
         }
+    }
+
+    /// Whether anything has gone into a flow: from then on it cannot go into another one.
+    pub fn has_begun(&self) -> bool {
+        !matches!(self.step, Step::Answer) || self.out.1 > 0
     }
 
     /// True if it waits for a source, which does not wake the loop.
@@ -90,6 +100,7 @@ impl Sending {
     /// # Errors
     /// Why it cannot go on.
     pub fn turn(&mut self, now: Instant, flow: &mut Flow) -> Result<bool, TransferError> {
+        self.arrived = self.ledger.arrived(flow.acknowledged_octets());
         self.listen(now, flow)?;
         loop {
             if matches!(self.step, Step::Done) {
@@ -105,11 +116,10 @@ impl Sending {
                 Step::Content => match self.next()? {
                     Next::From(octets) => {
                         (self.read, self.resumed) = (octets, octets);
-                        self.out = (octets.to_be_bytes().to_vec(), 0);
+                        self.give(&octets.to_be_bytes(), &[]);
                     }
                     Next::Block(block) => {
-                        self.out = ((block.len() as u32).to_be_bytes().to_vec(), 0);
-                        self.out.0.extend_from_slice(&block);
+                        self.give(&(block.len() as u32).to_be_bytes(), &block);
                         self.read += block.len() as u64;
                     }
                     Next::Wait => return Ok(false),
@@ -119,7 +129,7 @@ impl Sending {
                             return Err(TransferError::Changed { said, sent });
                         }
                         // no block any more
-                        self.out = ([&0_u32.to_be_bytes()[..], &digest].concat(), 0);
+                        self.give(&[&0_u32.to_be_bytes()[..], &digest].concat(), &[]);
                         self.step = Step::Verdict;
                     }
                 },
@@ -141,6 +151,12 @@ impl Sending {
             return Ok(Next::Wait);
         };
         source.take().map_err(|e| TransferError::io(&self.name, e))
+    }
+
+    /// This is to be written next.
+    fn give(&mut self, framing: &[u8], content: &[u8]) {
+        self.ledger.add(framing.len() as u64, content.len() as u64);
+        self.out = ([framing, content].concat(), 0);
     }
 
     /// Writes what is to be written; true when all of it is.
@@ -171,6 +187,7 @@ impl Sending {
                 Some(Verdict::NotKept(reason)) => return Err(TransferError::Refused(reason)),
                 Some(Verdict::Differs) => return Err(TransferError::Damaged),
                 Some(Verdict::Same) => {
+                    self.arrived = self.read - self.resumed;
                     self.step = Step::Done;
                     flow.finish(now);
                 }

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use protocols::transport::wire::{Control, Header, MAX_PACKET_OCTETS};
-use protocols::transport::{Event, State, Transport};
+use protocols::transport::{Event, Path, State, Transport};
 use radio::{Duration, Instant};
 
 use crate::claims::Claims;
@@ -94,8 +94,14 @@ pub fn serve(
                     continue;
                 }
                 let guard = match &config.key {
-                    None if calls(datagram) => None,
-                    None => continue,
+                    None => match config.variant.refusal(datagram) {
+                        None if calls(datagram) => None,
+                        None => continue,
+                        Some(reset) => {
+                            socket.send(peer, &reset);
+                            continue;
+                        }
+                    },
                     Some(key) => match Guard::listener(key, datagram) {
                         None => continue,
                         Some((guard, answer)) => {
@@ -134,6 +140,12 @@ pub fn serve(
                 },
             };
             guest.heard = clock.now();
+            if let Some(reset) = config.variant.refusal(packet) {
+                socket.path(peer, guest.guard.as_mut()).request(&reset);
+                // it stays to be told again, should that have been lost, and nobody waits for it
+                guest.over = true;
+                continue;
+            }
             let path = &mut socket.path(peer, guest.guard.as_mut());
             guest.flow.handle(guest.heard, Event::Indication(packet), path);
         }

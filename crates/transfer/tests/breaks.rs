@@ -8,6 +8,7 @@ use std::sync::{Arc, mpsc};
 
 use common::*;
 use protocols::transport::Failure;
+use protocols::transport::wire::{HEADER_OCTETS, Header};
 use radio::Duration;
 use transfer::TransferError;
 use transfer::flow::{FlowConfig, Variant};
@@ -83,20 +84,26 @@ fn a_receiver_that_resets_is_an_error_while_the_buffer_is_full() {
 
 #[test]
 fn a_path_that_gets_too_narrow_is_an_error_while_the_buffer_is_full() {
-    let dir = tempfile::tempdir().unwrap();
-    let config = FlowConfig {
-        patience: Duration::from_ms(5_000),
-        ..small(Variant::Adaptive, None)
-    };
-    let s = server_with(folder(dir.path()), None, config);
-    let stop = never();
-    let to = narrow(s.address, &stop, 300, 100);
-    let content = Content::File(file_with(dir.path(), &noise(1_000_000, 1)));
-    let ended = caller(to, "content", content, &config, &never());
-    let (why, _) = ended.recv_timeout(HANGS).expect("it does not wait for ever");
-    assert!(why.unwrap_err().to_string().contains("576 octets"));
-    stop.store(true, Ordering::Relaxed);
-    s.stop.store(true, Ordering::Relaxed);
+    for (key, octets) in [(None, 576), (Some(Key::random().unwrap()), 624)] {
+        let dir = tempfile::tempdir().unwrap();
+        let config = FlowConfig {
+            patience: Duration::from_ms(5_000),
+            ..small(Variant::Adaptive, key)
+        };
+        let s = server_with(folder(dir.path()), None, config);
+        let stop = never();
+        // without the headers of IPv4 and UDP
+        let to = narrow(s.address, &stop, octets - 28 - 1, 100);
+        let content = Content::File(file_with(dir.path(), &noise(1_000_000, 1)));
+        let ended = caller(to, "content", content, &config, &never());
+        let (why, _) = ended.recv_timeout(HANGS).expect("it does not wait for ever");
+        assert!(
+            matches!(why, Err(TransferError::TooNarrow(n)) if n == octets),
+            "{why:?}"
+        );
+        stop.store(true, Ordering::Relaxed);
+        s.stop.store(true, Ordering::Relaxed);
+    }
 }
 
 /// The first sender of a name is not disturbed by the second one, who hears why not.
@@ -247,4 +254,140 @@ fn a_long_part_holds_nobody_up() {
         Err(TransferError::Stopped)
     ));
     s.thread.join().unwrap().0.unwrap();
+}
+
+/// What is done is what has arrived, not what waits in a buffer; and how far it came is told in the end.
+#[test]
+fn progress_counts_what_has_arrived() {
+    for variant in [Variant::Adaptive, Variant::NewReno] {
+        let dir = tempfile::tempdir().unwrap();
+        let config = FlowConfig {
+            buffer_octets: 1 << 20,
+            // many epochs until the path is cut
+            spacing: Some(Duration::from_ms(1)),
+            ..small(variant, None)
+        };
+        let s = server_with(folder(dir.path()), None, config);
+        let stop = never();
+        let to = between(s.address, &stop, |n, _| n < 200);
+        let content = Content::File(file_with(dir.path(), &noise(1_000_000, 1)));
+        let ended = caller(to, "content", content, &config, &never());
+        let (result, progress) = ended.recv_timeout(HANGS).unwrap();
+        result.unwrap_err();
+        assert!(
+            (1_000..300_000).contains(&progress.done),
+            "{variant}: {progress:?}"
+        );
+        stop.store(true, Ordering::Relaxed);
+        s.stop.store(true, Ordering::Relaxed);
+    }
+}
+
+/// The reader of the other end delays, too, but D is the delay of hops.
+#[test]
+fn the_delay_is_that_of_hops() {
+    const TOLD_US: u32 = 3_000;
+    for hops in [0, 2] {
+        let dir = tempfile::tempdir().unwrap();
+        let config = config(Variant::Adaptive);
+        let s = server_with(folder(dir.path()), Some(1), config);
+        let stop = never();
+        let to = relay(s.address, &stop, move |_, datagram| {
+            let (mut header, _) = Header::parse(datagram).unwrap();
+            if hops > 0 && !header.is_feedback() {
+                header.hops += hops;
+                header.delay_us = header.delay_us.max(TOLD_US);
+            }
+            datagram[..HEADER_OCTETS].copy_from_slice(&header.octets());
+            true
+        });
+        let content = Content::File(file_with(dir.path(), &noise(100_000, 1)));
+        let ended = caller(to, "content", content, &config, &never());
+        let (result, progress) = ended.recv_timeout(HANGS).unwrap();
+        result.unwrap();
+        match hops {
+            0 => assert_eq!(progress.delay_us, 0),
+            _ => assert!(progress.delay_us >= TOLD_US, "{progress:?}"),
+        }
+        stop.store(true, Ordering::Relaxed);
+        s.thread.join().unwrap().0.unwrap();
+    }
+}
+
+/// Nobody says that nobody is there.
+#[test]
+fn patience_holds_for_calls() {
+    let key = Some(Key::random().unwrap());
+    for (variant, key) in [
+        (Variant::Adaptive, None),
+        (Variant::NewReno, None),
+        (Variant::Adaptive, key),
+    ] {
+        let mute = std::net::UdpSocket::bind(LOCAL_TUPLE).unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        let config = FlowConfig {
+            patience: Duration::from_ms(300),
+            ..small(variant, key)
+        };
+        let content = Content::File(file_with(dir.path(), b"x"));
+        let to = mute.local_addr().unwrap();
+        let ended = caller(to, "content", content, &config, &never());
+        let why = ended.recv_timeout(HANGS).unwrap().0.unwrap_err();
+        let expected = match key {
+            None => matches!(why, TransferError::Connection(Failure::NoAnswer)),
+            Some(_) => matches!(why, TransferError::Unanswered(_)),
+        };
+        assert!(expected, "{variant}: {why}");
+    }
+}
+
+/// ATP calls somebody who speaks TCP, or the other way round: both learn it at once.
+#[test]
+fn another_variant_is_an_error_that_says_so() {
+    let keys = [None, Some(Key::random().unwrap())];
+    for key in keys {
+        for (here, there) in [
+            (Variant::NewReno, Variant::Adaptive),
+            (Variant::Default, Variant::Tahoe),
+        ] {
+            let config = |variant| FlowConfig {
+                patience: Duration::from_ms(600_000),
+                ..small(variant, key)
+            };
+            let dir = tempfile::tempdir().unwrap();
+            let s = server_with(folder(dir.path()), Some(1), config(there));
+            let content = || Content::File(file_with(dir.path(), b"x"));
+            let ended = caller(s.address, "x", content(), &config(here), &never());
+            let why = ended.recv_timeout(HANGS).expect("it does not wait").0;
+            let why = why.unwrap_err().to_string();
+            assert!(why.contains("--variant"), "{why}");
+            // and nobody else is harmed
+            let ended = caller(s.address, "x", content(), &config(there), &never());
+            ended.recv_timeout(HANGS).unwrap().0.unwrap();
+            s.thread.join().unwrap().0.unwrap();
+        }
+    }
+}
+
+/// Who is stopped says what becomes of what has arrived.
+#[test]
+fn a_receiver_that_is_stopped_tells_of_its_transfers() {
+    let dir = tempfile::tempdir().unwrap();
+    let config = config(Variant::Adaptive);
+    let s = server_with(folder(dir.path()), Some(1), config);
+    let (give, take) = mpsc::channel();
+    let stream = Content::Stream(Source::new(Slow(take, Vec::new())));
+    let ended = caller(s.address, "content", stream, &config, &never());
+    give.send(noise(100_000, 2)).unwrap();
+    let part = dir.path().join(".content.sdmac-part");
+    while fs::metadata(&part).map_or(0, |m| m.len()) < 100_000 {
+        assert!(ended.try_recv().is_err(), "it goes on");
+    }
+    s.stop.store(true, Ordering::Relaxed);
+    let (result, ends) = s.thread.join().unwrap();
+    assert!(matches!(result, Err(TransferError::Stopped)));
+    assert!(
+        matches!(&ends[..], [(name, Err(why))] if name == "content" && why.contains("kept")),
+        "{ends:?}"
+    );
 }

@@ -37,6 +37,7 @@ pub fn leave(
                 continue;
             }
             match &config.key {
+                None if let Some(reset) = config.variant.refusal(datagram) => socket.send(peer, &reset),
                 None if calls(datagram) => {
                     let mut link = Link::leaving(to, None, config, now);
                     link.datagram(now, &mut socket, peer, datagram, &mut room);

@@ -4,15 +4,15 @@ use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
 
-use protocols::transport::{Event, State, Transport};
-use radio::{Duration, Instant};
+use protocols::transport::{Event, Failure, Path, State, Transport};
+use radio::Instant;
 use rustix::event::PollFlags;
 use rustix::net::sockopt::{set_socket_linger, socket_error};
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 
 use crate::TransferError;
 use crate::flow::{Flow, FlowConfig};
-use crate::secure::{Guard, Opened};
+use crate::secure::{Guard, OVERHEAD_OCTETS, Opened};
 use crate::socket::Socket;
 
 /// Octets that wait between the two, each way.
@@ -73,7 +73,9 @@ pub(super) struct Link {
     shut: bool,
     pub octets: (u64, u64),
     since: Instant,
-    patience: Duration,
+    config: FlowConfig,
+    /// The flow has been a connection.
+    was_open: bool,
     told: bool,
 }
 
@@ -112,7 +114,8 @@ impl Link {
             shut: false,
             octets: (0, 0),
             since: now,
-            patience: config.patience,
+            config: *config,
+            was_open: false,
             told: false,
         }
     }
@@ -139,6 +142,7 @@ impl Link {
                 Opened::Packet(n) => &room[..n],
                 Opened::Handshake(Some(answer)) => return socket.send(peer, &answer),
                 Opened::Handshake(None) => {
+                    self.since = now;
                     let path = &mut socket.path(peer, Some(guard));
                     return self.flow.handle(now, Event::Start, path);
                 }
@@ -146,7 +150,10 @@ impl Link {
             },
         };
         let path = &mut socket.path(peer, self.guard.as_mut());
-        self.flow.handle(now, Event::Indication(packet), path);
+        match self.config.variant.refusal(packet) {
+            Some(reset) => path.request(&reset),
+            None => self.flow.handle(now, Event::Indication(packet), path),
+        }
     }
 
     /// When to be called again, if nothing comes before.
@@ -173,7 +180,7 @@ impl Link {
     /// Whether it can be forgotten.
     pub fn is_over(&self, now: Instant) -> bool {
         // whoever shook hands and then said nothing
-        let silent = self.flow.state() == State::Listening && now.since(self.since) > self.patience;
+        let silent = self.flow.state() == State::Listening && now.since(self.since) > self.config.patience;
         silent || self.told && self.flow.state().is_over()
     }
 
@@ -229,11 +236,21 @@ impl Link {
         {
             socket.send(peer, call);
         }
-        if let State::Failed(why) = self.flow.state() {
-            return Err(why.into());
+        let waits = matches!(self.flow.state(), State::Opening | State::Listening);
+        let calls = waits && !matches!(self.tcp, Tcp::Wanted(_));
+        if calls
+            && self.guard.as_ref().is_none_or(Guard::is_open)
+            && now.since(self.since) >= self.config.patience
+        {
+            return Err(Failure::NoAnswer.into());
         }
+        if let State::Failed(why) = self.flow.state() {
+            let overhead = self.config.key.map_or(0, |_| OVERHEAD_OCTETS);
+            return Err(TransferError::of(why, peer, self.was_open, overhead));
+        }
+        self.was_open |= !waits;
         let refused = |e: &io::Error| e.kind() == io::ErrorKind::ConnectionRefused;
-        if self.flow.state() == State::Opening && socket.complaint.as_ref().is_some_and(refused) {
+        if calls && socket.complaint.as_ref().is_some_and(refused) {
             return Err(TransferError::NobodyListens(peer));
         }
         self.connect()?;

@@ -94,8 +94,14 @@ pub fn send(
     content: Content,
     variant: Variant,
 ) -> Result<transfer::Progress, TransferError> {
-    let sending = Sending::new(name, content).unwrap();
-    transfer::call::send(to, &config(variant), sending, &AtomicBool::new(false), |_| {})
+    let mut sending = Sending::new(name, content).unwrap();
+    transfer::call::send(
+        to,
+        &config(variant),
+        &mut sending,
+        &AtomicBool::new(false),
+        |_| {},
+    )
 }
 
 pub fn file_with(dir: &Path, octets: &[u8]) -> File {
@@ -121,6 +127,15 @@ pub fn between(
     stop: &Arc<AtomicBool>,
     passes: impl Fn(u32, usize) -> bool + Send + 'static,
 ) -> SocketAddr {
+    relay(to, stop, move |n, datagram| passes(n, datagram.len()))
+}
+
+/// The same; datagrams may be changed on the way.
+pub fn relay(
+    to: SocketAddr,
+    stop: &Arc<AtomicBool>,
+    passes: impl Fn(u32, &mut [u8]) -> bool + Send + 'static,
+) -> SocketAddr {
     let outside = std::net::UdpSocket::bind(LOCAL_TUPLE).unwrap();
     let inside = std::net::UdpSocket::bind(LOCAL_TUPLE).unwrap();
     let address = outside.local_addr().unwrap();
@@ -143,7 +158,7 @@ pub fn between(
                     } else {
                         caller
                     };
-                    if let Some(target) = target.filter(|_| passes(n, len)) {
+                    if let Some(target) = target.filter(|_| passes(n, &mut octets[..len])) {
                         let _ = b.send_to(&octets[..len], target);
                     }
                 }
@@ -167,11 +182,11 @@ pub fn caller(
     stop: &Arc<AtomicBool>,
 ) -> mpsc::Receiver<(Result<(), TransferError>, Progress)> {
     let (tell, ended) = mpsc::channel();
-    let sending = Sending::new(name, content).unwrap();
+    let mut sending = Sending::new(name, content).unwrap();
     let (config, stop) = (*config, Arc::clone(stop));
     thread::spawn(move || {
         let mut last = Progress::default();
-        let result = transfer::call::send(to, &config, sending, &stop, |p| last = *p);
+        let result = transfer::call::send(to, &config, &mut sending, &stop, |p| last = *p);
         let _ = tell.send((result.map(|p| last = p), last));
     });
     ended
