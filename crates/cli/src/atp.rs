@@ -288,7 +288,7 @@ fn receive(args: &RecvArgs, ui: &Ui) -> Result<ExitCode, Failure> {
             match &result {
                 // what is sent again has arrived in the end
                 Ok(()) => drop(missing.remove(name)),
-                Err(TransferError::Refused(_)) => refused = true,
+                Err(TransferError::Declined(_)) => refused = true,
                 Err(_) => drop(missing.insert(name.to_owned())),
             }
             let sentence = result.err().map(|why| format!("{name} from {peer}: {why}"));

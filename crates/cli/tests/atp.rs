@@ -140,7 +140,7 @@ fn standard_output_is_for_one() {
 /// What was stopped says how far it came, and what is kept, to people and to machines.
 #[test]
 fn who_is_stopped_tells_how_far_it_came() {
-    const OCTETS: u64 = 100_000;
+    const OCTETS: u64 = 1_000_000; // many epochs long
     for json in [false, true] {
         let there = tempfile::tempdir().unwrap();
         // with --json nobody tells the port

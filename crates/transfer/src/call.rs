@@ -182,12 +182,12 @@ impl Call {
         Ok(())
     }
 
-    /// A connection that failed because the network said so says what the network said.
+    /// Of a silence the network may know more.
     fn explained(&mut self, why: TransferError) -> TransferError {
         let complaint = self.socket.complaint.take();
         match (why, complaint) {
-            (TransferError::Connection(Failure::NoAnswer | Failure::PeerSilent), Some(cause)) => {
-                TransferError::io(self.peer, cause)
+            (TransferError::Connection(why @ (Failure::NoAnswer | Failure::PeerSilent)), Some(cause)) => {
+                TransferError::Network(why, cause)
             }
             (TransferError::Connection(why), _) => {
                 TransferError::of(why, self.peer, self.was_open, self.overhead)

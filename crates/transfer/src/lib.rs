@@ -63,6 +63,9 @@ pub enum TransferError {
     /// The connection ended early.
     #[error("{0}")]
     Connection(#[from] Failure),
+    /// The same, and the network has said something since the other end was last heard.
+    #[error("{0} (the network says: {1})")]
+    Network(Failure, std::io::Error),
     /// The other end answers, but no packet with data reaches it.
     #[error(
         "the other end answers, but data in packets of {0} octets do not reach it: a link on the path drops them; raise its MTU"
@@ -71,6 +74,9 @@ pub enum TransferError {
     /// The other end does not want it.
     #[error("the other end refused: {0}")]
     Refused(String),
+    /// This end does not want it, and has said so to the other one.
+    #[error("not taken: {0}")]
+    Declined(String),
     /// The other end does not speak like one of us.
     #[error("the other end speaks another protocol: {0}")]
     Protocol(#[from] message::MessageError),

@@ -178,7 +178,7 @@ impl Receiving {
             }
         };
         self.out = Answer::No(reason.clone()).octets();
-        self.failed = Some(TransferError::Refused(format!("not taken: {reason}")));
+        self.failed = Some(TransferError::Declined(reason));
         self.step = Step::Done;
     }
 

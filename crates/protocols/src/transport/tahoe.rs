@@ -173,11 +173,6 @@ impl<O: AsRef<[u8]> + AsMut<[u8]>, const H: usize> Connection<O, H> {
         &self.counters
     }
 
-    /// Octets that were written and that the other end has, without gaps.
-    pub fn acknowledged_octets(&self) -> u64 {
-        self.una.min(self.written)
-    }
-
     /// The congestion window in octets.
     pub fn window_octets(&self) -> u64 {
         self.window
