@@ -2,8 +2,9 @@
 
 mod proxy;
 
+use std::collections::BTreeSet;
 use std::fs::File;
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Read};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -82,10 +83,16 @@ impl Common {
     }
 }
 
+/// A file of a key is no longer than this.
+const MAX_KEY_OCTETS: u64 = 4_096;
+
 fn read_key(path: &Path) -> Result<Key, Failure> {
     let place = path.display();
-    let text = std::fs::read_to_string(path).map_err(|e| Failure::input(format!("{place}: {e}")))?;
-    Key::parse(&text).ok_or_else(|| {
+    let mut octets = Vec::new();
+    File::open(path)
+        .and_then(|file| file.take(MAX_KEY_OCTETS).read_to_end(&mut octets))
+        .map_err(|e| Failure::input(format!("{place}: {e}")))?;
+    Key::parse(&String::from_utf8_lossy(&octets)).ok_or_else(|| {
         Failure::input(format!(
             "{place} is no key: it has 64 hexadecimal digits, as `sdmac atp key` prints them"
         ))
@@ -155,7 +162,7 @@ pub fn main(args: &Args, ui: &Ui) -> Result<ExitCode, Failure> {
 }
 
 fn send(args: &SendArgs, ui: &Ui) -> Result<ExitCode, Failure> {
-    let to = resolve(&args.to).map_err(Failure::input)?;
+    let peers = resolve(&args.to).map_err(Failure::input)?;
     let stdin = args.file == Path::new("-");
     let name = match &args.name {
         Some(name) => name.clone(),
@@ -181,31 +188,40 @@ fn send(args: &SendArgs, ui: &Ui) -> Result<ExitCode, Failure> {
         open(&args.file)?
     };
     let config = args.common.config()?;
-    let sending = Sending::new(&name, content).map_err(Failure::input)?;
+    let mut sending = Sending::new(&name, content).map_err(Failure::input)?;
     let line = Line::new(ui);
     let begun = Instant::now();
     let elapsed = || begun.elapsed().as_secs_f64();
-    let show = |p: &Progress| line.show(&name, elapsed(), p);
-    let result = transfer::call::send(to, &config, sending, ui.stop(), show);
-    line.clear();
-    let seconds = elapsed();
-    match result {
-        Ok(p) => {
-            ui.say(summary("sent", &name, &p, seconds))?;
-            ui.answer(&document(&name, &p, seconds, None))?;
-            Ok(ExitCode::SUCCESS)
-        }
-        Err(why) => {
-            let sentence = format!("{name} to {to}: {why}");
-            ui.answer(&document(&name, &Progress::default(), seconds, Some(&sentence)))?;
-            let code = if matches!(why, TransferError::Stopped) {
-                130
-            } else {
-                1
-            };
-            Err(Failure::on_the_way(sentence).with_code(code))
+    let mut last = Progress::default();
+    let mut failures = Vec::new();
+    // a name may have addresses where nobody is
+    for to in peers {
+        let show = |p: &Progress| {
+            last = *p;
+            line.show(&name, elapsed(), p);
+        };
+        let result = transfer::call::send(to, &config, &mut sending, ui.stop(), show);
+        line.clear();
+        let why = match result {
+            Ok(p) => {
+                let seconds = elapsed();
+                ui.say(summary("sent", &name, &p, seconds))?;
+                ui.answer(&document(&name, &p, seconds, None))?;
+                return Ok(ExitCode::SUCCESS);
+            }
+            Err(why) => why,
+        };
+        let stopped = matches!(why, TransferError::Stopped);
+        failures.push((format!("{name} to {to}: {why}"), if stopped { 130 } else { 1 }));
+        if stopped || sending.has_begun() {
+            break;
         }
     }
+    let code = failures.last().map_or(1, |(_, code)| *code);
+    let sentences: Vec<_> = failures.into_iter().map(|(sentence, _)| sentence).collect();
+    let sentence = sentences.join("; ");
+    ui.answer(&document(&name, &last, elapsed(), Some(&sentence)))?;
+    Err(Failure::on_the_way(sentence).with_code(code))
 }
 
 /// A file that can be gone on with in the middle; pipes and devices as streams.
@@ -252,7 +268,7 @@ fn receive(args: &RecvArgs, ui: &Ui) -> Result<ExitCode, Failure> {
         Some(args.count).filter(|n| *n > 0)
     };
     let line = Line::new(ui);
-    let (mut failed, mut documents) = (0, Vec::new());
+    let (mut missing, mut refused, mut documents) = (BTreeSet::new(), false, Vec::new());
     let tell = |told: Told<'_>| match told {
         Told::Progress {
             name,
@@ -269,13 +285,16 @@ fn receive(args: &RecvArgs, ui: &Ui) -> Result<ExitCode, Failure> {
         } => {
             line.clear();
             let seconds = elapsed.as_ns() as f64 / 1e9;
+            match &result {
+                // what is sent again has arrived in the end
+                Ok(()) => drop(missing.remove(name)),
+                Err(TransferError::Declined(_)) => refused = true,
+                Err(_) => drop(missing.insert(name.to_owned())),
+            }
             let sentence = result.err().map(|why| format!("{name} from {peer}: {why}"));
             match &sentence {
                 None => ui.tell(&summary("received", name, &progress, seconds)),
-                Some(sentence) => {
-                    failed += 1;
-                    ui.tell(sentence);
-                }
+                Some(sentence) => ui.tell(sentence),
             }
             documents.push(document(name, &progress, seconds, sentence.as_deref()));
         }
@@ -287,7 +306,7 @@ fn receive(args: &RecvArgs, ui: &Ui) -> Result<ExitCode, Failure> {
         ui.answer(&json!({ "transfers": documents }))?;
     }
     match result {
-        Ok(()) => Ok(ExitCode::from(u8::from(failed > 0))),
+        Ok(()) => Ok(ExitCode::from(u8::from(refused || !missing.is_empty()))),
         Err(TransferError::Stopped) => Ok(ui.exit_code()),
         Err(why) => Err(Failure::on_the_way(why)),
     }
@@ -316,6 +335,7 @@ fn document(name: &str, p: &Progress, seconds: f64, failed: Option<&str>) -> ser
         "seconds": seconds,
         "delay_us": p.delay_us,
         "spacing_us": p.spacing_us,
+        "packet_octets": p.packet_octets,
         "resent": p.resent,
         "failed": failed,
     })
@@ -348,7 +368,8 @@ impl Line {
             .map_or(String::new(), |total| format!(" of {}", octets(total)));
         let d = match (p.delay_us, p.spacing_us) {
             (0, 0) => String::new(),
-            (d, s) => format!(", D {d} us, a packet every {s} us"),
+            (0, s) => format!(", a packet of {} every {s} us", p.packet_octets),
+            (d, s) => format!(", D {d} us, a packet of {} every {s} us", p.packet_octets),
         };
         self.bar.set(&format!(
             "{name}: {}{of}, {:.2} Mb/s{d}, {} repeated",

@@ -52,7 +52,7 @@ enum Paper {
     Tdma,
     /// Hughes, Cahill: real-time extensions to the Linux network subsystem (RT-WLAN)
     Rtwlan,
-    /// The thesis on ATP in a wireless mesh: its chains
+    /// The thesis on ATP in a wireless mesh: chains, stack, random flows
     Atp,
     /// Glaropoulos, Vukadinovic, Mangold: Contiki80211, a link layer for a microcontroller, 2014
     Contiki80211,

@@ -1,6 +1,6 @@
 //! `sdmac atp`: two programs, one file.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Command, Stdio};
 
 fn sdmac() -> Command {
@@ -85,6 +85,111 @@ fn with_a_key_of_its_own_making() {
     );
 }
 
+/// Waits until a file has so many octets.
+fn wait_for_octets(path: &std::path::Path, octets: u64) {
+    let has = || std::fs::metadata(path).map_or(0, |m| m.len());
+    for _ in 0..6_000 {
+        if has() >= octets {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    panic!("{} has {} octets", path.display(), has());
+}
+
+/// A sender of what is given to its standard input.
+fn stream_sender(address: &str, more: &[&str]) -> std::process::Child {
+    sdmac()
+        .args(["atp", "send", "-", address])
+        .args(more)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+/// Standard output carries one stream; who comes second is told so.
+#[test]
+fn standard_output_is_for_one() {
+    let there = tempfile::tempdir().unwrap();
+    let (child, address) = receiver(there.path(), &["--stdout"]);
+    let mut first = stream_sender(&address, &[]);
+    let mut input = first.stdin.take().unwrap();
+    input.write_all(b"one ").unwrap();
+    let mut child = child;
+    let mut out = child.stdout.take().unwrap();
+    out.read_exact(&mut [0; 4]).unwrap();
+    let second = sdmac()
+        .args(["atp", "send", "-", &address, "--name", "other"])
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&second.stderr);
+    assert_eq!(second.status.code(), Some(1), "{said}");
+    assert!(said.contains("standard output carries"), "{said}");
+    input.write_all(b"two").unwrap();
+    drop(input);
+    assert!(first.wait().unwrap().success());
+    let mut rest = Vec::new();
+    out.read_to_end(&mut rest).unwrap();
+    assert_eq!(rest, b"two");
+    child.wait().unwrap();
+}
+
+/// What was stopped says how far it came, and what is kept, to people and to machines.
+#[test]
+fn who_is_stopped_tells_how_far_it_came() {
+    const OCTETS: u64 = 1_000_000; // many epochs long
+    for json in [false, true] {
+        let there = tempfile::tempdir().unwrap();
+        // with --json nobody tells the port
+        let free = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+        let address = free.local_addr().unwrap().to_string();
+        drop(free);
+        let mut receiver = sdmac()
+            .args(["atp", "recv", "--listen", &address])
+            .args(json.then_some("--json"))
+            .current_dir(there.path())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut sender = loop {
+            let more = ["--name", "x", "--json", "--spacing", "200us"];
+            let mut sender = stream_sender(&address, &more);
+            std::thread::sleep(std::time::Duration::from_millis(500));
+            // nobody listens yet
+            if sender.try_wait().unwrap().is_none() {
+                break sender;
+            }
+        };
+        let mut input = sender.stdin.take().unwrap();
+        input.write_all(&vec![7; OCTETS as usize]).unwrap();
+        wait_for_octets(&there.path().join(".x.sdmac-part"), OCTETS);
+        let pid = rustix::process::Pid::from_child(&receiver);
+        rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+        let mut said = String::new();
+        receiver.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+        let out = receiver.wait_with_output().unwrap();
+        assert_eq!(out.status.code(), Some(130), "{said}");
+        if json {
+            let said: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
+            let transfer = &said["transfers"][0];
+            assert_eq!(transfer["octets"], OCTETS, "{said}");
+            assert!(transfer["failed"].as_str().unwrap().contains("kept"), "{said}");
+        } else {
+            assert!(said.contains("kept"), "{said}");
+        }
+        let out = sender.wait_with_output().unwrap();
+        assert_eq!(out.status.code(), Some(1));
+        let said: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
+        // the last ones may not have been acknowledged
+        let octets = said["octets"].as_u64().unwrap();
+        assert!((1..=OCTETS).contains(&octets), "{said}");
+    }
+}
+
 /// Starts an end of a proxy; tells where it listens.
 fn proxy_end(from: &str, to: &str) -> (std::process::Child, String) {
     let mut child = sdmac()
@@ -104,7 +209,7 @@ fn proxy_end(from: &str, to: &str) -> (std::process::Child, String) {
 /// One end is killed: the program at the other one gets an error, and not a stream that looks whole, and not a wait for ever.
 #[test]
 fn a_proxy_that_is_killed_is_noticed() {
-    use std::io::{ErrorKind, Read, Write};
+    use std::io::ErrorKind;
     use std::net::{TcpListener, TcpStream};
     for kill_far in [true, false] {
         let server = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -146,7 +251,7 @@ fn bad_input_gets_a_sentence() {
     std::fs::write(&file, "x").unwrap();
     let file = file.to_str().unwrap();
     let folder = dir.path().to_str().unwrap();
-    let cases: [(&[&str], i32, &str); 11] = [
+    let cases: [(&[&str], i32, &str); 14] = [
         (
             &["proxy", "tcp:127.0.0.1:0", "tcp:127.0.0.1:9"],
             2,
@@ -154,6 +259,14 @@ fn bad_input_gets_a_sentence() {
         ),
         (&["proxy", "tcp:127.0.0.1:0", "atp:127.0.0.1"], 2, "has no port"),
         (&["send", file, "127.0.0.1:9", "--key", file], 2, "is no key"),
+        // has no end
+        (
+            &["send", file, "127.0.0.1:9", "--key", "/dev/zero"],
+            2,
+            "/dev/zero is no key",
+        ),
+        (&["send", file, "127.0.0.1:0"], 2, "port 0"),
+        (&["proxy", "tcp:127.0.0.1:0", "atp:127.0.0.1:0"], 2, "port 0"),
         (&["send", file, "127.0.0.1"], 2, "has no port"),
         (&["send", folder, "127.0.0.1:9"], 2, "is a folder"),
         (&["send", "nowhere", "127.0.0.1:9"], 2, "nowhere: No such file"),

@@ -397,7 +397,10 @@ fn nodes_that_walk_need_a_second_adapter() {
     println!("{:?} {:?}", one.hand_overs, two.hand_overs);
     assert_eq!((one.verdict, two.verdict), (Verdict::Fail, Verdict::Pass));
     let [broken, made] = [one, two].map(|r| r.hand_overs.unwrap());
-    assert!(made.count >= 20 && made.unharmed * 10 >= made.count * 9, "{made:?}");
+    assert!(
+        made.count >= 20 && made.unharmed * 10 >= made.count * 9,
+        "{made:?}"
+    );
     assert!(made.max_ns <= Some(20_000_000), "{made:?}");
     assert!(
         broken.unharmed == 0 && broken.p50_ns > Some(200_000_000),

@@ -4,14 +4,13 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use protocols::transport::wire::MAX_PACKET_OCTETS;
-use protocols::transport::{Event, State, Transport};
+use protocols::transport::{Event, Failure, State, Transport};
 use radio::{Duration, Instant};
 
 use crate::flow::{Flow, FlowConfig};
-use crate::secure::{Guard, Opened};
+use crate::secure::{Guard, OVERHEAD_OCTETS, Opened};
 use crate::send::Sending;
-use crate::socket::{Clock, Socket, without_timer_slack};
+use crate::socket::{Clock, Socket, new_octets, without_timer_slack};
 use crate::{Progress, TransferError};
 
 /// Between two looks at things that do not wake the loop: a source, Ctrl-C.
@@ -23,102 +22,177 @@ const FAREWELL: Duration = Duration::from_ms(1_000);
 /// Datagrams taken between two looks at timers.
 const BATCH: usize = 32;
 
-/// Sends to `peer`, and shows how far it is ten times a second.
+/// Sends to `peer`, and shows how far it is ten times a second and in the end. As long as `sending` has not begun, it can be sent to
+/// another peer.
 ///
 /// # Errors
 /// Why it did not work.
 pub fn send(
     peer: SocketAddr,
     config: &FlowConfig,
-    mut sending: Sending,
+    sending: &mut Sending,
     stop: &AtomicBool,
     mut shown: impl FnMut(&Progress),
 ) -> Result<Progress, TransferError> {
     without_timer_slack();
-    let mut socket = Socket::connect(peer).map_err(|e| TransferError::io(peer, e))?;
-    let mut flow = Flow::caller(config);
-    let clock = Clock::default();
-    let mut guard = match &config.key {
-        None => None,
-        Some(key) => {
-            Some(Guard::caller(key, config.patience).map_err(|e| TransferError::Key(e.to_string()))?)
+    let mut call = Call::new(peer, config)?;
+    let result = call.run(sending, stop, &mut shown);
+    let progress = sending.progress(&call.flow);
+    shown(&progress);
+    match result {
+        Ok(()) => Ok(progress),
+        Err(why) => {
+            let now = call.clock.now();
+            call.flow.abort(now);
+            call.handle(Event::Timer);
+            Err(call.explained(why))
         }
-    };
-    let mut octets = [0; MAX_PACKET_OCTETS + 1];
-    let mut opened = [0; MAX_PACKET_OCTETS + 1];
-    if guard.is_none() {
-        flow.handle(clock.now(), Event::Start, &mut socket.path(peer, None));
     }
-    let mut show_at = Instant::ZERO;
-    let mut done_at: Option<Instant> = None;
-    loop {
+}
+
+struct Call {
+    peer: SocketAddr,
+    patience: Duration,
+    /// Octets that a datagram has more than a packet.
+    overhead: usize,
+    clock: Clock,
+    socket: Socket,
+    guard: Option<Guard>,
+    flow: Flow,
+    /// When the flow has called.
+    called: Instant,
+    was_open: bool,
+}
+
+impl Call {
+    fn new(peer: SocketAddr, config: &FlowConfig) -> Result<Call, TransferError> {
+        let guard = match &config.key {
+            None => None,
+            Some(key) => {
+                let guard = Guard::caller(key, config.patience);
+                Some(guard.map_err(|e| TransferError::Key(e.to_string()))?)
+            }
+        };
+        Ok(Call {
+            peer,
+            patience: config.patience,
+            overhead: config.key.map_or(0, |_| OVERHEAD_OCTETS),
+            clock: Clock::default(),
+            socket: Socket::connect(peer).map_err(|e| TransferError::io(peer, e))?,
+            guard,
+            flow: Flow::caller(config),
+            called: Instant::MAX,
+            was_open: false,
+        })
+    }
+
+    fn handle(&mut self, event: Event<'_>) {
+        let path = &mut self.socket.path(self.peer, self.guard.as_mut());
+        self.flow.handle(self.clock.now(), event, path);
+    }
+
+    fn start(&mut self) {
+        self.called = self.clock.now();
+        self.handle(Event::Start);
+    }
+
+    fn run(
+        &mut self,
+        sending: &mut Sending,
+        stop: &AtomicBool,
+        shown: &mut impl FnMut(&Progress),
+    ) -> Result<(), TransferError> {
+        if self.guard.is_none() {
+            self.start();
+        }
+        let mut show_at = Instant::ZERO;
+        let mut done_at: Option<Instant> = None;
+        loop {
+            self.receive();
+            if let Some(guard) = &mut self.guard
+                && let Some(call) = guard
+                    .call(self.clock.now())
+                    .map_err(|_| TransferError::Unanswered(self.peer))?
+            {
+                self.socket.send(self.peer, call);
+            }
+            let now = self.clock.now();
+            if self.flow.state() == State::Opening {
+                self.is_called(now)?;
+            } else if done_at.is_none() {
+                self.was_open |= !self.flow.state().is_over();
+                done_at = sending.turn(now, &mut self.flow)?.then_some(now);
+            }
+            if stop.load(Ordering::Relaxed) && done_at.is_none() {
+                return Err(TransferError::Stopped);
+            }
+            if self.flow.deadline().is_some_and(|t| t <= now) {
+                self.handle(Event::Timer);
+            }
+            if now >= show_at {
+                shown(&sending.progress(&self.flow));
+                show_at = now.after(SHOW);
+            }
+            let farewell = done_at.is_some_and(|at| now > at.after(FAREWELL));
+            let state = self.flow.state();
+            if done_at.is_some() && (farewell || state == State::Lingering || state.is_over()) {
+                return Ok(());
+            }
+            let most = if sending.waits_for_source() { LOOK } else { SHOW };
+            let calls = self.guard.as_ref().and_then(Guard::deadline);
+            let until = [self.flow.deadline(), calls].into_iter().flatten().min();
+            self.socket.wait(self.clock.now(), until, most);
+        }
+    }
+
+    /// Takes what has come.
+    fn receive(&mut self) {
+        let mut octets = new_octets();
+        let mut opened = new_octets();
         for _ in 0..BATCH {
-            let Some((datagram, _)) = socket.receive(&mut octets) else {
+            let Some((datagram, _)) = self.socket.receive(&mut octets) else {
                 break;
             };
-            let packet = match &mut guard {
+            let packet = match &mut self.guard {
                 None => datagram,
                 Some(guard) => match guard.open(datagram, &mut opened) {
                     Opened::Packet(n) => &opened[..n],
                     Opened::Handshake(_) => {
-                        flow.handle(clock.now(), Event::Start, &mut socket.path(peer, Some(guard)));
+                        self.start();
                         continue;
                     }
                     Opened::Nothing => continue,
                 },
             };
-            let path = &mut socket.path(peer, guard.as_mut());
-            flow.handle(clock.now(), Event::Indication(packet), path);
+            // what the network had to say is over
+            self.socket.complaint = None;
+            self.handle(Event::Indication(packet));
         }
-        if let Some(guard) = &mut guard
-            && let Some(call) = guard
-                .call(clock.now())
-                .map_err(|_| TransferError::Unanswered(peer))?
-        {
-            socket.send(peer, call);
-        }
-        let now = clock.now();
-        let refused = |e: &io::Error| e.kind() == io::ErrorKind::ConnectionRefused;
-        if flow.state() == State::Opening && socket.complaint.as_ref().is_some_and(refused) {
-            return Err(TransferError::NobodyListens(peer));
-        }
-        if done_at.is_none() {
-            match sending.turn(now, &mut flow) {
-                Ok(done) => done_at = done.then_some(now),
-                Err(why) => {
-                    flow.abort(now);
-                    flow.handle(now, Event::Timer, &mut socket.path(peer, guard.as_mut()));
-                    return Err(explained(why, &mut socket, peer));
-                }
-            }
-        }
-        if stop.load(Ordering::Relaxed) && done_at.is_none() {
-            flow.abort(now);
-            flow.handle(now, Event::Timer, &mut socket.path(peer, guard.as_mut()));
-            return Err(TransferError::Stopped);
-        }
-        if flow.deadline().is_some_and(|t| t <= now) {
-            flow.handle(now, Event::Timer, &mut socket.path(peer, guard.as_mut()));
-        }
-        if now >= show_at {
-            shown(&sending.progress(&flow));
-            show_at = now.after(SHOW);
-        }
-        let farewell = done_at.is_some_and(|at| now > at.after(FAREWELL));
-        if done_at.is_some() && (farewell || flow.state() == State::Lingering || flow.state().is_over()) {
-            return Ok(sending.progress(&flow));
-        }
-        let most = if sending.waits_for_source() { LOOK } else { SHOW };
-        let calls = guard.as_ref().and_then(Guard::deadline);
-        let until = [flow.deadline(), calls].into_iter().flatten().min();
-        socket.wait(clock.now(), until, most);
     }
-}
 
-/// A connection that failed because the network said so says what the network said.
-fn explained(why: TransferError, socket: &mut Socket, peer: SocketAddr) -> TransferError {
-    match (why, socket.complaint.take()) {
-        (TransferError::Connection(_), Some(cause)) => TransferError::io(peer, cause),
-        (why, _) => why,
+    /// Whether the call may still be answered.
+    fn is_called(&self, now: Instant) -> Result<(), TransferError> {
+        let refused = |e: &io::Error| e.kind() == io::ErrorKind::ConnectionRefused;
+        if self.socket.complaint.as_ref().is_some_and(refused) {
+            return Err(TransferError::NobodyListens(self.peer));
+        }
+        if now.since(self.called) >= self.patience {
+            return Err(Failure::NoAnswer.into());
+        }
+        Ok(())
+    }
+
+    /// Of a silence the network may know more.
+    fn explained(&mut self, why: TransferError) -> TransferError {
+        let complaint = self.socket.complaint.take();
+        match (why, complaint) {
+            (TransferError::Connection(why @ (Failure::NoAnswer | Failure::PeerSilent)), Some(cause)) => {
+                TransferError::Network(why, cause)
+            }
+            (TransferError::Connection(why), _) => {
+                TransferError::of(why, self.peer, self.was_open, self.overhead)
+            }
+            (why, _) => why,
+        }
     }
 }

@@ -3,10 +3,11 @@
 use std::fmt;
 use std::str::FromStr;
 
-use protocols::transport::wire::MAX_DATA_OCTETS;
+use protocols::transport::wire::{Control, HEADER_OCTETS, Header, MAX_DATA_OCTETS, ProtocolId};
 use protocols::transport::{Buffers, Event, Path, Sent, State, Transport, atp, tahoe};
 use radio::{Duration, Instant};
 
+use crate::Progress;
 use crate::secure::{Key, OVERHEAD_OCTETS};
 
 /// Octets for which there is one record of a packet on the way.
@@ -51,6 +52,26 @@ impl Variant {
             Variant::Tahoe => "tahoe",
             Variant::NewReno => "newreno",
         }
+    }
+
+    /// What its packets begin with.
+    const fn protocol(self) -> ProtocolId {
+        match self {
+            Variant::Tahoe | Variant::NewReno => ProtocolId::Tcp,
+            _ => ProtocolId::Atp,
+        }
+    }
+
+    /// The answer to a call of a transport that this one cannot speak to: a reset that it understands. `None` for everything else.
+    pub fn refusal(self, packet: &[u8]) -> Option<[u8; HEADER_OCTETS]> {
+        let (call, _) = Header::parse(packet).ok()?;
+        let c = call.control;
+        let is_call = c.has(Control::SYN) && !c.has(Control::ACK) && !c.has(Control::RST);
+        let refused = Header {
+            acknowledgement: call.sequence.wrapping_add(1),
+            ..Header::new(call.protocol, Control::RST.with(Control::ACK))
+        };
+        (is_call && call.protocol != self.protocol()).then(|| refused.octets())
     }
 }
 
@@ -101,11 +122,17 @@ impl Default for FlowConfig {
 
 /// One end of a connection.
 #[derive(Debug)]
-pub enum Flow {
-    /// ATP.
+pub struct Flow {
+    transport: Kind,
+    /// Nodes that data have passed on their way to the other end, as its latest feedback says.
+    hops: u8,
+}
+
+#[derive(Debug)]
+enum Kind {
     Atp(Box<atp::Connection<Vec<u8>, Vec<Sent>>>),
-    /// TCP behind the same header.
-    Tcp(Box<tahoe::Connection<Vec<u8>>>),
+    /// Behind the same header.
+    Tcp(Box<tahoe::Connection<Vec<u8>>>, u16),
 }
 
 impl Flow {
@@ -120,6 +147,13 @@ impl Flow {
     }
 
     fn new(config: &FlowConfig, calls: bool) -> Flow {
+        Flow {
+            transport: Flow::transport(config, calls),
+            hops: 0,
+        }
+    }
+
+    fn transport(config: &FlowConfig, calls: bool) -> Kind {
         let buffer = || vec![0; config.buffer_octets];
         let records = config.buffer_octets / RECORD_OCTETS;
         let initial_number = random();
@@ -145,11 +179,12 @@ impl Flow {
                     receive: buffer(),
                     sent: [],
                 };
-                return Flow::Tcp(Box::new(if calls {
+                let connection = Box::new(if calls {
                     tahoe::Connection::caller(&config, buffers)
                 } else {
                     tahoe::Connection::listener(&config, buffers)
-                }));
+                });
+                return Kind::Tcp(connection, config.segment_octets);
             }
         };
         let spacing = config.spacing.unwrap_or(standard.unmeasured_spacing);
@@ -166,7 +201,7 @@ impl Flow {
             receive: buffer(),
             sent: vec![Sent::default(); records],
         };
-        Flow::Atp(Box::new(if calls {
+        Kind::Atp(Box::new(if calls {
             atp::Connection::caller(&config, buffers)
         } else {
             atp::Connection::listener(&config, buffers)
@@ -174,34 +209,58 @@ impl Flow {
     }
 
     fn inner(&mut self) -> &mut dyn Transport {
-        match self {
-            Flow::Atp(c) => &mut **c,
-            Flow::Tcp(c) => &mut **c,
+        match &mut self.transport {
+            Kind::Atp(c) => &mut **c,
+            Kind::Tcp(c, _) => &mut **c,
         }
     }
 
     fn inner_ref(&self) -> &dyn Transport {
-        match self {
-            Flow::Atp(c) => &**c,
-            Flow::Tcp(c) => &**c,
+        match &self.transport {
+            Kind::Atp(c) => &**c,
+            Kind::Tcp(c, _) => &**c,
         }
     }
 
-    /// Delay of the path and time between two packets, us, and packets sent again.
-    pub fn numbers(&self) -> (u32, u32, u64) {
-        match self {
-            Flow::Atp(c) => (
-                c.fed_back_us().max(c.delay_us() as u32),
-                c.spacing_us(),
-                c.counters().resent,
-            ),
-            Flow::Tcp(c) => (0, 0, c.counters().resent),
+    /// Octets that were written and that the other end has.
+    pub fn acknowledged_octets(&self) -> u64 {
+        match &self.transport {
+            Kind::Atp(c) => c.acknowledged_octets(),
+            Kind::Tcp(c, _) => c.acknowledged_octets(),
+        }
+    }
+
+    /// What the transport knows of a transfer.
+    pub fn progress(&self) -> Progress {
+        match &self.transport {
+            Kind::Atp(c) => {
+                // without hops what is fed back can only be the delay of the other end's reader
+                let fed_back_us = if self.hops > 0 { c.fed_back_us() } else { 0 };
+                Progress {
+                    delay_us: fed_back_us.max(c.delay_us() as u32),
+                    spacing_us: c.spacing_us(),
+                    packet_octets: c.packet_octets(),
+                    resent: c.counters().resent,
+                    ..Progress::default()
+                }
+            }
+            Kind::Tcp(c, segment_octets) => Progress {
+                packet_octets: *segment_octets,
+                resent: c.counters().resent,
+                ..Progress::default()
+            },
         }
     }
 }
 
 impl Transport for Flow {
     fn handle(&mut self, now: Instant, event: Event<'_>, path: &mut dyn Path) {
+        if let Event::Indication(packet) = event
+            && let Ok((header, _)) = Header::parse(packet)
+            && header.is_feedback()
+        {
+            self.hops = header.hops;
+        }
         self.inner().handle(now, event, path);
     }
     fn deadline(&self) -> Option<Instant> {
@@ -245,5 +304,32 @@ mod tests {
             assert_eq!(v.name().parse(), Ok(v));
         }
         assert!("reno".parse::<Variant>().unwrap_err().contains("newreno"));
+    }
+
+    #[test]
+    fn only_calls_of_another_protocol_are_refused() {
+        let packet = |protocol, control| {
+            let header = Header {
+                sequence: u32::MAX,
+                ..Header::new(protocol, control)
+            };
+            header.octets()
+        };
+        for (variant, other) in [
+            (Variant::Sdmac, ProtocolId::Tcp),
+            (Variant::Tahoe, ProtocolId::Atp),
+        ] {
+            let octets = variant.refusal(&packet(other, Control::SYN)).unwrap();
+            let (reset, _) = Header::parse(&octets).unwrap();
+            assert_eq!(
+                (reset.protocol, reset.control, reset.acknowledgement),
+                (other, Control::RST.with(Control::ACK), 0)
+            );
+            for control in [Control::ACK, Control::RST, Control::SYN.with(Control::ACK)] {
+                assert_eq!(variant.refusal(&packet(other, control)), None);
+            }
+            assert_eq!(variant.refusal(&packet(variant.protocol(), Control::SYN)), None);
+            assert_eq!(variant.refusal(b"anything"), None);
+        }
     }
 }

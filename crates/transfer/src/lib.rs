@@ -6,7 +6,9 @@
 //! | [`socket`] | UDP, the clock, and waiting for both |
 //! | [`secure`] | datagrams that strangers can neither read nor forge |
 //! | [`message`] | what the two ends say to each other on the stream |
+//! | `claims` | one place, one transfer |
 //! | [`source`], [`sink`] | octets from and to files, pipes and terminals, in threads of their own |
+//! | `ledger` | how much of the content has arrived |
 //! | [`send`], [`receive`] | the two ends of a transfer, as state machines over a transport |
 //! | `door` | who may come in: a call that was recorded keeps nobody out |
 //! | [`call`], [`serve`] | the loops around them: one connection that calls, many that are called |
@@ -17,9 +19,11 @@
 #![forbid(unsafe_code)]
 
 pub mod call;
+mod claims;
 mod door;
 pub mod flow;
 pub mod hop;
+mod ledger;
 pub mod message;
 pub mod proxy;
 pub mod receive;
@@ -46,6 +50,12 @@ pub enum TransferError {
     /// The other computer says that nobody listens at this port.
     #[error("nobody listens at {0}: start `sdmac atp recv` or `proxy` there first")]
     NobodyListens(std::net::SocketAddr),
+    /// The other computer takes no call like ours.
+    #[error(
+        "{0} refused the call: give both ends the same --variant (default, aggressive, adaptive and sdmac are ATP; tahoe and \
+         newreno are TCP)"
+    )]
+    NotTaken(std::net::SocketAddr),
     /// Nobody there has shaken hands.
     #[error("nobody at {0} answered: is `sdmac atp recv` or `proxy` running there, with the same key?")]
     Unanswered(std::net::SocketAddr),
@@ -55,9 +65,20 @@ pub enum TransferError {
     /// The connection ended early.
     #[error("{0}")]
     Connection(#[from] Failure),
+    /// The same, and the network has said something since the other end was last heard.
+    #[error("{0} (the network says: {1})")]
+    Network(Failure, std::io::Error),
+    /// The other end answers, but no packet with data reaches it.
+    #[error(
+        "the other end answers, but data in packets of {0} octets do not reach it: a link on the path drops them; raise its MTU"
+    )]
+    TooNarrow(usize),
     /// The other end does not want it.
     #[error("the other end refused: {0}")]
     Refused(String),
+    /// This end does not want it, and has said so to the other one.
+    #[error("not taken: {0}")]
+    Declined(String),
     /// The other end does not speak like one of us.
     #[error("the other end speaks another protocol: {0}")]
     Protocol(#[from] message::MessageError),
@@ -72,12 +93,28 @@ pub enum TransferError {
         /// Octets that there were.
         sent: u64,
     },
+    /// The same content comes from somebody else, and this end was silent.
+    #[error("it has fallen silent, and {0} sends the same again")]
+    Replaced(std::net::SocketAddr),
     /// Ctrl-C.
-    #[error("stopped; what has arrived is kept, and the same command goes on from there")]
+    #[error("stopped; what has arrived of a file is kept, and sending it again goes on from there")]
     Stopped,
 }
 
+/// Octets of the shortest packets that are tried on a path that drops long ones: with the headers of IPv4 and UDP, without a key.
+const SHORTEST_OCTETS: usize = 576;
+
 impl TransferError {
+    /// What a connection with `peer` failed with; `overhead`: octets that a key makes a packet longer by.
+    fn of(why: Failure, peer: std::net::SocketAddr, was_open: bool, overhead: usize) -> TransferError {
+        let family = if peer.is_ipv6() { 20 } else { 0 };
+        match why {
+            Failure::Reset if !was_open => TransferError::NotTaken(peer),
+            Failure::TooNarrow => TransferError::TooNarrow(SHORTEST_OCTETS + family + overhead),
+            why => TransferError::Connection(why),
+        }
+    }
+
     fn io(what: impl std::fmt::Display, cause: std::io::Error) -> TransferError {
         TransferError::Io {
             what: what.to_string(),
@@ -89,16 +126,18 @@ impl TransferError {
 /// How far a transfer is.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Progress {
-    /// Octets of the content that both ends have, as far as this end knows.
+    /// Octets of the content that both ends have, as far as this end knows: what was acknowledged, not what waits in a buffer.
     pub done: u64,
     /// Of these, octets that were there before.
     pub resumed: u64,
     /// Octets of the whole content, if that is known.
     pub total: Option<u64>,
-    /// Delay of the path as the transport sees it, us; 0 if it does not know.
+    /// Delay of the path as the hops tell it, us, or that of the other end's reader if it is longer; 0 while no hop tells.
     pub delay_us: u32,
     /// Time between two packets, us; 0 if the transport has none.
     pub spacing_us: u32,
+    /// Octets of data in the packets that this end sends: fewer than at first if the path drops those.
+    pub packet_octets: u16,
     /// Packets that were sent again.
     pub resent: u64,
 }

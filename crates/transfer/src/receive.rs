@@ -1,11 +1,14 @@
 //! The end that receives: offer, answer, content, verdict.
 
+use std::net::SocketAddr;
+
 use protocols::transport::{State, Transport};
 use radio::Instant;
 
+use crate::claims::{Claims, Ruling, Wish};
 use crate::flow::Flow;
 use crate::message::{Answer, Inbox, MAX_BLOCK_OCTETS, MessageError, Verdict};
-use crate::sink::{Place, Sink, digest};
+use crate::sink::{News, Place, Sink};
 use crate::{Progress, TransferError};
 
 /// Octets of the stream that are taken in ahead of the disk.
@@ -14,6 +17,10 @@ const MAX_INBOX: usize = 4 * MAX_BLOCK_OCTETS;
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Step {
     Offer,
+    /// The place is asked for.
+    Place,
+    /// What is there is read.
+    Opening,
     From,
     Block,
     Digest,
@@ -24,8 +31,11 @@ enum Step {
 /// See the [module](self).
 pub struct Receiving {
     place: Place,
+    peer: SocketAddr,
+    wish: Option<Wish>,
     sink: Option<Sink>,
-    hasher: blake3::Hasher,
+    /// Octets that were there before.
+    there: u64,
     step: Step,
     inbox: Inbox,
     out: Vec<u8>,
@@ -38,12 +48,14 @@ pub struct Receiving {
 }
 
 impl Receiving {
-    /// Will go to `place`.
-    pub fn new(place: &Place) -> Receiving {
+    /// From `peer`; will go to `place`.
+    pub fn new(place: &Place, peer: SocketAddr) -> Receiving {
         Receiving {
             place: place.clone(),
+            peer,
+            wish: None,
             sink: None,
-            hasher: blake3::Hasher::new(),
+            there: 0,
             step: Step::Offer,
             inbox: Inbox::default(),
             out: Vec::new(),
@@ -57,27 +69,55 @@ impl Receiving {
 
     /// How far it is.
     pub fn progress(&self, flow: &Flow) -> Progress {
-        let (delay_us, spacing_us, resent) = flow.numbers();
         Progress {
             done: self.done,
             resumed: self.resumed,
             total: self.total,
-            delay_us,
-            spacing_us,
-            resent,
+            ..flow.progress()
         }
     }
 
     /// True if it waits for a disk, which does not wake the loop.
     pub fn waits_for_sink(&self) -> bool {
-        matches!(self.step, Step::Keeping) || self.inbox.len() >= MAX_INBOX
+        matches!(self.step, Step::Opening | Step::Keeping) || self.inbox.len() >= MAX_INBOX
     }
 
-    /// Goes on as far as it can. True when all is done and the sender was told.
+    /// Goes on as far as it can. True when all is done and the sender was told. `heard`: when the last datagram came.
     ///
     /// # Errors
     /// Why it cannot go on, or what the sender was told.
-    pub fn turn(&mut self, now: Instant, flow: &mut Flow) -> Result<bool, TransferError> {
+    pub fn turn(
+        &mut self,
+        now: Instant,
+        flow: &mut Flow,
+        heard: Instant,
+        claims: &mut Claims,
+    ) -> Result<bool, TransferError> {
+        let result = self.go_on(now, flow, heard, claims);
+        if self.step == Step::Done || !matches!(result, Ok(false)) {
+            self.close();
+            claims.release(self.peer);
+        }
+        result
+    }
+
+    /// Takes nothing more. What was taken is written.
+    pub fn close(&mut self) {
+        self.sink = None;
+    }
+
+    fn go_on(
+        &mut self,
+        now: Instant,
+        flow: &mut Flow,
+        heard: Instant,
+        claims: &mut Claims,
+    ) -> Result<bool, TransferError> {
+        // who has sent everything is silent by right
+        let heard = if self.step == Step::Keeping { now } else { heard };
+        if let Some(by) = claims.lost(self.peer, heard) {
+            return Err(TransferError::Replaced(by));
+        }
         let mut octets = [0; 1 << 14];
         while self.inbox.len() < MAX_INBOX {
             let n = flow.read(now, &mut octets);
@@ -86,39 +126,92 @@ impl Receiving {
             }
             self.inbox.push(&octets[..n]);
         }
-        while self.step != Step::Done && self.advance()? {}
-        if let (Some(sink), true) = (&mut self.sink, self.step != Step::Done)
-            && let Some(ended) = sink.ended()
-        {
-            self.end(ended);
+        if self.step == Step::Place {
+            self.ask(now, claims);
         }
+        self.hear_sink();
+        while self.step != Step::Done && self.advance(now)? {}
         let n = flow.write(now, &self.out);
         self.out.drain(..n);
-        if self.step == Step::Done && self.out.is_empty() {
+        let over = flow.state().is_over();
+        if self.step == Step::Done && (self.out.is_empty() || over) {
             flow.finish(now);
-            let told = matches!(flow.state(), State::Lingering | State::Closed) || flow.is_exhausted();
+            let told = over || flow.state() == State::Lingering || flow.is_exhausted();
             return match self.failed.take() {
-                Some(why) if told || flow.state().is_over() => Err(why),
+                Some(why) if told => Err(why),
                 why => {
                     self.failed = why;
-                    Ok(told || flow.state().is_over())
+                    Ok(told)
                 }
             };
         }
-        match flow.state() {
-            State::Failed(why) => Err(why.into()),
-            _ if flow.is_exhausted() && self.inbox.len() < MAX_INBOX && self.step != Step::Done => {
-                match self.step {
-                    Step::Keeping => Ok(false),
-                    _ => Err(MessageError::Short.into()),
-                }
-            }
+        match (flow.state(), self.step) {
+            // everything is here
+            (_, Step::Keeping | Step::Done) => Ok(false),
+            (State::Failed(why), _) => Err(why.into()),
+            _ if flow.is_exhausted() && self.inbox.len() < MAX_INBOX => Err(MessageError::Short.into()),
             _ => Ok(false),
         }
     }
 
+    /// Asks for the place; what comes of that is said when it is known.
+    fn ask(&mut self, now: Instant, claims: &mut Claims) {
+        let Some(wish) = &self.wish else { return };
+        let reason = match claims.ask(now, self.peer, wish) {
+            Ruling::Wait => return,
+            Ruling::Yes => match Sink::open(&self.place, &self.name) {
+                Ok(sink) => {
+                    self.sink = Some(sink);
+                    self.step = Step::Opening;
+                    return;
+                }
+                Err(reason) => reason,
+            },
+            Ruling::No(holder) if self.place == Place::Stdout => {
+                format!("standard output carries what {holder} sends; send it again when that has ended")
+            }
+            Ruling::No(holder) => {
+                let name = &self.name;
+                format!(
+                    "{holder} sends '{name}' just now; give another name with --name, or send it again when that has ended"
+                )
+            }
+        };
+        self.out = Answer::No(reason.clone()).octets();
+        self.failed = Some(TransferError::Declined(reason));
+        self.step = Step::Done;
+    }
+
+    /// What the thread that writes has to tell.
+    fn hear_sink(&mut self) {
+        let Some(sink) = &mut self.sink else { return };
+        match sink.news() {
+            Ok(None) => {}
+            Ok(Some(News::Begun(octets, digest))) => {
+                self.there = octets;
+                self.out = match octets {
+                    0 => Answer::Begin.octets(),
+                    octets => Answer::Have { octets, digest }.octets(),
+                };
+                self.step = Step::From;
+            }
+            Ok(Some(News::Kept(true))) => self.tell(Verdict::Same, None),
+            Ok(Some(News::Kept(false))) => self.tell(Verdict::Differs, Some(TransferError::Damaged)),
+            Err(e) => {
+                let why = TransferError::io(&self.name, e);
+                let reason = why.to_string();
+                match self.step {
+                    Step::Opening => self.out = Answer::No(reason).octets(),
+                    _ => self.out.extend_from_slice(&Verdict::NotKept(reason).octets()),
+                }
+                self.failed = Some(why);
+                self.step = Step::Done;
+            }
+        }
+    }
+
     /// Takes one thing from the inbox; false if there is not enough in it, or no room where it goes.
-    fn advance(&mut self) -> Result<bool, TransferError> {
+    fn advance(&mut self, now: Instant) -> Result<bool, TransferError> {
         match self.step {
             Step::Offer => {
                 let Some(offer) = self.inbox.offer()? else {
@@ -126,26 +219,14 @@ impl Receiving {
                 };
                 self.name.clone_from(&offer.name);
                 self.total = offer.size;
-                match Sink::open(&self.place, &offer.name) {
-                    Err(reason) => {
-                        self.out = Answer::No(reason.clone()).octets();
-                        self.failed = Some(TransferError::Refused(format!("not taken: {reason}")));
-                        self.step = Step::Done;
-                    }
-                    Ok(sink) => {
-                        let (octets, hasher) = &sink.begun;
-                        self.out = match octets {
-                            0 => Answer::Begin.octets(),
-                            octets => Answer::Have {
-                                octets: *octets,
-                                digest: digest(hasher),
-                            }
-                            .octets(),
-                        };
-                        self.sink = Some(sink);
-                        self.step = Step::From;
-                    }
-                }
+                let (name, size) = match &self.place {
+                    Place::Folder { .. } => (offer.name, offer.size),
+                    // one for all, and what is half written there cannot be gone on with
+                    Place::Stdout => (String::new(), None),
+                };
+                let since = now;
+                self.wish = Some(Wish { name, size, since });
+                self.step = Step::Place;
             }
             Step::From => {
                 let Some(from) = self.inbox.u64() else {
@@ -156,10 +237,9 @@ impl Receiving {
                 };
                 if from == 0 {
                     sink.restart();
-                } else if from != sink.begun.0 {
+                } else if from != self.there {
                     return Err(MessageError::Value("it goes on from where nobody is").into());
                 }
-                self.hasher = sink.begun.1.clone();
                 (self.done, self.resumed) = (from, from);
                 self.step = Step::Block;
             }
@@ -174,16 +254,10 @@ impl Receiving {
                 let Some(theirs) = self.inbox.digest() else {
                     return Ok(false);
                 };
-                if digest(&self.hasher) == theirs {
-                    sink.keep();
-                    self.step = Step::Keeping;
-                } else {
-                    // what is wrong must not be gone on from
-                    sink.restart();
-                    self.tell(Verdict::Differs, Some(TransferError::Damaged));
-                }
+                sink.keep(theirs);
+                self.step = Step::Keeping;
             }
-            Step::Keeping | Step::Done => return Ok(false),
+            Step::Place | Step::Opening | Step::Keeping | Step::Done => return Ok(false),
         }
         Ok(true)
     }
@@ -209,21 +283,9 @@ impl Receiving {
             self.inbox.untake(4);
             return Ok(false);
         };
-        self.hasher.update(block);
         sink.write(block);
         self.done += n as u64;
         Ok(true)
-    }
-
-    /// Writing has ended.
-    fn end(&mut self, ended: std::io::Result<()>) {
-        match ended {
-            Ok(()) => self.tell(Verdict::Same, None),
-            Err(e) => {
-                let why = TransferError::io(&self.name, e);
-                self.tell(Verdict::NotKept(why.to_string()), Some(why));
-            }
-        }
     }
 
     fn tell(&mut self, verdict: Verdict, failed: Option<TransferError>) {

@@ -1,14 +1,13 @@
 //! The end that sends: offer, answer, content, verdict.
 
 use std::fs::File;
-use std::io::{Seek, SeekFrom};
 
 use protocols::transport::{State, Transport};
 use radio::Instant;
 
 use crate::flow::Flow;
+use crate::ledger::Ledger;
 use crate::message::{Answer, Inbox, Offer, Verdict};
-use crate::sink::{digest, digest_of};
 use crate::source::{Next, Source};
 use crate::{Progress, TransferError};
 
@@ -24,7 +23,6 @@ pub enum Content {
 enum Step {
     Answer,
     Content,
-    Digest,
     Verdict,
     Done,
 }
@@ -35,13 +33,15 @@ pub struct Sending {
     content: Option<Content>,
     source: Option<Source>,
     size: Option<u64>,
-    hasher: blake3::Hasher,
     step: Step,
     /// Octets to write, and how many of them are written.
     out: (Vec<u8>, usize),
     inbox: Inbox,
+    ledger: Ledger,
     read: u64,
     resumed: u64,
+    /// Octets of the rest that the other end has.
+    arrived: u64,
 }
 
 impl Sending {
@@ -58,31 +58,36 @@ impl Sending {
             name: name.to_owned(),
             size,
         };
+        let mut ledger = Ledger::default();
+        ledger.add(offer.octets().len() as u64, 0);
         Ok(Sending {
             name: name.to_owned(),
             content: Some(content),
             source: None,
             size,
-            hasher: blake3::Hasher::new(),
             step: Step::Answer,
             out: (offer.octets(), 0),
             inbox: Inbox::default(),
+            ledger,
             read: 0,
             resumed: 0,
+            arrived: 0,
         })
     }
 
     /// How far it is.
     pub fn progress(&self, flow: &Flow) -> Progress {
-        let (delay_us, spacing_us, resent) = flow.numbers();
         Progress {
-            done: self.read,
+            done: self.resumed + self.arrived,
             resumed: self.resumed,
             total: self.size,
-            delay_us,
-            spacing_us,
-            resent,
+            ..flow.progress()
         }
+    }
+
+    /// Whether anything has gone into a flow: from then on it cannot go into another one.
+    pub fn has_begun(&self) -> bool {
+        !matches!(self.step, Step::Answer) || self.out.1 > 0
     }
 
     /// True if it waits for a source, which does not wake the loop.
@@ -95,55 +100,63 @@ impl Sending {
     /// # Errors
     /// Why it cannot go on.
     pub fn turn(&mut self, now: Instant, flow: &mut Flow) -> Result<bool, TransferError> {
+        self.arrived = self.ledger.arrived(flow.acknowledged_octets());
         self.listen(now, flow)?;
         loop {
+            if matches!(self.step, Step::Done) {
+                return Ok(true);
+            }
+            // a connection that is over takes nothing, so what is to be written would wait for ever
+            self.state(flow)?;
             if !self.drain(now, flow) {
                 return Ok(false);
             }
             match self.step {
-                Step::Answer | Step::Verdict => return self.state(flow),
-                Step::Content => match self.next_block()? {
+                Step::Answer | Step::Verdict | Step::Done => return Ok(false),
+                Step::Content => match self.next()? {
+                    Next::From(octets) => {
+                        (self.read, self.resumed) = (octets, octets);
+                        self.give(&octets.to_be_bytes(), &[]);
+                    }
                     Next::Block(block) => {
-                        self.out = ((block.len() as u32).to_be_bytes().to_vec(), 0);
-                        self.hasher.update(&block);
-                        self.out.0.extend_from_slice(&block);
+                        self.give(&(block.len() as u32).to_be_bytes(), &block);
                         self.read += block.len() as u64;
                     }
-                    Next::Wait => return self.state(flow),
-                    Next::End => {
+                    Next::Wait => return Ok(false),
+                    Next::End(digest) => {
                         if let Some(said) = self.size.filter(|said| *said != self.read) {
                             let sent = self.read;
                             return Err(TransferError::Changed { said, sent });
                         }
-                        self.out = (0_u32.to_be_bytes().to_vec(), 0);
-                        self.step = Step::Digest;
+                        // no block any more
+                        self.give(&[&0_u32.to_be_bytes()[..], &digest].concat(), &[]);
+                        self.step = Step::Verdict;
                     }
                 },
-                Step::Digest => {
-                    self.out = (digest(&self.hasher).to_vec(), 0);
-                    self.step = Step::Verdict;
-                }
-                Step::Done => return self.state(flow).map(|_| true),
             }
         }
     }
 
-    /// Whether the connection still is one. Never true: there is more to come.
-    fn state(&self, flow: &Flow) -> Result<bool, TransferError> {
+    /// Whether the connection still is one.
+    fn state(&self, flow: &Flow) -> Result<(), TransferError> {
         match flow.state() {
             State::Failed(why) => Err(why.into()),
-            _ if flow.is_exhausted() && !matches!(self.step, Step::Done) => {
-                Err(crate::message::MessageError::Short.into())
-            }
-            _ => Ok(false),
+            _ if flow.is_exhausted() => Err(crate::message::MessageError::Short.into()),
+            _ => Ok(()),
         }
     }
 
-    fn next_block(&mut self) -> Result<Next, TransferError> {
+    fn next(&mut self) -> Result<Next, TransferError> {
         let Some(source) = &mut self.source else {
             return Ok(Next::Wait);
         };
         source.take().map_err(|e| TransferError::io(&self.name, e))
+    }
+
+    /// This is to be written next.
+    fn give(&mut self, framing: &[u8], content: &[u8]) {
+        self.ledger.add(framing.len() as u64, content.len() as u64);
+        self.out = ([framing, content].concat(), 0);
     }
 
     /// Writes what is to be written; true when all of it is.
@@ -169,11 +182,12 @@ impl Sending {
                 }
             }
             // a receiver that cannot keep it says so early
-            Step::Content | Step::Digest | Step::Verdict => match self.inbox.verdict()? {
+            Step::Content | Step::Verdict => match self.inbox.verdict()? {
                 None => {}
                 Some(Verdict::NotKept(reason)) => return Err(TransferError::Refused(reason)),
                 Some(Verdict::Differs) => return Err(TransferError::Damaged),
                 Some(Verdict::Same) => {
+                    self.arrived = self.read - self.resumed;
                     self.step = Step::Done;
                     flow.finish(now);
                 }
@@ -185,33 +199,43 @@ impl Sending {
 
     /// The receiver has answered: goes to where it is, if it has the same beginning.
     fn begin(&mut self, answer: Answer) -> Result<(), TransferError> {
-        let io = |e| TransferError::io(&self.name, e);
-        let mut from = 0;
-        self.source = Some(match (self.content.take(), answer) {
-            (_, Answer::No(reason)) => return Err(TransferError::Refused(reason)),
-            (
-                Some(Content::File(mut file)),
-                Answer::Have {
-                    octets,
-                    digest: theirs,
-                },
-            ) => {
-                let n = digest_of(&mut file, octets, &mut self.hasher).map_err(io)?;
-                if n == octets && digest(&self.hasher) == theirs {
-                    from = octets;
-                } else {
-                    self.hasher = blake3::Hasher::new();
-                    file.seek(SeekFrom::Start(0)).map_err(io)?;
-                }
-                Source::new(file)
-            }
-            (Some(Content::File(file)), Answer::Begin) => Source::new(file),
-            (Some(Content::Stream(source)), _) => source,
-            (None, _) => return Err(crate::message::MessageError::Value("it answered twice").into()),
-        });
-        (self.read, self.resumed) = (from, from);
-        self.out = (from.to_be_bytes().to_vec(), 0);
+        let theirs = match answer {
+            Answer::No(reason) => return Err(TransferError::Refused(reason)),
+            Answer::Have { octets, digest } => Some((octets, digest)),
+            Answer::Begin => None,
+        };
+        self.source = match self.content.take() {
+            Some(Content::File(file)) => Some(Source::file(file, theirs)),
+            Some(Content::Stream(source)) => Some(source),
+            None => return Err(crate::message::MessageError::Value("it answered twice").into()),
+        };
         self.step = Step::Content;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::flow::FlowConfig;
+
+    /// The digest of what the other end has takes hours; the connection goes on.
+    #[test]
+    fn what_the_other_end_has_is_read_apart() {
+        let (tell, told) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            let file = tempfile::tempfile().unwrap();
+            file.set_len(1 << 42).unwrap();
+            let mut sending = Sending::new("long", Content::File(file)).unwrap();
+            let mut flow = Flow::caller(&FlowConfig::default());
+            let has = Answer::Have {
+                octets: 1 << 41,
+                digest: [0; 32],
+            };
+            sending.inbox.push(&has.octets());
+            let _ = tell.send(sending.turn(Instant::ZERO, &mut flow));
+        });
+        let turn = told.recv_timeout(std::time::Duration::from_secs(60));
+        assert!(matches!(turn, Ok(Ok(false))), "{turn:?}");
     }
 }

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use protocols::transport::wire::{Control, Header, MAX_PACKET_OCTETS};
-use protocols::transport::{Event, Transport};
+use protocols::transport::wire::{Control, HEADER_OCTETS, Header, MAX_PACKET_OCTETS};
+use protocols::transport::{Event, Path, State, Transport};
 use radio::{Duration, Instant};
 
+use crate::claims::Claims;
 use crate::door::{Door, Knock, gives_way, is_late};
 use crate::flow::{Flow, FlowConfig};
 use crate::receive::Receiving;
@@ -58,12 +59,14 @@ struct Guest {
     guard: Option<Guard>,
     /// When its first datagram came.
     since: Instant,
+    /// When its last datagram came.
+    heard: Instant,
     receiving: Receiving,
     over: bool,
 }
 
-/// Receives until `count` transfers have ended well (`None`: until it is stopped). Fails only if the socket does;
-/// what goes wrong with a transfer is told.
+/// Receives until `count` transfers have ended well (`None`: until it is stopped), or one to standard output has ended in the
+/// middle. What goes wrong with a transfer is told.
 ///
 /// # Errors
 /// [`TransferError::Stopped`] if it was stopped before `count` was reached, with what had arrived kept.
@@ -81,7 +84,8 @@ pub fn serve(
     let mut octets = [0; MAX_PACKET_OCTETS + 1];
     let mut opened = [0; MAX_PACKET_OCTETS + 1];
     let mut guests: BTreeMap<SocketAddr, Guest> = BTreeMap::new();
-    let (mut good, mut show_at, mut leave_at) = (0, Instant::ZERO, None);
+    let mut claims = Claims::new(config.patience);
+    let (mut good, mut spoilt, mut show_at, mut leave_at) = (0, false, Instant::ZERO, None);
     loop {
         for _ in 0..BATCH {
             let Some((datagram, peer)) = socket.receive(&mut octets) else {
@@ -97,6 +101,11 @@ pub fn serve(
                     }
                     Knock::In(guard, packet) => (guard.map(|guard| *guard), packet),
                 };
+                let refusal = config.variant.refusal(packet);
+                if let (Some(reset), None) = (&refusal, &guard) {
+                    socket.send(peer, reset);
+                    continue;
+                }
                 let all = guests.iter().map(|(peer, g)| (*peer, g.flow.state(), g.since));
                 match gives_way(MAX_CONNECTIONS, now, all) {
                     None => {}
@@ -106,12 +115,12 @@ pub fn serve(
                 let guest = guests.entry(peer).or_insert(Guest {
                     flow: Flow::listener(config),
                     guard,
-                    receiving: Receiving::new(place),
+                    receiving: Receiving::new(place, peer),
                     since: now,
+                    heard: now,
                     over: false,
                 });
-                let path = &mut socket.path(peer, guest.guard.as_mut());
-                guest.flow.handle(now, Event::Indication(packet), path);
+                guest.packet(now, &mut socket, peer, packet, refusal.as_ref());
                 continue;
             }
             let Some(guest) = guests.get_mut(&peer) else {
@@ -130,8 +139,8 @@ pub fn serve(
                     Opened::Nothing => continue,
                 },
             };
-            let path = &mut socket.path(peer, guest.guard.as_mut());
-            guest.flow.handle(clock.now(), Event::Indication(packet), path);
+            let refusal = config.variant.refusal(packet);
+            guest.packet(clock.now(), &mut socket, peer, packet, refusal.as_ref());
         }
         let now = clock.now();
         let shows = now >= show_at;
@@ -139,8 +148,11 @@ pub fn serve(
             show_at = now.after(SHOW);
         }
         for (peer, guest) in &mut guests {
-            let told = guest.turn(now, &mut socket, *peer, shows, &mut tell);
+            let told = guest.turn(now, &mut socket, *peer, shows, &mut claims, &mut tell);
             good += u64::from(told == Some(true));
+            // what another one would write behind a part of something else is of no use to anybody
+            let written = *place == Place::Stdout && guest.receiving.progress(&guest.flow).done > 0;
+            spoilt |= told == Some(false) && written;
         }
         let late = |g: &Guest| is_late(g.flow.state(), g.since, now);
         guests.retain(|_, g| !(g.over && g.flow.state().is_over() || late(g)));
@@ -150,13 +162,16 @@ pub fn serve(
                 return Ok(());
             }
         }
-        if stop.load(Ordering::Relaxed) {
+        let stopped = stop.load(Ordering::Relaxed);
+        if stopped || spoilt {
             for (peer, guest) in &mut guests {
-                guest.flow.abort(now);
-                let path = &mut socket.path(*peer, guest.guard.as_mut());
-                guest.flow.handle(now, Event::Timer, path);
+                guest.stop(now, &mut socket, *peer, &mut tell);
             }
-            return Err(TransferError::Stopped);
+            return if stopped {
+                Err(TransferError::Stopped)
+            } else {
+                Ok(())
+            };
         }
         let until = guests.values().filter_map(|g| g.flow.deadline()).min();
         let looks = guests.values().any(|g| !g.over && g.receiving.waits_for_sink());
@@ -170,6 +185,27 @@ pub(crate) fn calls(datagram: &[u8]) -> bool {
 }
 
 impl Guest {
+    /// A packet of the peer, opened; `refusal` if it is of another transport.
+    fn packet(
+        &mut self,
+        now: Instant,
+        socket: &mut Socket,
+        peer: SocketAddr,
+        packet: &[u8],
+        refusal: Option<&[u8; HEADER_OCTETS]>,
+    ) {
+        self.heard = now;
+        let path = &mut socket.path(peer, self.guard.as_mut());
+        match refusal {
+            None => self.flow.handle(now, Event::Indication(packet), path),
+            Some(reset) => {
+                path.request(reset);
+                // it stays to be told again, should that have been lost, and nobody waits for it
+                self.over = true;
+            }
+        }
+    }
+
     /// Goes on. Tells `Some` once, when the transfer has ended: true if it ended well.
     fn turn(
         &mut self,
@@ -177,11 +213,12 @@ impl Guest {
         socket: &mut Socket,
         peer: SocketAddr,
         shows: bool,
+        claims: &mut Claims,
         tell: &mut impl FnMut(Told<'_>),
     ) -> Option<bool> {
         let mut ended = None;
         if !self.over {
-            ended = match self.receiving.turn(now, &mut self.flow) {
+            ended = match self.receiving.turn(now, &mut self.flow, self.heard, claims) {
                 Ok(true) => Some(Ok(())),
                 Ok(false) => None,
                 Err(why) => {
@@ -194,33 +231,52 @@ impl Guest {
             let path = &mut socket.path(peer, self.guard.as_mut());
             self.flow.handle(now, Event::Timer, path);
         }
-        let progress = self.receiving.progress(&self.flow);
-        let name = &self.receiving.name;
-        let elapsed = now.since(self.since);
         match ended {
             Some(result) => {
-                self.over = true;
                 let good = result.is_ok();
-                tell(Told::Ended {
-                    peer,
-                    name,
-                    elapsed,
-                    progress,
-                    result,
-                });
+                self.end(now, peer, result, tell);
                 Some(good)
             }
             None => {
                 if shows && !self.over {
                     tell(Told::Progress {
                         peer,
-                        name,
-                        elapsed,
-                        progress,
+                        name: &self.receiving.name,
+                        elapsed: now.since(self.since),
+                        progress: self.receiving.progress(&self.flow),
                     });
                 }
                 None
             }
         }
+    }
+
+    /// The server stops.
+    fn stop(&mut self, now: Instant, socket: &mut Socket, peer: SocketAddr, tell: &mut impl FnMut(Told<'_>)) {
+        let has_called = self.flow.state() != State::Listening;
+        self.flow.abort(now);
+        self.flow
+            .handle(now, Event::Timer, &mut socket.path(peer, self.guard.as_mut()));
+        self.receiving.close();
+        if has_called && !self.over {
+            self.end(now, peer, Err(TransferError::Stopped), tell);
+        }
+    }
+
+    fn end(
+        &mut self,
+        now: Instant,
+        peer: SocketAddr,
+        result: Result<(), TransferError>,
+        tell: &mut impl FnMut(Told<'_>),
+    ) {
+        self.over = true;
+        tell(Told::Ended {
+            peer,
+            name: &self.receiving.name,
+            elapsed: now.since(self.since),
+            progress: self.receiving.progress(&self.flow),
+            result,
+        });
     }
 }

@@ -171,18 +171,36 @@ pub fn without_timer_slack() {
     let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
 }
 
-/// The first address that a name with a port stands for.
+/// The addresses that a name with a port stands for, to listen at; at least one.
 ///
 /// # Errors
 /// One sentence.
-pub fn resolve(peer: &str) -> Result<SocketAddr, String> {
-    if !peer.contains(':') {
+pub fn addresses(place: &str) -> Result<Vec<SocketAddr>, String> {
+    if !place.contains(':') {
         return Err(format!(
-            "'{peer}' has no port: write HOST:PORT, 192.0.2.1:7800 for example"
+            "'{place}' has no port: write HOST:PORT, 192.0.2.1:7800 for example"
         ));
     }
-    let found = peer.to_socket_addrs().map_err(|e| format!("'{peer}': {e}"))?;
-    { found }.next().ok_or_else(|| format!("'{peer}' has no address"))
+    let found = place.to_socket_addrs().map_err(|e| format!("'{place}': {e}"))?;
+    let found: Vec<_> = found.collect();
+    if found.is_empty() {
+        return Err(format!("'{place}' has no address"));
+    }
+    Ok(found)
+}
+
+/// The same, to call.
+///
+/// # Errors
+/// One sentence.
+pub fn resolve(peer: &str) -> Result<Vec<SocketAddr>, String> {
+    let found = addresses(peer)?;
+    if found.iter().any(|a| a.port() == 0) {
+        return Err(format!(
+            "'{peer}' has port 0, where nobody can be called: give the one that the other end says"
+        ));
+    }
+    Ok(found)
 }
 
 /// An address of the same family as `peer`, any port.
@@ -199,8 +217,14 @@ mod tests {
 
     #[test]
     fn names_and_ports() {
-        assert_eq!(resolve("127.0.0.1:7800").unwrap(), ([127, 0, 0, 1], 7800).into());
+        assert_eq!(
+            resolve("127.0.0.1:7800").unwrap(),
+            [([127, 0, 0, 1], 7800).into()]
+        );
+        assert!(resolve("127.0.0.1:0").unwrap_err().contains("port 0"));
+        assert!(resolve("[::1]:0").unwrap_err().contains("port 0"));
         assert!(resolve("127.0.0.1").unwrap_err().contains("HOST:PORT"));
+        assert!(addresses("127.0.0.1:0").is_ok());
         assert!(resolve("127.0.0.1:70000").is_err());
     }
 

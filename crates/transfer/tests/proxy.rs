@@ -1,5 +1,7 @@
 //! TCP connections through both ends of a proxy, all on this computer.
 
+mod common;
+
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,22 +10,21 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time;
 
+use common::{HANGS, narrow};
 use radio::Duration;
-use transfer::flow::FlowConfig;
-use transfer::proxy::{Ended, enter, leave};
+use transfer::flow::{FlowConfig, Variant};
+use transfer::proxy::{BUFFER_OCTETS, Ended, MAX_CONNECTIONS, enter, leave};
 use transfer::secure::Key;
 use transfer::socket::Socket;
 
 const LOCAL: (Ipv4Addr, u16) = (Ipv4Addr::LOCALHOST, 0);
-/// Nothing here takes as long; what hangs fails.
-const HANGS: time::Duration = time::Duration::from_secs(60);
 
 fn config(key: Option<Key>) -> FlowConfig {
     FlowConfig {
         spacing: Some(Duration::from_us(100)),
         patience: Duration::from_ms(3_000),
         key,
-        buffer_octets: 1 << 16,
+        buffer_octets: BUFFER_OCTETS,
         ..FlowConfig::default()
     }
 }
@@ -38,11 +39,21 @@ struct Proxy {
 
 impl Proxy {
     fn new(to: SocketAddr, keys: [Option<Key>; 2]) -> Proxy {
+        Proxy::with_path(to, keys, |to, _| to)
+    }
+
+    /// With something between the two ends, which `path` puts in front of an address.
+    fn with_path(
+        to: SocketAddr,
+        keys: [Option<Key>; 2],
+        path: impl FnOnce(SocketAddr, &Arc<AtomicBool>) -> SocketAddr,
+    ) -> Proxy {
         let stop = [(); 2].map(|()| Arc::new(AtomicBool::new(false)));
         let listener = TcpListener::bind(LOCAL).unwrap();
         let socket = Socket::bind(LOCAL.into()).unwrap();
         let (at, between) = (listener.local_addr().unwrap(), socket.address().unwrap());
         let ((tell_enter, entered), (tell_leave, left)) = (channel(), channel());
+        let between = path(between, &stop[0]);
         let [enters, leaves] = stop.clone();
         let [a, b] = keys.map(config);
         let threads = vec![
@@ -225,6 +236,85 @@ fn nobody_at_the_other_side_is_a_reset() {
     proxy.end();
 }
 
+/// A path between the ends that drops long packets without a word: both directions go on in shorter ones.
+#[test]
+fn a_black_hole_for_long_packets_costs_time_and_nothing_else() {
+    const N: u32 = 6 * 7 + 6; // the longest, both ways
+    let (to, wrong) = server();
+    let proxy = Proxy::with_path(to, [None; 2], |to, stop| narrow(to, stop, 1_250, 0));
+    let tcp = proxy.connect();
+    let mut other = tcp.try_clone().unwrap();
+    let writes = thread::spawn(move || {
+        other.write_all(&N.to_be_bytes()).unwrap();
+        other.write_all(&noise(sizes(N).0, N)).unwrap();
+        other.shutdown(Shutdown::Write).unwrap();
+    });
+    let mut got = Vec::new();
+    { tcp }.read_to_end(&mut got).unwrap();
+    writes.join().unwrap();
+    assert!(got == noise(sizes(N).1, !N), "{} octets", got.len());
+    for ended in &proxy.ended {
+        ended.recv_timeout(HANGS).unwrap().result.unwrap();
+    }
+    assert!(wrong.lock().unwrap().is_empty(), "{wrong:?}");
+    proxy.end();
+}
+
+/// Where not even short packets pass, the program gets a reset, and the end that knows why says so.
+#[test]
+fn a_black_hole_for_every_packet_is_a_reset() {
+    let (to, _) = server();
+    let proxy = Proxy::with_path(to, [None; 2], |to, stop| narrow(to, stop, 300, 100));
+    let mut tcp = proxy.connect();
+    let writes = thread::spawn(move || tcp.write_all(&noise(10_000_000, 1)));
+    let mut whys = proxy.ended.iter().map(|ended| {
+        let result = ended.recv_timeout(HANGS).unwrap().result;
+        result.unwrap_err().to_string()
+    });
+    assert!(whys.any(|why| why.contains("576 octets")));
+    // the error of a socket is told once, to whoever asks first
+    writes.join().unwrap().unwrap_err();
+    proxy.end();
+}
+
+/// Patience holds for calls, too, and another variant is told at once.
+#[test]
+fn a_call_that_nobody_takes_is_a_reset() {
+    let mute = std::net::UdpSocket::bind(LOCAL).unwrap();
+    let config = |variant, patience_ms| FlowConfig {
+        variant,
+        patience: Duration::from_ms(patience_ms),
+        ..config(None)
+    };
+    let leaves = Socket::bind(LOCAL.into()).unwrap();
+    let speaks_atp = leaves.address().unwrap();
+    let stop = Arc::new(AtomicBool::new(false));
+    let stopped = Arc::clone(&stop);
+    let other = config(Variant::Adaptive, 3_000);
+    let leaving = thread::spawn(move || leave(leaves, speaks_atp, &other, &stopped, drop));
+    for (to, patience_ms, expected) in [
+        (mute.local_addr().unwrap(), 300, "nobody answered"),
+        (speaks_atp, 600_000, "--variant"),
+    ] {
+        let listener = TcpListener::bind(LOCAL).unwrap();
+        let at = listener.local_addr().unwrap();
+        let (tell, ended) = channel();
+        let enters = Arc::clone(&stop);
+        let config = config(Variant::NewReno, patience_ms);
+        thread::spawn(move || {
+            enter(&listener, to, &config, &enters, |ended| drop(tell.send(ended))).unwrap();
+        });
+        let mut client = TcpStream::connect(at).unwrap();
+        let why = ended.recv_timeout(HANGS).expect("it does not wait").result;
+        let why = why.unwrap_err().to_string();
+        assert!(why.contains(expected), "{why}");
+        let error = client.read(&mut [0; 5]).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::ConnectionReset);
+    }
+    stop.store(true, Ordering::Relaxed);
+    leaving.join().unwrap();
+}
+
 /// The writer stops when all buffers between are full, and goes on when the reader does.
 #[test]
 fn a_slow_reader_stops_the_writer() {
@@ -285,8 +375,8 @@ fn ten_thousand_connections_opened_and_dropped() {
         ended += 1;
     }
     println!("{most} KiB resident at most, {} in the end", resident_kib());
-    // four buffers of 64 KiB, two of 16 KiB at each end, and records
-    let most_kib = (transfer::proxy::MAX_CONNECTIONS * (4 * 64 + 4 * 16 + 64)) as u64;
+    // four buffers of the transport, two of 16 KiB at each end, and records
+    let most_kib = (MAX_CONNECTIONS * (4 * BUFFER_OCTETS / 1_024 + 4 * 16 + 64)) as u64;
     assert!(most < most_kib, "{most} KiB");
     let mut tcp = proxy.connect();
     tcp.write_all(&4_u32.to_be_bytes()).unwrap();

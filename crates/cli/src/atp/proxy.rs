@@ -7,7 +7,7 @@ use serde_json::json;
 use transfer::TransferError;
 use transfer::flow::FlowConfig;
 use transfer::proxy::{BUFFER_OCTETS, Ended, enter, leave};
-use transfer::socket::{Socket, resolve};
+use transfer::socket::{Socket, addresses, resolve};
 
 use super::Common;
 use crate::ui::{Failure, Ui};
@@ -53,9 +53,10 @@ fn ends<'a>(from: &'a str, to: &'a str) -> Result<(End, &'a str, &'a str), Strin
 /// Runs the command.
 pub fn main(args: &Args, ui: &Ui) -> Result<ExitCode, Failure> {
     let (end, from, to) = ends(&args.from, &args.to).map_err(Failure::input)?;
+    // there is at least one each
     let (from, to) = (
-        resolve(from).map_err(Failure::input)?,
-        resolve(to).map_err(Failure::input)?,
+        addresses(from).map_err(Failure::input)?[0],
+        resolve(to).map_err(Failure::input)?[0],
     );
     let config = FlowConfig {
         buffer_octets: BUFFER_OCTETS,

@@ -315,7 +315,11 @@ mod tests {
     /// instant, so their first tries collide; what follows them is lost as often as the question says.
     #[test]
     fn links_lose_what_the_question_says() {
-        let tries = |data| run("roam+second", |q| q.link = Link::Per { data, ack: 0.0 }).tries.count() as f64;
+        let tries = |data| {
+            run("roam+second", |q| q.link = Link::Per { data, ack: 0.0 })
+                .tries
+                .count() as f64
+        };
         // 1 and 1 / (1 - 0.1) tries in place of 1 and 1
         let more = tries(0.1) / tries(0.0);
         assert!((1.03..1.09).contains(&more), "{more}");

@@ -41,6 +41,10 @@ pub fn leave(
                 }
                 Knock::In(guard, packet) => (guard.map(|guard| *guard), packet),
             };
+            if let (Some(reset), None) = (config.variant.refusal(packet), &guard) {
+                socket.send(peer, &reset);
+                continue;
+            }
             let all = guests
                 .iter()
                 .map(|(peer, link)| (*peer, link.state(), link.since));

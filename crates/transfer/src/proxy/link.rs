@@ -4,7 +4,7 @@ use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
 
-use protocols::transport::{Event, State, Transport};
+use protocols::transport::{Event, Failure, Path, State, Transport};
 use radio::Instant;
 use rustix::event::PollFlags;
 use rustix::net::sockopt::{set_socket_linger, socket_error};
@@ -13,7 +13,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType};
 use crate::TransferError;
 use crate::door::is_late;
 use crate::flow::{Flow, FlowConfig};
-use crate::secure::{Guard, Opened};
+use crate::secure::{Guard, OVERHEAD_OCTETS, Opened};
 use crate::socket::Socket;
 
 /// Octets that wait between the two, each way.
@@ -77,6 +77,9 @@ pub(super) struct Link {
     pub since: Instant,
     /// Its flow was called, not calling.
     called: bool,
+    config: FlowConfig,
+    /// The flow has been a connection.
+    was_open: bool,
     told: bool,
 }
 
@@ -90,18 +93,19 @@ impl Link {
                 Some(guard.map_err(|e| TransferError::Key(e.to_string()))?)
             }
         };
-        Ok(Link::new(Flow::caller(config), guard, Tcp::Open(tcp), now))
+        let tcp = Tcp::Open(tcp);
+        Ok(Link::new(Flow::caller(config), guard, tcp, config, now))
     }
 
     /// From a call: connects when that has become a connection.
     pub fn leaving(to: SocketAddr, guard: Option<Guard>, config: &FlowConfig, now: Instant) -> Link {
         Link {
             called: true,
-            ..Link::new(Flow::listener(config), guard, Tcp::Wanted(to), now)
+            ..Link::new(Flow::listener(config), guard, Tcp::Wanted(to), config, now)
         }
     }
 
-    fn new(flow: Flow, guard: Option<Guard>, tcp: Tcp, now: Instant) -> Link {
+    fn new(flow: Flow, guard: Option<Guard>, tcp: Tcp, config: &FlowConfig, now: Instant) -> Link {
         Link {
             flow,
             guard,
@@ -113,6 +117,8 @@ impl Link {
             octets: (0, 0),
             since: now,
             called: false,
+            config: *config,
+            was_open: false,
             told: false,
         }
     }
@@ -139,20 +145,23 @@ impl Link {
                 Opened::Packet(n) => &room[..n],
                 Opened::Handshake(Some(answer)) => return socket.send(peer, &answer),
                 Opened::Handshake(None) => {
+                    self.since = now;
                     let path = &mut socket.path(peer, Some(guard));
                     return self.flow.handle(now, Event::Start, path);
                 }
                 Opened::Nothing => return,
             },
         };
-        let path = &mut socket.path(peer, self.guard.as_mut());
-        self.flow.handle(now, Event::Indication(packet), path);
+        self.packet(now, socket, peer, packet);
     }
 
     /// A packet of the peer, opened.
     pub fn packet(&mut self, now: Instant, socket: &mut Socket, peer: SocketAddr, packet: &[u8]) {
         let path = &mut socket.path(peer, self.guard.as_mut());
-        self.flow.handle(now, Event::Indication(packet), path);
+        match self.config.variant.refusal(packet) {
+            Some(reset) => path.request(&reset),
+            None => self.flow.handle(now, Event::Indication(packet), path),
+        }
     }
 
     /// How far the flow is.
@@ -239,11 +248,21 @@ impl Link {
         {
             socket.send(peer, call);
         }
-        if let State::Failed(why) = self.flow.state() {
-            return Err(why.into());
+        let waits = matches!(self.flow.state(), State::Opening | State::Listening);
+        let calls = waits && !matches!(self.tcp, Tcp::Wanted(_));
+        if calls
+            && self.guard.as_ref().is_none_or(Guard::is_open)
+            && now.since(self.since) >= self.config.patience
+        {
+            return Err(Failure::NoAnswer.into());
         }
+        if let State::Failed(why) = self.flow.state() {
+            let overhead = self.config.key.map_or(0, |_| OVERHEAD_OCTETS);
+            return Err(TransferError::of(why, peer, self.was_open, overhead));
+        }
+        self.was_open |= !waits;
         let refused = |e: &io::Error| e.kind() == io::ErrorKind::ConnectionRefused;
-        if self.flow.state() == State::Opening && socket.complaint.as_ref().is_some_and(refused) {
+        if calls && socket.complaint.as_ref().is_some_and(refused) {
             return Err(TransferError::NobodyListens(peer));
         }
         self.connect()?;

@@ -123,6 +123,11 @@ where
         &self.counters
     }
 
+    /// Octets that were written and that the other end has, without gaps.
+    pub fn acknowledged_octets(&self) -> u64 {
+        self.outbox.acknowledged()
+    }
+
     /// The sender's spacing D_s in microseconds.
     pub fn spacing_us(&self) -> u32 {
         self.rate.spacing_us()

@@ -11,6 +11,11 @@ fn stamp(now: Instant) -> u32 {
 }
 
 impl<O: AsRef<[u8]> + AsMut<[u8]>, const H: usize> Connection<O, H> {
+    /// Octets that were written and that the other end has, without gaps.
+    pub fn acknowledged_octets(&self) -> u64 {
+        self.una.min(self.written)
+    }
+
     /// Octets of window to tell.
     pub(super) fn free(&self) -> u64 {
         ((self.inbox.capacity() - self.inbox.unread()) as u64).min(MOST_WINDOW)

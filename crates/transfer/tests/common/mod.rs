@@ -1,0 +1,208 @@
+//! Both ends of a transfer on this computer, and a bad path between them.
+#![allow(dead_code, reason = "not every test uses everything")]
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
+use std::thread;
+
+use radio::Duration;
+use transfer::flow::{FlowConfig, Variant};
+use transfer::send::{Content, Sending};
+use transfer::serve::{Told, serve};
+use transfer::sink::Place;
+use transfer::socket::Socket;
+use transfer::{Progress, TransferError};
+
+pub const LOCAL: ([u8; 4], u16) = ([127, 0, 0, 1], 0);
+
+pub fn config(variant: Variant) -> FlowConfig {
+    FlowConfig {
+        variant,
+        spacing: Some(Duration::from_us(100)),
+        patience: Duration::from_ms(5_000),
+        ..FlowConfig::default()
+    }
+}
+
+/// Names and ends of transfers.
+pub type Ended = Vec<(String, Result<(), String>)>;
+
+/// A receiver in a thread; `ended` collects what it tells.
+pub struct Server {
+    pub address: SocketAddr,
+    pub stop: Arc<AtomicBool>,
+    /// Something for each transfer that has ended.
+    pub ends: mpsc::Receiver<()>,
+    pub thread: thread::JoinHandle<(Result<(), TransferError>, Ended)>,
+}
+
+pub fn server(place: Place, count: Option<u64>, variant: Variant) -> Server {
+    server_with(place, count, config(variant))
+}
+
+pub fn server_with(place: Place, count: Option<u64>, config: FlowConfig) -> Server {
+    let socket = Socket::bind(LOCAL.into()).unwrap();
+    let address = socket.address().unwrap();
+    let stop = Arc::new(AtomicBool::new(false));
+    let stopped = Arc::clone(&stop);
+    let (one_more, ends) = mpsc::channel();
+    let thread = thread::spawn(move || {
+        let mut ended = Vec::new();
+        let tell = |told: Told<'_>| {
+            if let Told::Ended { name, result, .. } = told {
+                ended.push((name.to_owned(), result.map_err(|e| e.to_string())));
+                let _ = one_more.send(());
+            }
+        };
+        let result = serve(socket, &config, &place, count, &stopped, tell);
+        (result, ended)
+    });
+    Server {
+        address,
+        stop,
+        ends,
+        thread,
+    }
+}
+
+pub fn folder(path: &Path) -> Place {
+    Place::Folder {
+        path: path.to_owned(),
+        replace: false,
+    }
+}
+
+pub fn noise(octets: usize, seed: u64) -> Vec<u8> {
+    let mut state = seed;
+    (0..octets)
+        .map(|_| {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            (state >> 56) as u8
+        })
+        .collect()
+}
+
+pub fn send(
+    to: SocketAddr,
+    name: &str,
+    content: Content,
+    variant: Variant,
+) -> Result<transfer::Progress, TransferError> {
+    let mut sending = Sending::new(name, content).unwrap();
+    transfer::call::send(
+        to,
+        &config(variant),
+        &mut sending,
+        &AtomicBool::new(false),
+        |_| {},
+    )
+}
+
+pub fn file_with(dir: &Path, octets: &[u8]) -> File {
+    let path = dir.join("source");
+    fs::write(&path, octets).unwrap();
+    File::open(path).unwrap()
+}
+
+/// Loses one datagram in ten, both ways.
+pub fn lossy(to: SocketAddr, stop: &Arc<AtomicBool>) -> SocketAddr {
+    between(to, stop, |n, _| n % 10 != 0)
+}
+
+/// Drops datagrams of more than `octets`, from the `first` one on.
+pub fn narrow(to: SocketAddr, stop: &Arc<AtomicBool>, octets: usize, first: u32) -> SocketAddr {
+    between(to, stop, move |n, len| n < first || len <= octets)
+}
+
+/// Passes datagrams on between a sender and a receiver, both ways: those of which `passes` says so, by their number and
+/// their length.
+pub fn between(
+    to: SocketAddr,
+    stop: &Arc<AtomicBool>,
+    passes: impl Fn(u32, usize) -> bool + Send + 'static,
+) -> SocketAddr {
+    relay(to, stop, move |n, datagram| passes(n, datagram.len()))
+}
+
+/// The same; datagrams may be changed on the way.
+pub fn relay(
+    to: SocketAddr,
+    stop: &Arc<AtomicBool>,
+    passes: impl Fn(u32, &mut [u8]) -> bool + Send + 'static,
+) -> SocketAddr {
+    let outside = std::net::UdpSocket::bind(LOCAL_TUPLE).unwrap();
+    let inside = std::net::UdpSocket::bind(LOCAL_TUPLE).unwrap();
+    let address = outside.local_addr().unwrap();
+    for s in [&outside, &inside] {
+        s.set_read_timeout(Some(std::time::Duration::from_millis(1)))
+            .unwrap();
+    }
+    let stop = Arc::clone(stop);
+    thread::spawn(move || {
+        let (mut caller, mut n, mut octets) = (None, 0_u32, [0; 2_000]);
+        while !stop.load(Ordering::Relaxed) {
+            for (a, b) in [(&outside, &inside), (&inside, &outside)] {
+                while let Ok((len, from)) = a.recv_from(&mut octets) {
+                    n += 1;
+                    if std::ptr::eq(a, &outside) {
+                        caller = Some(from);
+                    }
+                    let target = if std::ptr::eq(a, &outside) {
+                        Some(to)
+                    } else {
+                        caller
+                    };
+                    if let Some(target) = target.filter(|_| passes(n, &mut octets[..len])) {
+                        let _ = b.send_to(&octets[..len], target);
+                    }
+                }
+            }
+        }
+    });
+    address
+}
+
+pub const LOCAL_TUPLE: (&str, u16) = ("127.0.0.1", 0);
+
+/// Nothing here takes as long; what hangs fails.
+pub const HANGS: std::time::Duration = std::time::Duration::from_secs(60);
+
+/// A sender in a thread of its own; tells how it has ended, and how far it was then.
+pub fn caller(
+    to: SocketAddr,
+    name: &str,
+    content: Content,
+    config: &FlowConfig,
+    stop: &Arc<AtomicBool>,
+) -> mpsc::Receiver<(Result<(), TransferError>, Progress)> {
+    let (tell, ended) = mpsc::channel();
+    let mut sending = Sending::new(name, content).unwrap();
+    let (config, stop) = (*config, Arc::clone(stop));
+    thread::spawn(move || {
+        let mut last = Progress::default();
+        let result = transfer::call::send(to, &config, &mut sending, &stop, |p| last = *p);
+        let _ = tell.send((result.map(|p| last = p), last));
+    });
+    ended
+}
+
+/// Gives what comes through a channel, until its other end is dropped.
+pub struct Slow(pub mpsc::Receiver<Vec<u8>>, pub Vec<u8>);
+
+impl Read for Slow {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        if self.1.is_empty() {
+            self.1 = self.0.recv().unwrap_or_default();
+        }
+        let n = self.1.len().min(out.len());
+        out[..n].copy_from_slice(&self.1[..n]);
+        self.1.drain(..n);
+        Ok(n)
+    }
+}
