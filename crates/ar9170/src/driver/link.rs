@@ -32,7 +32,7 @@ impl<const N: usize, const L: usize> Core<'_, N, L> {
                     core::array::from_fn(|i| register::EEPROM + 4 * i as u32);
                 (Order::read(&words), Aim::Eeprom)
             }
-            Phase::Rising(step) => match self.settings.bring_up(step - 1, self.config.beacon.as_ref()) {
+            Phase::Rising(step) => match self.settings.bring_up(step - 1) {
                 Some(order) => (order, Aim::Step(step)),
                 None => {
                     self.is_up();

@@ -33,7 +33,7 @@ mod wish;
 
 pub use buffers::{Buffers, Dynamic, Hybrid, Static};
 pub use bus::{Bus, BusEvent, TransferId};
-pub use config::{BeaconTiming, Config, Counts, Reason};
+pub use config::{Config, Counts, Reason};
 
 use self::core::{Core, Phase};
 use self::owed::Owed;

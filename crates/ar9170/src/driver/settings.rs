@@ -1,14 +1,17 @@
 //! What the stick is told to be: attributes as they are set, and the commands that set them.
 
-use super::config::BeaconTiming;
 use crate::codec::register::{self as reg, filter};
 use crate::codec::{Code, Order, command};
 use frame::rate::{DsssRate, OfdmRate};
 use frame::{AccessCategory, Band, EdcaParams, MacAddr, Phy, Rate, RateSet, edca_default};
-use radio::{Attribute, AttributeName, Duration, Instant, Queue, SetError, Tsf};
+use radio::{Attribute, AttributeName, BeaconTiming, Duration, Instant, Queue, SetError, Tsf};
 
 /// Intervals that the stick is told to sleep: all that the command can say. It wakes when it is told to.
 const LONG_SLEEP: u32 = 0xfff;
+/// Beacon intervals that its timer takes, TU.
+const BEACON_INTERVALS: core::ops::RangeFrom<u16> = 15..;
+/// How long before a TBTT it says so, and its TSF is read, TU. What Contiki80211 takes.
+const BEFORE_TBTT_TU: u32 = 8;
 /// What AIFS registers count from: SIFS, and slots of 9 us.
 const AIFS_BASE_US: u32 = 10;
 const AIFS_SLOT_US: u32 = 9;
@@ -25,6 +28,8 @@ pub(super) struct Settings {
     pub rts_threshold: u16,
     pub promiscuous: bool,
     pub awake: bool,
+    /// Its network; interval 0: none.
+    pub beacons: BeaconTiming,
     /// By hardware queue.
     pub edca: [EdcaParams; 4],
     /// What the TSF was, and when; `None` until it was read.
@@ -67,6 +72,10 @@ impl Settings {
             rts_threshold: 2_347,
             promiscuous: false,
             awake: true,
+            beacons: BeaconTiming {
+                interval_tu: 0,
+                atim_window_tu: 0,
+            },
             edca: [
                 edca_default(AccessCategory::ALL[0], &phy),
                 edca_default(AccessCategory::ALL[1], &phy),
@@ -110,6 +119,7 @@ impl Settings {
             AttributeName::RtsThreshold => Attribute::RtsThreshold(self.rts_threshold),
             AttributeName::Reception => Attribute::Reception(self.awake),
             AttributeName::Promiscuous => Attribute::Promiscuous(self.promiscuous),
+            AttributeName::BeaconTiming => Attribute::BeaconTiming(self.beacons),
             AttributeName::Edca(queue) if queue != Queue::Beacon => {
                 Attribute::Edca(queue, self.edca[queue.index()])
             }
@@ -130,6 +140,7 @@ impl Settings {
             Attribute::RtsThreshold(v) => self.rts_threshold = v,
             Attribute::Reception(v) => self.awake = v,
             Attribute::Promiscuous(v) => self.promiscuous = v,
+            Attribute::BeaconTiming(v) => self.beacons = v,
             Attribute::Edca(queue, v) if queue != Queue::Beacon => self.edca[queue.index()] = v,
             _ => {}
         }
@@ -149,6 +160,10 @@ impl Settings {
             Attribute::SlotTime(us) => (1..=0x3ff).contains(&us),
             Attribute::TxPower(dbm) => (0..=31).contains(&dbm),
             Attribute::BasicRates(rates) => !rates.is_empty(),
+            Attribute::BeaconTiming(t) if t.interval_tu == 0 => t.atim_window_tu == 0,
+            Attribute::BeaconTiming(t) => {
+                BEACON_INTERVALS.contains(&t.interval_tu) && t.atim_window_tu < t.interval_tu
+            }
             Attribute::Edca(Queue::Beacon, _) => return Err(SetError::NotSupported),
             Attribute::Edca(_, p) => {
                 let window = |cw: u16| cw <= 32_767 && (cw + 1).is_power_of_two();
@@ -188,6 +203,7 @@ impl Settings {
             (Attribute::Reception(true), 0) => Order::power_save(1),
             (Attribute::Reception(false), 0) => Order::power_save(command::SLEEP | LONG_SLEEP),
             (Attribute::Edca(..), 0..=1) => with.contention(part),
+            (Attribute::BeaconTiming(t), 0) => Order::write(&timing(t)),
             _ => return None,
         })
     }
@@ -224,7 +240,7 @@ impl Settings {
 
     /// The `step`-th command of the bring-up behind the EEPROM; `None` after the last. Until the last but two the
     /// filter lets nothing pass.
-    pub(super) fn bring_up(&self, step: u8, beacon: Option<&BeaconTiming>) -> Option<Order> {
+    pub(super) fn bring_up(&self, step: u8) -> Option<Order> {
         let set = |attribute, part| self.orders(&attribute, part);
         match step {
             0 => Some(Order::rx_filter(0xff)),
@@ -245,7 +261,7 @@ impl Settings {
             8 => set(Attribute::Bssid(self.bssid), 0),
             9..=11 => self.channel(step - 9),
             12 => Some(Order::read(&[reg::NOISE_FLOOR])),
-            13 => Some(Order::write(&timing(beacon))),
+            13 => set(Attribute::BeaconTiming(self.beacons), 0),
             14 => set(Attribute::Promiscuous(self.promiscuous), 0),
             15 => set(Attribute::Promiscuous(self.promiscuous), 1),
             16 => Some(Order::bare(Code::ReadTsf)),
@@ -261,19 +277,17 @@ impl Settings {
     }
 }
 
-fn timing(beacon: Option<&BeaconTiming>) -> [(u32, u32); 3] {
-    let (period, before, window) = match beacon {
-        None => (0, 0, 0),
-        Some(b) => {
-            let period = u32::from(b.interval_tu.max(15));
-            let before = period - u32::from(b.before_tu).min(period - 1);
-            let both = before << 16 | before;
-            (period | reg::BEACON_PERIOD_IBSS, both, b.atim_window_tu.into())
-        }
+fn timing(beacons: &BeaconTiming) -> [(u32, u32); 3] {
+    let (period, before) = match u32::from(beacons.interval_tu) {
+        0 => (0, 0),
+        period => (
+            period | reg::BEACON_PERIOD_IBSS,
+            period.saturating_sub(BEFORE_TBTT_TU),
+        ),
     };
     [
-        (reg::PRE_TBTT, before),
-        (reg::ATIM_WINDOW, window),
+        (reg::PRE_TBTT, before << 16 | before),
+        (reg::ATIM_WINDOW, beacons.atim_window_tu.into()),
         (reg::BEACON_PERIOD, period),
     ]
 }
@@ -286,13 +300,13 @@ mod tests {
     #[test]
     fn every_step_of_the_bring_up_is_a_command() {
         let settings = Settings::new(2_412);
-        let steps: Vec<_> = (0..=255).map_while(|s| settings.bring_up(s, None)).collect();
+        let steps: Vec<_> = (0..=255).map_while(|s| settings.bring_up(s)).collect();
         assert_eq!(steps.len(), 17);
         let asleep = Settings {
             awake: false,
             ..settings
         };
-        assert_eq!((0..=255).map_while(|s| asleep.bring_up(s, None)).count(), 18);
+        assert_eq!((0..=255).map_while(|s| asleep.bring_up(s)).count(), 18);
     }
 
     #[test]
@@ -304,13 +318,19 @@ mod tests {
             rates_word(RateSet::HR_DSSS.with(Rate::OFDM_6).with(Rate::OFDM_24)),
             0x110f
         );
-        let timing = timing(Some(&BeaconTiming {
-            interval_tu: 100,
-            before_tu: 6,
-            atim_window_tu: 10,
-        }));
-        assert_eq!(timing.map(|t| t.1), [0x005e_005e, 10, 0x0200_0064]);
+        assert_eq!(
+            timing(&beacons(100, 10)).map(|t| t.1),
+            [0x005c_005c, 10, 0x0200_0064]
+        );
+        assert_eq!(timing(&BeaconTiming::default()).map(|t| t.1), [0, 0, 0]);
         assert_eq!(s.orders(&Attribute::TxPower(3), 0), None);
+    }
+
+    fn beacons(interval_tu: u16, atim_window_tu: u16) -> BeaconTiming {
+        BeaconTiming {
+            interval_tu,
+            atim_window_tu,
+        }
     }
 
     #[test]
@@ -327,6 +347,11 @@ mod tests {
             SetError::OutOfRange
         );
         assert_eq!(refused(Attribute::SlotTime(0)), SetError::OutOfRange);
+        for (interval, window) in [(14, 0), (15, 15), (0, 1)] {
+            let timing = Attribute::BeaconTiming(beacons(interval, window));
+            assert_eq!(refused(timing), SetError::OutOfRange, "{timing:?}");
+        }
+        assert_eq!(s.refusal(&Attribute::BeaconTiming(beacons(15, 14))), Ok(()));
         assert_eq!(refused(Attribute::CarrierSense(true)), SetError::NotSupported);
         assert_eq!(s.refusal(&Attribute::Channel(2_437)), Ok(()));
     }
