@@ -131,6 +131,20 @@ impl Bench {
         };
         self.tell(now, Event::Indication(indication));
     }
+
+    /// The open request of this kind, if there is one.
+    fn open(&self, kind: Kind) -> Option<Token> {
+        let (token, frame) = self.desk.requests.last()?;
+        (Header::parse(frame).unwrap().kind() == kind).then_some(*token)
+    }
+
+    fn acked(&mut self, token: Token) {
+        let confirm = Confirm {
+            attempts: 1,
+            ..Confirm::without_air(token, Outcome::Acked, RATE)
+        };
+        self.tell(self.desk.now, Event::Confirm(confirm));
+    }
 }
 
 const US: fn(u64) -> Instant = Instant::from_us;
@@ -209,4 +223,34 @@ fn clocks_that_agree_stay_as_they_are() {
         (bench.station.counters().adoptions, bench.desk.ahead_us),
         (0, ahead)
     );
+}
+
+/// A data frame that is still with the adapter at the end of a window: it is not put to sleep under it.
+#[test]
+fn it_stays_awake_while_a_data_frame_is_below() {
+    let mut bench = Bench::new(true);
+    bench.hear(&NET, Tsf(9_000_000), US(1_000), US(1_000));
+    let to = MacAddr::local(2);
+    bench.tell(US(1_100), Event::Submit(Msdu::new(to, b"to one")));
+    let ahead = bench.desk.ahead_us;
+    // to the next TBTT, and another's beacon there
+    let beacon = |bench: &mut Bench| {
+        let tbtt = bench.station.tbtt;
+        let theirs = Tsf(tbtt.as_ns() / 1_000).plus(ahead);
+        bench.hear(&NET, theirs, tbtt, tbtt);
+        tbtt
+    };
+    let behind = |tbtt: Instant| tbtt + Duration::from_tu(NET.atim_window_tu.into());
+    let tbtt = beacon(&mut bench);
+    let atim = bench.open(Kind::ATIM).expect("it is announced");
+    bench.acked(atim);
+    bench.pass(behind(tbtt));
+    let data = bench.open(Kind::DATA).expect("it follows the window");
+    let tbtt = beacon(&mut bench);
+    bench.pass(behind(tbtt));
+    assert!(!bench.station.is_dozing());
+    bench.acked(data);
+    let tbtt = beacon(&mut bench);
+    bench.pass(behind(tbtt));
+    assert!(bench.station.is_dozing());
 }
