@@ -132,7 +132,12 @@ impl<const N: usize, const L: usize> Core<'_, N, L> {
                     },
                 ))
             }
-            name => self.settings.get(self.now, name),
+            name => {
+                if name == AttributeName::Tsf && self.settings.tsf_is_old(self.now) {
+                    self.wants_tsf.set(true);
+                }
+                self.settings.get(self.now, name)
+            }
         }
     }
 

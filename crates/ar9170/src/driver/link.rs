@@ -40,10 +40,7 @@ impl<const N: usize, const L: usize> Core<'_, N, L> {
                     return true;
                 }
             },
-            Phase::Up if self.wants_tsf => {
-                self.wants_tsf = false;
-                (Order::bare(Code::ReadTsf), Aim::Tsf)
-            }
+            Phase::Up if self.wants_tsf.take() => (Order::bare(Code::ReadTsf), Aim::Tsf),
             Phase::Up if self.waits_to_sleep() => return false,
             Phase::Up => match self.next_work() {
                 Some(Some(order)) => (order, Aim::Work),
@@ -215,7 +212,7 @@ impl<const N: usize, const L: usize> Core<'_, N, L> {
             Notice::Transmitted(list) => list.iter().for_each(|status| self.status(&status)),
             Notice::PreTbtt { .. } if self.phase == Phase::Up => {
                 // in an IBSS the hardware moves the TSF by itself
-                self.wants_tsf = true;
+                self.wants_tsf.set(true);
             }
             Notice::Text(text) if text.starts_with(b"BUG") => self.broken = Some(Reason::Firmware),
             Notice::Unknown => self.counts.strange += 1,
@@ -350,7 +347,7 @@ impl<const N: usize, const L: usize> Core<'_, N, L> {
         let free = self.command_pipe.is_none() && self.waiting.is_none();
         let due = match self.phase {
             Phase::Greeting | Phase::Rising(_) => true,
-            Phase::Up => self.wants_tsf || self.works.first().is_some() && !self.waits_to_sleep(),
+            Phase::Up => self.wants_tsf.get() || self.works.first().is_some() && !self.waits_to_sleep(),
             _ => false,
         };
         free && due

@@ -10,6 +10,9 @@ use radio::{Attribute, AttributeName, BeaconTiming, Duration, Instant, Queue, Se
 const LONG_SLEEP: u32 = 0xfff;
 /// Beacon intervals that its timer takes, TU.
 const BEACON_INTERVALS: core::ops::RangeFrom<u16> = 15..;
+/// Without beacons the TSF is read anew when somebody asks for it and the last reading is so old: until then it goes by the
+/// host's clock, from which it is away by 5 us at 50 ppm.
+const TSF_AGE: Duration = Duration::from_ms(100);
 /// How long before a TBTT it says so, and its TSF is read, TU. What Contiki80211 takes.
 const BEFORE_TBTT_TU: u32 = 8;
 /// What AIFS registers count from: SIFS, and slots of 9 us.
@@ -105,6 +108,12 @@ impl Settings {
     pub(super) fn tsf_at(&self, now: Instant) -> Option<Tsf> {
         let (at, tsf) = self.tsf?;
         Some(tsf.plus(now.since(at).as_us() as i64))
+    }
+
+    /// Whether it should be read anew; with beacons it is before each TBTT.
+    pub(super) fn tsf_is_old(&self, now: Instant) -> bool {
+        let old = |(at, _)| now.since(at) >= TSF_AGE;
+        self.beacons.interval_tu == 0 && self.tsf.is_some_and(old)
     }
 
     pub(super) fn get(&self, now: Instant, name: AttributeName) -> Option<Attribute> {
@@ -363,5 +372,9 @@ mod tests {
         s.tsf_read(Instant::from_us(100), Instant::from_us(300), Tsf(5_000));
         assert_eq!(s.tsf_at(Instant::from_us(200)), Some(Tsf(5_000)));
         assert_eq!(s.tsf_at(Instant::from_us(1_200)), Some(Tsf(6_000)));
+        let later = Instant::from_us(100_200);
+        assert!(s.tsf_is_old(later) && !s.tsf_is_old(later - Duration::from_us(1)));
+        s.beacons = beacons(100, 0);
+        assert!(!s.tsf_is_old(later), "it comes before the next TBTT");
     }
 }
