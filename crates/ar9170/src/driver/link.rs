@@ -307,7 +307,7 @@ impl<const N: usize, const L: usize> Core<'_, N, L> {
         }
         self.works.pop();
         match attribute {
-            Attribute::Tsf(tsf) if well => self.settings.tsf_read(since, self.now, tsf),
+            Attribute::Tsf(tsf) if well => self.settings.tsf_written(since, self.now, tsf),
             attribute if well => self.settings.take(self.now, &attribute),
             _ => {}
         }

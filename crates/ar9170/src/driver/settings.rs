@@ -11,8 +11,10 @@ const LONG_SLEEP: u32 = 0xfff;
 /// Beacon intervals that its timer takes, TU.
 const BEACON_INTERVALS: core::ops::RangeFrom<u16> = 15..;
 /// Without beacons the TSF is read anew when somebody asks for it and the last reading is so old: until then it goes by the
-/// host's clock, from which it is away by 5 us at 50 ppm.
+/// host's clock, from which it is away by 5 us at most.
 const TSF_AGE: Duration = Duration::from_ms(100);
+/// By how much the stick's clock and the host's may run apart: two crystals of 25 ppm.
+const TSF_DRIFT_PPM: u64 = 50;
 /// How long before a TBTT it says so, and its TSF is read, TU. What Contiki80211 takes.
 const BEFORE_TBTT_TU: u32 = 8;
 /// What AIFS registers count from: SIFS, and slots of 9 us.
@@ -37,6 +39,8 @@ pub(super) struct Settings {
     pub edca: [EdcaParams; 4],
     /// What the TSF was, and when; `None` until it was read.
     pub tsf: Option<(Instant, Tsf)>,
+    /// By how much that may have been wrong then, us.
+    pub tsf_within_us: u64,
     pub noise_dbm: i16,
     pub ghz2_4: bool,
     pub ghz5: bool,
@@ -86,6 +90,7 @@ impl Settings {
                 edca_default(AccessCategory::ALL[3], &phy),
             ],
             tsf: None,
+            tsf_within_us: 0,
             noise_dbm: -95,
             ghz2_4: true,
             ghz5: true,
@@ -279,10 +284,25 @@ impl Settings {
         }
     }
 
-    /// The TSF was asked for at `asked`, and was `tsf` somewhere between then and `now`.
+    /// The TSF was asked for at `asked`, and was `tsf` somewhere between then and `now`. Where the host or the USB took long for
+    /// it, an earlier reading that agrees with it knows better.
     pub(super) fn tsf_read(&mut self, asked: Instant, now: Instant, tsf: Tsf) {
         let half = Duration::from_ns(now.since(asked).as_ns() / 2);
-        self.tsf = Some((asked + half, tsf));
+        let (at, within_us) = (asked + half, half.as_us());
+        let is_better = |(before, _): (Instant, Tsf)| {
+            let drift_us = at.since(before).as_us() * TSF_DRIFT_PPM / 1_000_000;
+            let off_us = self.tsf_at(at).map(|known| known.minus(tsf).unsigned_abs());
+            off_us <= Some(within_us) && self.tsf_within_us + drift_us < within_us
+        };
+        if !self.tsf.is_some_and(is_better) {
+            (self.tsf, self.tsf_within_us) = (Some((at, tsf)), within_us);
+        }
+    }
+
+    /// It was set to `tsf`, somewhere between `asked` and `now`.
+    pub(super) fn tsf_written(&mut self, asked: Instant, now: Instant, tsf: Tsf) {
+        self.tsf = None;
+        self.tsf_read(asked, now, tsf);
     }
 }
 
@@ -372,6 +392,17 @@ mod tests {
         s.tsf_read(Instant::from_us(100), Instant::from_us(300), Tsf(5_000));
         assert_eq!(s.tsf_at(Instant::from_us(200)), Some(Tsf(5_000)));
         assert_eq!(s.tsf_at(Instant::from_us(1_200)), Some(Tsf(6_000)));
+        // a coarse reading that agrees with it, one that does not, a fine one
+        let at = |s: &Settings| s.tsf_at(Instant::from_us(10_200)).unwrap().0;
+        s.tsf_read(Instant::from_us(9_000), Instant::from_us(11_000), Tsf(14_600));
+        assert_eq!(at(&s), 15_000);
+        s.tsf_read(Instant::from_us(9_000), Instant::from_us(11_000), Tsf(18_000));
+        assert_eq!(at(&s), 18_200);
+        s.tsf_read(Instant::from_us(10_000), Instant::from_us(10_400), Tsf(18_100));
+        assert_eq!(at(&s), 18_100);
+        s.tsf_written(Instant::from_us(10_000), Instant::from_us(10_800), Tsf(18_100));
+        assert_eq!(at(&s), 18_100);
+        s.tsf = Some((Instant::from_us(200), Tsf(5_000)));
         let later = Instant::from_us(100_200);
         assert!(s.tsf_is_old(later) && !s.tsf_is_old(later - Duration::from_us(1)));
         s.beacons = beacons(100, 0);

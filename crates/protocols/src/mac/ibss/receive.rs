@@ -46,10 +46,9 @@ impl<const Q: usize, const L: usize, W: Routing> Ibss<Q, L, W> {
         self.neighbours.heard(heard.from, now);
     }
 
-    /// Our TSF when the first bit of the timestamp arrived. Where the adapter does not say when a frame came, it is what is
-    /// certainly not too early: the frame came when the host had it at the latest, and began to be sent no earlier than
-    /// its timestamp says, less the time up to there. For a medium may take no time at all, and two stations that reckon with
-    /// too much of it set each other ahead for ever.
+    /// Our TSF when the first bit of the timestamp arrived. Where the adapter does not say when a frame came, it is the latest
+    /// that it can have been: the frame began when the host had it. A medium may take no time at all, and two stations that
+    /// reckon with too much of it set each other ahead for ever.
     fn stamped_at(now: Instant, received: &Indication<'_>, radio: &dyn Radio) -> Tsf {
         let us = |ns: u64| (ns / 1_000) as i64;
         match received.tsf {
