@@ -316,7 +316,8 @@ void SDMAC_IBSS_confirm(SDMAC_IBSS_Station *station,
 
 /*
  Tells a received frame without FCS: every frame to this station or to a group. `tsf_us`: adapter time of its first bit,
- NULL if that is not known; beacons of networks that are ahead are only followed with it.
+ NULL if that is not known; the clock then stays behind that of the network by the time of a beacon on the air and what the host
+ takes to tell it.
  */
 void SDMAC_IBSS_received(SDMAC_IBSS_Station *station,
                          uint64_t now_ns,

@@ -233,7 +233,7 @@ impl Value {
                 stamps_ns: stamps(&state.stamps),
                 ..number(state.attempts.into())
             },
-            A::Capabilities(_) | A::PacketSeries(..) => Value::default(),
+            A::Capabilities(_) | A::PacketSeries(..) | A::BeaconTiming(_) => Value::default(),
         }
     }
 }

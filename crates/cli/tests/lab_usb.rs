@@ -206,13 +206,12 @@ ap = "ap"
 protocol.oneshot = { to = "ap", pace.after_beacon = "20ms", send = { rate = "54M", tries = 1 } }
 "#;
 
-#[test]
-#[ignore = "needs Debian's kernel in QEMU: cargo xtask lab"]
-fn a_scenario_runs_on_sticks() {
+/// Runs two nodes of a scenario on two sticks of one guest: what it printed, and what the sticks have seen.
+fn deploy(scenario: &str, first: &str, second: &str) -> (String, serde_json::Value) {
     let folder = tempfile::tempdir().unwrap();
     let sticks = Sticks::serve(folder.path(), 2, &[]);
-    let scenario = folder.path().join("s.toml");
-    std::fs::write(&scenario, SCENARIO).unwrap();
+    let file = folder.path().join("s.toml");
+    std::fs::write(&file, scenario).unwrap();
     let text = sticks.guest(&format!(
         r#"
 set -e
@@ -220,25 +219,75 @@ file={}
 firmware=$(cat /sys/module/firmware_class/parameters/path)/carl9170-1.fw
 set -- $(cd /sys/bus/usb/devices && grep -l 9170 */idProduct | cut -d/ -f1)
 echo "sticks at $1 and $2"
-{SDMAC} deploy $file --node ap --iface usb:$1 --firmware $firmware > /tmp/ap 2>&1 &
-{SDMAC} deploy $file --node station --iface usb:$2 --firmware $firmware > /tmp/station 2>&1 || cat /tmp/station
+{SDMAC} deploy $file --node {first} --iface usb:$1 --firmware $firmware > /tmp/first 2>&1 &
+{SDMAC} deploy $file --node {second} --iface usb:$2 --firmware $firmware > /tmp/second 2>&1 || cat /tmp/second
 wait
-cat /tmp/ap /tmp/station
+cat /tmp/first /tmp/second
 echo "drivers are back: $(ls /sys/bus/usb/drivers/carl9170 | grep -c :1.0)"
 "#,
-        scenario.display(),
+        file.display(),
         SDMAC = sticks::SDMAC,
     ));
-    let line = |node: &str| {
-        let of = |line: &&str| line.starts_with(&format!("{node} ran"));
-        text.lines()
-            .find(of)
-            .unwrap_or_else(|| panic!("{text}"))
-            .to_owned()
-    };
-    // an ACK for each one-shot that has an answer; beacons have none
-    assert!(!line("station").contains(" 0 acked"), "{text}");
-    let ap = line("ap");
-    assert!(ap.contains(" 0 acked") && !ap.contains(" 0 received"), "{text}");
     assert!(text.contains("drivers are back: 2"), "{text}");
+    let seen = sticks.end();
+    println!("{seen}");
+    (text, seen)
+}
+
+/// The line of a node's own that begins so.
+fn line(text: &str, node: &str) -> String {
+    let of = |line: &&str| line.starts_with(&format!("{node} ran"));
+    let line = text.lines().find(of);
+    line.unwrap_or_else(|| panic!("{text}")).to_owned()
+}
+
+#[test]
+#[ignore = "needs Debian's kernel in QEMU: cargo xtask lab"]
+fn a_scenario_runs_on_sticks() {
+    let (text, _) = deploy(SCENARIO, "ap", "station");
+    // an ACK for each one-shot that has an answer; beacons have none
+    assert!(!line(&text, "station").contains(" 0 acked"), "{text}");
+    let ap = line(&text, "ap");
+    assert!(ap.contains(" 0 acked") && !ap.contains(" 0 received"), "{text}");
+}
+
+/// Two stations of an ad hoc network with power save, which talk to each other.
+const AD_HOC: &str = r#"
+[run]
+duration = "20s"
+[[group]]
+name = "robots"
+phy = "g"
+count = 2
+protocol.ibss = { window_tu = 20, slot = "400us", wake_ahead = "4096us", send = { rate = "24M" } }
+[[traffic]]
+from = "robots.0"
+to = "robots.1"
+octets = 50
+pattern.periodic = { period = "300ms" }
+[[traffic]]
+from = "robots.1"
+to = "robots.0"
+octets = 50
+pattern.periodic = { period = "300ms" }
+"#;
+
+#[test]
+#[ignore = "needs Debian's kernel in QEMU: cargo xtask lab"]
+fn an_ad_hoc_network_runs_on_sticks() {
+    let (text, seen) = deploy(AD_HOC, "robots.0", "robots.1");
+    for (flow, to) in [(0, "robots.1"), (1, "robots.0")] {
+        let told =
+            |line: &&str| line.starts_with(&format!("flow {flow}: ")) && line.ends_with("delivered here");
+        let count = text
+            .lines()
+            .find(told)
+            .and_then(|line| line.split(' ').nth(2)?.parse().ok());
+        assert!(count.is_some_and(|n: u64| n > 0), "{to}: {text}");
+    }
+    // the hardware knows the network, and its time is read in each interval
+    for stick in seen["sticks"].as_array().unwrap() {
+        let reads = stick["commands"]["ReadTsf"].as_u64();
+        assert!(reads > Some(50), "{stick}");
+    }
 }

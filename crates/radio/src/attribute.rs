@@ -49,6 +49,8 @@ pub enum AttributeName {
     QueueLength(Queue),
     /// State of a packet that is not confirmed yet.
     Packet(Token),
+    /// Beacon timing of the ad hoc network whose clock the adapter follows.
+    BeaconTiming,
 }
 
 /// The value of an attribute. `set` takes those that can be written.
@@ -94,6 +96,18 @@ pub enum Attribute {
     Packet(Token, PacketState),
     /// Write only: another retry chain for a packet that is still queued and has had no attempt yet.
     PacketSeries(Token, SeriesList),
+    /// Beacon timing of the ad hoc network that the station is in. An adapter that takes it follows the clock of the network
+    /// by itself: it adopts later timestamps of the beacons of its BSSID (IEEE 802.11-2016, 11.1.3.7).
+    BeaconTiming(BeaconTiming),
+}
+
+/// When the stations of an ad hoc network send beacons and announce what they have for each other.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
+pub struct BeaconTiming {
+    /// Beacon interval in TU: a TBTT is whenever the TSF is a multiple of it. 0: the station is in no network.
+    pub interval_tu: u16,
+    /// ATIM window in TU, below the interval; 0: none.
+    pub atim_window_tu: u16,
 }
 
 /// What an adapter has counted since its start.
@@ -190,6 +204,7 @@ impl Settable {
             Attribute::Edca(..) => 1 << 13,
             Attribute::PacketSeries(..) => 1 << 14,
             Attribute::Address(_) => 1 << 15,
+            Attribute::BeaconTiming(_) => 1 << 17,
             Attribute::Capabilities(_)
             | Attribute::Counters(_)
             | Attribute::QueueLength(..)
@@ -201,6 +216,12 @@ impl Settable {
     #[must_use]
     pub const fn with(self, attribute: &Attribute) -> Settable {
         Settable(self.0 | Settable::bit(attribute))
+    }
+
+    /// With attributes of the kind of `attribute` taken out.
+    #[must_use]
+    pub const fn without(self, attribute: &Attribute) -> Settable {
+        Settable(self.0 & !Settable::bit(attribute))
     }
 
     /// With all of another set added.
@@ -240,5 +261,8 @@ mod tests {
         assert!(Settable::ALL.contains(&Attribute::Channel(5180)));
         let s = Settable::NONE.with(&Attribute::Channel(1));
         assert!(s.contains(&Attribute::Channel(5825)) && !s.contains(&Attribute::TxPower(3)));
+        let none = BeaconTiming::default();
+        let rest = Settable::ALL.without(&Attribute::BeaconTiming(none));
+        assert!(!rest.contains(&Attribute::BeaconTiming(none)) && rest.contains(&Attribute::Channel(1)));
     }
 }

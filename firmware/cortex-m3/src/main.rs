@@ -7,7 +7,7 @@
 #![no_main]
 
 use ar9170::codec::Firmware;
-use ar9170::driver::{BeaconTiming, BusEvent, Config, Driver, Dynamic};
+use ar9170::driver::{BusEvent, Config, Driver, Dynamic};
 use ar9170::pipe::{Act, DRIVER_OCTETS, Decoder, PipeBus, Tell};
 use cortex_m_rt::entry;
 use firmware::board::{self, Uart};
@@ -75,16 +75,7 @@ fn begin(setup: &Setup, now: Instant) -> Option<&'static mut Machine> {
         ConstStaticCell::new(Driver::vacant(Late(None), (), Buffers::new()));
     let firmware = Firmware::parse(FIRMWARE).ok()?;
     let (storage, machine) = (STORAGE.try_take()?, MACHINE.try_take()?);
-    let beacon = BeaconTiming {
-        interval_tu: setup.interval_tu,
-        before_tu: 8,
-        atim_window_tu: setup.window_tu,
-    };
-    let config = Config {
-        beacon: Some(beacon),
-        ..Config::DEFAULT
-    };
-    machine.set_up(firmware, config);
+    machine.set_up(firmware, Config::DEFAULT);
     machine.protocol_mut().0 = Some(NODE.try_init_with(|| Node::new(now, setup, storage, memory))?);
     Some(machine)
 }

@@ -32,19 +32,6 @@ pub struct Config {
     pub boot_timeout: Duration,
     /// How long to rest after a restart that failed; doubles with each, up to 64 times this.
     pub rest: Duration,
-    /// Beacon timing, if the stick is to have any.
-    pub beacon: Option<BeaconTiming>,
-}
-
-/// When the stick speaks of beacons. Its TSF says when a TBTT is: whenever it is a multiple of the interval.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct BeaconTiming {
-    /// Beacon interval in TU, 15 or more.
-    pub interval_tu: u16,
-    /// How long before each TBTT the stick says so, in TU, below the interval.
-    pub before_tu: u16,
-    /// ATIM window in TU; 0: none.
-    pub atim_window_tu: u16,
 }
 
 impl Config {
@@ -62,7 +49,6 @@ impl Config {
         reset_timeout: Duration::from_ms(2_000),
         boot_timeout: Duration::from_ms(1_000),
         rest: Duration::from_ms(100),
-        beacon: None,
     };
 }
 

@@ -17,6 +17,7 @@ use super::ring::Ring;
 use super::settings::Settings;
 use super::wish::Wish;
 use crate::codec::{Firmware, Order};
+use core::cell::Cell;
 use frame::MacAddr;
 use radio::{Instant, Outcome, Refusal, SetError, Token};
 
@@ -96,7 +97,7 @@ pub(super) struct Core<'f, const N: usize, const L: usize> {
     pub phase: Phase,
     pub works: Ring<Change, WORKS>,
     /// The TSF is to be read.
-    pub wants_tsf: bool,
+    pub wants_tsf: Cell<bool>,
     pub waiting: Option<Waiting>,
     pub command_pipe: Option<Transfer>,
     pub frame_pipe: Option<Transfer>,
@@ -129,7 +130,7 @@ impl<'f, const N: usize, const L: usize> Core<'f, N, L> {
             now: Instant::ZERO,
             phase: Phase::Absent,
             works: Ring::new(),
-            wants_tsf: false,
+            wants_tsf: Cell::new(false),
             waiting: None,
             command_pipe: None,
             frame_pipe: None,

@@ -132,7 +132,12 @@ impl<const N: usize, const L: usize> Core<'_, N, L> {
                     },
                 ))
             }
-            name => self.settings.get(self.now, name),
+            name => {
+                if name == AttributeName::Tsf && self.settings.tsf_is_old(self.now) {
+                    self.wants_tsf.set(true);
+                }
+                self.settings.get(self.now, name)
+            }
         }
     }
 
@@ -152,6 +157,7 @@ impl<const N: usize, const L: usize> Core<'_, N, L> {
             Attribute::Promiscuous(true),
             Attribute::Edca(radio::Queue::Voice, some),
             Attribute::PacketSeries(Token(0), SeriesList::one(frame::Rate::OFDM_6, 1)),
+            Attribute::BeaconTiming(radio::BeaconTiming::default()),
         ];
         Capabilities {
             not_before: true,

@@ -4,6 +4,7 @@ use super::bus::Bus;
 use super::config::Reason;
 use super::core::{Aim, Change, Core, Phase, Transfer, Waiting};
 use super::flight::{Flight, State};
+use super::wish::Wish;
 use crate::codec::eeprom::{self, Eeprom};
 use crate::codec::register;
 use crate::codec::tx::DESCRIPTOR_OCTETS;
@@ -32,17 +33,15 @@ impl<const N: usize, const L: usize> Core<'_, N, L> {
                     core::array::from_fn(|i| register::EEPROM + 4 * i as u32);
                 (Order::read(&words), Aim::Eeprom)
             }
-            Phase::Rising(step) => match self.settings.bring_up(step - 1, self.config.beacon.as_ref()) {
+            Phase::Rising(step) => match self.settings.bring_up(step - 1) {
                 Some(order) => (order, Aim::Step(step)),
                 None => {
                     self.is_up();
                     return true;
                 }
             },
-            Phase::Up if self.wants_tsf => {
-                self.wants_tsf = false;
-                (Order::bare(Code::ReadTsf), Aim::Tsf)
-            }
+            Phase::Up if self.wants_tsf.take() => (Order::bare(Code::ReadTsf), Aim::Tsf),
+            Phase::Up if self.waits_to_sleep() => return false,
             Phase::Up => match self.next_work() {
                 Some(Some(order)) => (order, Aim::Work),
                 Some(None) => return true,
@@ -91,9 +90,26 @@ impl<const N: usize, const L: usize> Core<'_, N, L> {
         Some(None)
     }
 
+    /// The next work is to put the stick to sleep. From here on it gets no frame: its firmware cannot do with one in its
+    /// sleep.
+    fn goes_to_sleep(&self) -> bool {
+        let work = self.works.first();
+        work.is_some_and(|w| matches!(w.wish, Some(Wish::Reception(false))))
+    }
+
+    /// That work waits until the stick has no frame left.
+    fn waits_to_sleep(&self) -> bool {
+        self.goes_to_sleep() && self.flights.iter().any(|(_, f)| f.is_away())
+    }
+
+    /// Whether a frame may be handed to the stick.
+    fn takes_frames(&self) -> bool {
+        self.phase == Phase::Up && self.frame_pipe.is_none() && self.settings.awake && !self.goes_to_sleep()
+    }
+
     /// Hands the next frame to the stick; false if there is none, or the way is not free.
     pub(super) fn dispatch_frame(&mut self, bus: &mut dyn Bus) -> bool {
-        if self.phase != Phase::Up || self.frame_pipe.is_some() || !self.settings.awake {
+        if !self.takes_frames() {
             return false;
         }
         let Some(index) = self.next_frame() else {
@@ -196,7 +212,7 @@ impl<const N: usize, const L: usize> Core<'_, N, L> {
             Notice::Transmitted(list) => list.iter().for_each(|status| self.status(&status)),
             Notice::PreTbtt { .. } if self.phase == Phase::Up => {
                 // in an IBSS the hardware moves the TSF by itself
-                self.wants_tsf = true;
+                self.wants_tsf.set(true);
             }
             Notice::Text(text) if text.starts_with(b"BUG") => self.broken = Some(Reason::Firmware),
             Notice::Unknown => self.counts.strange += 1,
@@ -291,7 +307,7 @@ impl<const N: usize, const L: usize> Core<'_, N, L> {
         }
         self.works.pop();
         match attribute {
-            Attribute::Tsf(tsf) if well => self.settings.tsf_read(since, self.now, tsf),
+            Attribute::Tsf(tsf) if well => self.settings.tsf_written(since, self.now, tsf),
             attribute if well => self.settings.take(self.now, &attribute),
             _ => {}
         }
@@ -331,7 +347,7 @@ impl<const N: usize, const L: usize> Core<'_, N, L> {
         let free = self.command_pipe.is_none() && self.waiting.is_none();
         let due = match self.phase {
             Phase::Greeting | Phase::Rising(_) => true,
-            Phase::Up => self.wants_tsf || self.works.first().is_some(),
+            Phase::Up => self.wants_tsf.get() || self.works.first().is_some() && !self.waits_to_sleep(),
             _ => false,
         };
         free && due
@@ -339,10 +355,7 @@ impl<const N: usize, const L: usize> Core<'_, N, L> {
 
     /// The same for frames.
     pub(super) fn has_frame(&self) -> bool {
-        self.phase == Phase::Up
-            && self.frame_pipe.is_none()
-            && self.settings.awake
-            && self.next_frame().is_some()
+        self.takes_frames() && self.next_frame().is_some()
     }
 
     /// Hands nothing out before this.

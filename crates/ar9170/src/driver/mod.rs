@@ -33,7 +33,7 @@ mod wish;
 
 pub use buffers::{Buffers, Dynamic, Hybrid, Static};
 pub use bus::{Bus, BusEvent, TransferId};
-pub use config::{BeaconTiming, Config, Counts, Reason};
+pub use config::{Config, Counts, Reason};
 
 use self::core::{Core, Phase};
 use self::owed::Owed;
@@ -262,9 +262,12 @@ impl<'f, P: Protocol, U: Upper, B: Buffers, const N: usize, const L: usize> Driv
     /// When to be called again, if the USB says nothing until then. May be in the past: there is something to do.
     pub fn deadline(&self) -> Option<Instant> {
         let core = &self.core;
-        let frames = self.started && self.buffers.first().is_some();
-        let over = self.started && core.flights.first_over().is_some();
-        if core.has_command() || core.has_frame() || frames || over {
+        let over = core.flights.first_over().is_some() || core.answers.first().is_some();
+        let tells = match self.started {
+            true => over || self.buffers.first().is_some(),
+            false => self.is_up() && !self.holds,
+        };
+        if core.has_command() || core.has_frame() || tells {
             return Some(core.now);
         }
         [self.timer(), core.deadline()].into_iter().flatten().min()

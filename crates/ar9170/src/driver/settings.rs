@@ -1,14 +1,22 @@
 //! What the stick is told to be: attributes as they are set, and the commands that set them.
 
-use super::config::BeaconTiming;
 use crate::codec::register::{self as reg, filter};
 use crate::codec::{Code, Order, command};
 use frame::rate::{DsssRate, OfdmRate};
 use frame::{AccessCategory, Band, EdcaParams, MacAddr, Phy, Rate, RateSet, edca_default};
-use radio::{Attribute, AttributeName, Duration, Instant, Queue, SetError, Tsf};
+use radio::{Attribute, AttributeName, BeaconTiming, Duration, Instant, Queue, SetError, Tsf};
 
 /// Intervals that the stick is told to sleep: all that the command can say. It wakes when it is told to.
 const LONG_SLEEP: u32 = 0xfff;
+/// Beacon intervals that its timer takes, TU.
+const BEACON_INTERVALS: core::ops::RangeFrom<u16> = 15..;
+/// Without beacons the TSF is read anew when somebody asks for it and the last reading is so old: until then it goes by the
+/// host's clock, from which it is away by 5 us at most.
+const TSF_AGE: Duration = Duration::from_ms(100);
+/// By how much the stick's clock and the host's may run apart: two crystals of 25 ppm.
+const TSF_DRIFT_PPM: u64 = 50;
+/// How long before a TBTT it says so, and its TSF is read, TU. What Contiki80211 takes.
+const BEFORE_TBTT_TU: u32 = 8;
 /// What AIFS registers count from: SIFS, and slots of 9 us.
 const AIFS_BASE_US: u32 = 10;
 const AIFS_SLOT_US: u32 = 9;
@@ -25,10 +33,14 @@ pub(super) struct Settings {
     pub rts_threshold: u16,
     pub promiscuous: bool,
     pub awake: bool,
+    /// Its network; interval 0: none.
+    pub beacons: BeaconTiming,
     /// By hardware queue.
     pub edca: [EdcaParams; 4],
     /// What the TSF was, and when; `None` until it was read.
     pub tsf: Option<(Instant, Tsf)>,
+    /// By how much that may have been wrong then, us.
+    pub tsf_within_us: u64,
     pub noise_dbm: i16,
     pub ghz2_4: bool,
     pub ghz5: bool,
@@ -67,6 +79,10 @@ impl Settings {
             rts_threshold: 2_347,
             promiscuous: false,
             awake: true,
+            beacons: BeaconTiming {
+                interval_tu: 0,
+                atim_window_tu: 0,
+            },
             edca: [
                 edca_default(AccessCategory::ALL[0], &phy),
                 edca_default(AccessCategory::ALL[1], &phy),
@@ -74,6 +90,7 @@ impl Settings {
                 edca_default(AccessCategory::ALL[3], &phy),
             ],
             tsf: None,
+            tsf_within_us: 0,
             noise_dbm: -95,
             ghz2_4: true,
             ghz5: true,
@@ -98,6 +115,12 @@ impl Settings {
         Some(tsf.plus(now.since(at).as_us() as i64))
     }
 
+    /// Whether it should be read anew; with beacons it is before each TBTT.
+    pub(super) fn tsf_is_old(&self, now: Instant) -> bool {
+        let old = |(at, _)| now.since(at) >= TSF_AGE;
+        self.beacons.interval_tu == 0 && self.tsf.is_some_and(old)
+    }
+
     pub(super) fn get(&self, now: Instant, name: AttributeName) -> Option<Attribute> {
         Some(match name {
             AttributeName::Address => Attribute::Address(self.address),
@@ -110,6 +133,7 @@ impl Settings {
             AttributeName::RtsThreshold => Attribute::RtsThreshold(self.rts_threshold),
             AttributeName::Reception => Attribute::Reception(self.awake),
             AttributeName::Promiscuous => Attribute::Promiscuous(self.promiscuous),
+            AttributeName::BeaconTiming => Attribute::BeaconTiming(self.beacons),
             AttributeName::Edca(queue) if queue != Queue::Beacon => {
                 Attribute::Edca(queue, self.edca[queue.index()])
             }
@@ -130,6 +154,7 @@ impl Settings {
             Attribute::RtsThreshold(v) => self.rts_threshold = v,
             Attribute::Reception(v) => self.awake = v,
             Attribute::Promiscuous(v) => self.promiscuous = v,
+            Attribute::BeaconTiming(v) => self.beacons = v,
             Attribute::Edca(queue, v) if queue != Queue::Beacon => self.edca[queue.index()] = v,
             _ => {}
         }
@@ -149,6 +174,10 @@ impl Settings {
             Attribute::SlotTime(us) => (1..=0x3ff).contains(&us),
             Attribute::TxPower(dbm) => (0..=31).contains(&dbm),
             Attribute::BasicRates(rates) => !rates.is_empty(),
+            Attribute::BeaconTiming(t) if t.interval_tu == 0 => t.atim_window_tu == 0,
+            Attribute::BeaconTiming(t) => {
+                BEACON_INTERVALS.contains(&t.interval_tu) && t.atim_window_tu < t.interval_tu
+            }
             Attribute::Edca(Queue::Beacon, _) => return Err(SetError::NotSupported),
             Attribute::Edca(_, p) => {
                 let window = |cw: u16| cw <= 32_767 && (cw + 1).is_power_of_two();
@@ -188,6 +217,7 @@ impl Settings {
             (Attribute::Reception(true), 0) => Order::power_save(1),
             (Attribute::Reception(false), 0) => Order::power_save(command::SLEEP | LONG_SLEEP),
             (Attribute::Edca(..), 0..=1) => with.contention(part),
+            (Attribute::BeaconTiming(t), 0) => Order::write(&timing(t)),
             _ => return None,
         })
     }
@@ -224,7 +254,7 @@ impl Settings {
 
     /// The `step`-th command of the bring-up behind the EEPROM; `None` after the last. Until the last but two the
     /// filter lets nothing pass.
-    pub(super) fn bring_up(&self, step: u8, beacon: Option<&BeaconTiming>) -> Option<Order> {
+    pub(super) fn bring_up(&self, step: u8) -> Option<Order> {
         let set = |attribute, part| self.orders(&attribute, part);
         match step {
             0 => Some(Order::rx_filter(0xff)),
@@ -245,7 +275,7 @@ impl Settings {
             8 => set(Attribute::Bssid(self.bssid), 0),
             9..=11 => self.channel(step - 9),
             12 => Some(Order::read(&[reg::NOISE_FLOOR])),
-            13 => Some(Order::write(&timing(beacon))),
+            13 => set(Attribute::BeaconTiming(self.beacons), 0),
             14 => set(Attribute::Promiscuous(self.promiscuous), 0),
             15 => set(Attribute::Promiscuous(self.promiscuous), 1),
             16 => Some(Order::bare(Code::ReadTsf)),
@@ -254,26 +284,39 @@ impl Settings {
         }
     }
 
-    /// The TSF was asked for at `asked`, and was `tsf` somewhere between then and `now`.
+    /// The TSF was asked for at `asked`, and was `tsf` somewhere between then and `now`. Where the host or the USB took long for
+    /// it, an earlier reading that agrees with it knows better.
     pub(super) fn tsf_read(&mut self, asked: Instant, now: Instant, tsf: Tsf) {
         let half = Duration::from_ns(now.since(asked).as_ns() / 2);
-        self.tsf = Some((asked + half, tsf));
+        let (at, within_us) = (asked + half, half.as_us());
+        let is_better = |(before, _): (Instant, Tsf)| {
+            let drift_us = at.since(before).as_us() * TSF_DRIFT_PPM / 1_000_000;
+            let off_us = self.tsf_at(at).map(|known| known.minus(tsf).unsigned_abs());
+            off_us <= Some(within_us) && self.tsf_within_us + drift_us < within_us
+        };
+        if !self.tsf.is_some_and(is_better) {
+            (self.tsf, self.tsf_within_us) = (Some((at, tsf)), within_us);
+        }
+    }
+
+    /// It was set to `tsf`, somewhere between `asked` and `now`.
+    pub(super) fn tsf_written(&mut self, asked: Instant, now: Instant, tsf: Tsf) {
+        self.tsf = None;
+        self.tsf_read(asked, now, tsf);
     }
 }
 
-fn timing(beacon: Option<&BeaconTiming>) -> [(u32, u32); 3] {
-    let (period, before, window) = match beacon {
-        None => (0, 0, 0),
-        Some(b) => {
-            let period = u32::from(b.interval_tu.max(15));
-            let before = period - u32::from(b.before_tu).min(period - 1);
-            let both = before << 16 | before;
-            (period | reg::BEACON_PERIOD_IBSS, both, b.atim_window_tu.into())
-        }
+fn timing(beacons: &BeaconTiming) -> [(u32, u32); 3] {
+    let (period, before) = match u32::from(beacons.interval_tu) {
+        0 => (0, 0),
+        period => (
+            period | reg::BEACON_PERIOD_IBSS,
+            period.saturating_sub(BEFORE_TBTT_TU),
+        ),
     };
     [
-        (reg::PRE_TBTT, before),
-        (reg::ATIM_WINDOW, window),
+        (reg::PRE_TBTT, before << 16 | before),
+        (reg::ATIM_WINDOW, beacons.atim_window_tu.into()),
         (reg::BEACON_PERIOD, period),
     ]
 }
@@ -286,13 +329,13 @@ mod tests {
     #[test]
     fn every_step_of_the_bring_up_is_a_command() {
         let settings = Settings::new(2_412);
-        let steps: Vec<_> = (0..=255).map_while(|s| settings.bring_up(s, None)).collect();
+        let steps: Vec<_> = (0..=255).map_while(|s| settings.bring_up(s)).collect();
         assert_eq!(steps.len(), 17);
         let asleep = Settings {
             awake: false,
             ..settings
         };
-        assert_eq!((0..=255).map_while(|s| asleep.bring_up(s, None)).count(), 18);
+        assert_eq!((0..=255).map_while(|s| asleep.bring_up(s)).count(), 18);
     }
 
     #[test]
@@ -304,13 +347,19 @@ mod tests {
             rates_word(RateSet::HR_DSSS.with(Rate::OFDM_6).with(Rate::OFDM_24)),
             0x110f
         );
-        let timing = timing(Some(&BeaconTiming {
-            interval_tu: 100,
-            before_tu: 6,
-            atim_window_tu: 10,
-        }));
-        assert_eq!(timing.map(|t| t.1), [0x005e_005e, 10, 0x0200_0064]);
+        assert_eq!(
+            timing(&beacons(100, 10)).map(|t| t.1),
+            [0x005c_005c, 10, 0x0200_0064]
+        );
+        assert_eq!(timing(&BeaconTiming::default()).map(|t| t.1), [0, 0, 0]);
         assert_eq!(s.orders(&Attribute::TxPower(3), 0), None);
+    }
+
+    fn beacons(interval_tu: u16, atim_window_tu: u16) -> BeaconTiming {
+        BeaconTiming {
+            interval_tu,
+            atim_window_tu,
+        }
     }
 
     #[test]
@@ -327,6 +376,11 @@ mod tests {
             SetError::OutOfRange
         );
         assert_eq!(refused(Attribute::SlotTime(0)), SetError::OutOfRange);
+        for (interval, window) in [(14, 0), (15, 15), (0, 1)] {
+            let timing = Attribute::BeaconTiming(beacons(interval, window));
+            assert_eq!(refused(timing), SetError::OutOfRange, "{timing:?}");
+        }
+        assert_eq!(s.refusal(&Attribute::BeaconTiming(beacons(15, 14))), Ok(()));
         assert_eq!(refused(Attribute::CarrierSense(true)), SetError::NotSupported);
         assert_eq!(s.refusal(&Attribute::Channel(2_437)), Ok(()));
     }
@@ -338,5 +392,20 @@ mod tests {
         s.tsf_read(Instant::from_us(100), Instant::from_us(300), Tsf(5_000));
         assert_eq!(s.tsf_at(Instant::from_us(200)), Some(Tsf(5_000)));
         assert_eq!(s.tsf_at(Instant::from_us(1_200)), Some(Tsf(6_000)));
+        // a coarse reading that agrees with it, one that does not, a fine one
+        let at = |s: &Settings| s.tsf_at(Instant::from_us(10_200)).unwrap().0;
+        s.tsf_read(Instant::from_us(9_000), Instant::from_us(11_000), Tsf(14_600));
+        assert_eq!(at(&s), 15_000);
+        s.tsf_read(Instant::from_us(9_000), Instant::from_us(11_000), Tsf(18_000));
+        assert_eq!(at(&s), 18_200);
+        s.tsf_read(Instant::from_us(10_000), Instant::from_us(10_400), Tsf(18_100));
+        assert_eq!(at(&s), 18_100);
+        s.tsf_written(Instant::from_us(10_000), Instant::from_us(10_800), Tsf(18_100));
+        assert_eq!(at(&s), 18_100);
+        s.tsf = Some((Instant::from_us(200), Tsf(5_000)));
+        let later = Instant::from_us(100_200);
+        assert!(s.tsf_is_old(later) && !s.tsf_is_old(later - Duration::from_us(1)));
+        s.beacons = beacons(100, 0);
+        assert!(!s.tsf_is_old(later), "it comes before the next TBTT");
     }
 }

@@ -131,6 +131,8 @@ pub struct Air {
     pub sent: Vec<(Instant, Vec<u8>, TxHow)>,
     pub attributes: Vec<Attribute>,
     pub delivered: usize,
+    /// How many frames were on the air each time that the receiver was switched off.
+    pub asleep_with: Vec<usize>,
     pub pending: BTreeMap<(Instant, u64), Confirm>,
     tokens: u64,
 }
@@ -143,6 +145,7 @@ impl Air {
             sent: Vec::new(),
             attributes: Vec::new(),
             delivered: 0,
+            asleep_with: Vec::new(),
             pending: BTreeMap::new(),
             tokens: 0,
         }
@@ -191,6 +194,9 @@ impl Radio for Air {
     }
 
     fn set(&mut self, _: Token, _: AdapterId, attribute: Attribute) {
+        if attribute == Attribute::Reception(false) {
+            self.asleep_with.push(self.pending.len());
+        }
         self.attributes.push(attribute);
     }
 

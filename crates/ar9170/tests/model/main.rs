@@ -3,6 +3,7 @@
 
 mod adversary;
 mod air;
+mod doze;
 mod faults;
 mod redirected;
 mod script;

@@ -23,7 +23,6 @@ pub const CONFIG: Config = Config {
     reset_timeout: Duration::from_ms(20),
     boot_timeout: Duration::from_ms(10),
     rest: MS_5,
-    beacon: None,
 };
 const MS_5: Duration = Duration::from_ms(5);
 /// The longest way up: the longest rest (64 times 5 ms), and before it and after it whatever it may wait for.

@@ -1,11 +1,11 @@
 //! What goes well.
 
-use ar9170::driver::{BeaconTiming, Buffers, Config, Counts, Dynamic, Hybrid, Reason, Static};
+use ar9170::driver::{Buffers, Config, Counts, Dynamic, Hybrid, Reason, Static};
 use ar9170::emulated::Knobs;
 use frame::{EdcaParams, MacAddr, Rate};
 use radio::{
-    AdapterId, Attribute, Duration, Event, Indication, Instant, Outcome, Plane, Protocol, Queue, Series,
-    SeriesList, Stamps, TxHow,
+    AdapterId, Attribute, BeaconTiming, Duration, Event, Indication, Instant, Outcome, Plane, Protocol,
+    Queue, Series, SeriesList, Stamps, TxHow,
 };
 
 use crate::air::{Air, PEER, Sends, acked, computer, computer_with, data, file};
@@ -202,17 +202,16 @@ fn a_slow_host_and_three_memories() {
 /// Ten intervals of 20 TU: the stick speaks before each TBTT, and the driver reads the TSF.
 #[test]
 fn before_each_tbtt_the_tsf_is_read() {
-    let beacon = BeaconTiming {
+    let beacons = BeaconTiming {
         interval_tu: 20,
-        before_tu: 5,
         atim_window_tu: 0,
     };
-    let config = Config {
-        beacon: Some(beacon),
-        ..Config::default()
-    };
     let file = file();
-    let mut computer = computer(&file, config, Knobs::default(), Sends::default());
+    let sends = Sends {
+        sets: vec![Attribute::BeaconTiming(beacons)],
+        ..Sends::default()
+    };
+    let mut computer = computer(&file, Config::default(), Knobs::default(), sends);
     let mut air = Air::new(acked);
     air.run(&mut computer, AT(100));
     let before = *computer.counts();

@@ -1,14 +1,16 @@
 //! Attributes: what can be read is of its kind, what can be set is read again, and the rest is refused.
 
 use frame::{EdcaParams, MacAddr, RateSet};
-use radio::{Attribute, AttributeName as Name, Capabilities, Duration, Queue, SetError, Token, Tsf};
+use radio::{
+    Attribute, AttributeName as Name, BeaconTiming, Capabilities, Duration, Queue, SetError, Token, Tsf,
+};
 
 use super::{Act, Case, Subject, alone, ensure};
 
 const NOW: Duration = Duration::from_ns(0);
 
 /// All that belong to an adapter or to a queue.
-pub(super) const NAMES: [Name; 18] = [
+pub(super) const NAMES: [Name; 19] = [
     Name::Capabilities,
     Name::Address,
     Name::Bssid,
@@ -27,6 +29,7 @@ pub(super) const NAMES: [Name; 18] = [
     Name::Counters,
     Name::Edca(Queue::Voice),
     Name::QueueLength(Queue::Voice),
+    Name::BeaconTiming,
 ];
 
 /// Its name, without a value.
@@ -51,11 +54,12 @@ fn name(attribute: &Attribute) -> Name {
         Attribute::Edca(q, _) => Name::Edca(*q),
         Attribute::QueueLength(q, _) => Name::QueueLength(*q),
         Attribute::Packet(token, _) | Attribute::PacketSeries(token, _) => Name::Packet(*token),
+        Attribute::BeaconTiming(_) => Name::BeaconTiming,
     }
 }
 
 /// A value that every adapter has which can set it at all. The channel is the one where it is.
-fn values(channel_mhz: u16) -> [Attribute; 15] {
+fn values(channel_mhz: u16) -> [Attribute; 16] {
     let edca = EdcaParams {
         aifsn: 2,
         cw_min: 7,
@@ -78,7 +82,15 @@ fn values(channel_mhz: u16) -> [Attribute; 15] {
         Attribute::AckGeneration(false),
         Attribute::Promiscuous(true),
         Attribute::Edca(Queue::Voice, edca),
+        Attribute::BeaconTiming(beacons(100, 20)),
     ]
+}
+
+fn beacons(interval_tu: u16, atim_window_tu: u16) -> BeaconTiming {
+    BeaconTiming {
+        interval_tu,
+        atim_window_tu,
+    }
 }
 
 /// Whether there is a host that may set it.
@@ -107,6 +119,8 @@ fn impossible() -> Vec<Attribute> {
         Attribute::BasicRates(RateSet::EMPTY),
         Attribute::Edca(Queue::Voice, edca(6, 31)),
         Attribute::Edca(Queue::Voice, edca(31, 7)),
+        Attribute::BeaconTiming(beacons(100, 100)),
+        Attribute::BeaconTiming(beacons(0, 1)),
     ]
 }
 

@@ -56,6 +56,10 @@ pub struct AdHoc {
     /// That time adapts itself, between 2 and 16 TU.
     #[serde(default)]
     pub adapt_wake_ahead: bool,
+    /// The delay before a beacon is 0 to 2 CWmin of these. Longer than it takes until a station knows of another's beacon, or
+    /// everybody sends one in each interval. Left out: the slot of the PHY.
+    #[schemars(with = "Option<Time>")]
+    pub slot: Option<Spanned<Time>>,
     /// The nodes of the group relay for each other, from neighbour to neighbour in the order of their numbers. Otherwise all
     /// reach each other over one hop.
     #[serde(default)]
@@ -79,7 +83,7 @@ fn tu() -> Time {
 
 impl Check<'_> {
     /// A station and its numbers.
-    pub(super) fn ad_hoc(&self, p: &AdHoc, group: &Group) -> Result<(), ScenarioError> {
+    pub(super) fn ad_hoc(&self, p: &AdHoc, group: &Group, phy: &Phy) -> Result<(), ScenarioError> {
         let wrong = |span: Range<usize>, what: String| Err(self.source.at(span, what));
         let window = &p.window_tu;
         if window.get_ref().0 >= p.interval_tu.get_ref().0 {
@@ -95,6 +99,17 @@ impl Check<'_> {
         {
             let what = format!("{period} is too short for soft beacons: 1ms or more");
             return wrong(period.span(), what);
+        }
+        if let Some(slot) = &p.slot {
+            let slots = u64::from(2 * phy.cw_min);
+            let most_ns = u64::from(p.interval_tu.get_ref().0) * 1_024_000 / slots;
+            if !(1_000..=most_ns).contains(&slot.get_ref().0) {
+                let what = format!(
+                    "a slot of {slot} does not fit: 1us to {}us, so that {slots} of them end within the interval",
+                    most_ns / 1_000
+                );
+                return wrong(slot.span(), what);
+            }
         }
         if p.line && group.count.0 as usize > LINE {
             let what = format!(
@@ -163,7 +178,12 @@ pub(super) fn station(p: &AdHoc, phy: &Phy, group: &Range<u32>, node: u32, seed:
         multi_hop: p.multi_hop,
         group_rate: send.broadcast_rate.as_ref().map_or(phy.lowest, |r| r.get_ref().0),
         tries: send.tries.0,
-        slot: Duration::from_us(u64::from(phy.slot_us)),
+        slot: p
+            .slot
+            .as_ref()
+            .map_or(Duration::from_us(u64::from(phy.slot_us)), |t| {
+                duration(*t.get_ref())
+            }),
         cw_min: phy.cw_min,
         seed,
         ..IbssConfig::new(me, "sdmac", send.rate.get_ref().0)

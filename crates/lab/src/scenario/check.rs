@@ -238,7 +238,7 @@ impl Check<'_> {
             }
             Protocol::Tbmac(p) => self.tbmac(p, group)?,
             Protocol::Slotted(p) => self.slotted(p)?,
-            Protocol::Ibss(p) => self.ad_hoc(p, group)?,
+            Protocol::Ibss(p) => self.ad_hoc(p, group, &phy)?,
             Protocol::Beaconer(p) => {
                 self.rate(&p.rate, &phy)?;
                 self.longer_than_a_frame(&p.interval, p.rate.get_ref().0, 86, &phy)?;

@@ -274,7 +274,7 @@ impl Scenario {
         let (config, program) = build::all_nodes(self, seed).nth(node as usize)?;
         let group = &self.file.group[self.group_of(node)?];
         let keeps_time = match group.protocol {
-            protocol::Protocol::Beaconer(_) => true,
+            protocol::Protocol::Beaconer(_) | protocol::Protocol::Ibss(_) => true,
             protocol::Protocol::Tdma(_) => group.ap.is_none(),
             _ => false,
         };

@@ -4,7 +4,7 @@
 mod multi_hop;
 mod nodes;
 
-use ar9170::driver::{BeaconTiming, Config, Driver, Dynamic};
+use ar9170::driver::{Config, Driver, Dynamic};
 use ar9170::emulated::Knobs;
 use frame::{MacAddr, Phy, Rate};
 use lab::testbed::ar9170::{Computer, computer, node};
@@ -227,16 +227,12 @@ fn on_emulated_sticks() {
                 adapt_wake_ahead: beyond,
                 ..config
             };
-            let beacon = BeaconTiming {
-                interval_tu: config.interval_tu,
-                before_tu: 8,
-                atim_window_tu: window_tu,
-            };
-            let driver = Config {
-                beacon: Some(beacon),
-                ..Config::default()
-            };
-            computer(address(i), driver, Knobs::default(), Station::new(config))
+            computer(
+                address(i),
+                Config::default(),
+                Knobs::default(),
+                Station::new(config),
+            )
         };
         let mut computers: Vec<Computer<Station>> = (0..3).map(stick).collect();
         let mut world = World::new(&medium(), 5);
@@ -268,6 +264,58 @@ fn on_emulated_sticks() {
         assert_eq!(delivered, [20, 20, 0]);
         assert!(dozed.iter().all(|n| (*n > 20) == (window_tu > 0)), "{dozed:?}");
     }
+}
+
+/// Computers as `sdmac deploy` makes them: all are in the network from the beginning, and nobody tells their drivers of it but the
+/// protocol. Their sticks were plugged in one after the other, and all clocks drift.
+#[test]
+fn on_sticks_whose_clocks_drift() {
+    const MESSAGES: u64 = 67;
+    let stick = |i: u32| {
+        let config = IbssConfig {
+            scan: Duration::from_ms(1),
+            active_scan: false,
+            bssid: Some(MacAddr::local(99)),
+            wake_ahead: Duration::from_tu(4),
+            slot: Duration::from_us(400),
+            ..config(i, 20)
+        };
+        computer(
+            address(i),
+            Config::default(),
+            Knobs::default(),
+            Station::new(config),
+        )
+    };
+    let mut computers: Vec<Computer<Station>> = (0..4).map(stick).collect();
+    let mut world = World::new(&medium(), 8);
+    let drifts = [(20_000, -20_000), (-20_000, 20_000), (0, 10_000), (10_000, 0)];
+    for ((i, computer), (host, tsf)) in (0..).zip(&mut computers).zip(drifts) {
+        let mut config = node(address(i), Position::new(f64::from(i), 0.0));
+        let clock = |offset_ns, drift_ppb| Clock { offset_ns, drift_ppb };
+        (config.clock, config.adapters[0].tsf) = (clock(0, host), clock(u64::from(i) * 17 * MS, tsf));
+        world.add_node(config, computer);
+    }
+    for n in 0..MESSAGES {
+        world.run_until(n * 300 * MS);
+        for i in 0..4 {
+            submit(&mut world, i, address(i ^ 1), b"there and back");
+        }
+    }
+    world.run_until(21 * S);
+    drop(world);
+    let counters: Vec<_> = computers.iter().map(|c| *c.protocol().counters()).collect();
+    for c in &counters {
+        println!("{c:?}");
+    }
+    assert!(counters.iter().all(|c| c.intervals_dozed > 0), "{counters:?}");
+    // the first is handed over before there is a stick
+    assert!(
+        counters
+            .iter()
+            .all(|c| c.delivered >= MESSAGES - 1 && c.expired == 0),
+        "{counters:?}"
+    );
 }
 
 /// What a microcontroller of 96 KB has to give: driver, receive buffers and network with room for eight requests and

@@ -302,7 +302,7 @@ impl Sync {
 }
 
 /// When the host had what an event tells of: its first stamp on the way up. The event itself may have waited for others.
-fn seen(stamps: &Stamps, now: Instant) -> Instant {
+pub(super) fn seen(stamps: &Stamps, now: Instant) -> Instant {
     let way_up = [Plane::T5, Plane::T6, Plane::T7, Plane::T8];
     way_up.into_iter().find_map(|p| stamps.get_host(p)).unwrap_or(now)
 }

@@ -2,7 +2,7 @@
 
 use crate::core::Core;
 use frame::MacAddr;
-use radio::{Attribute, AttributeName, Capabilities, PacketState, SetError, Settable, Tsf};
+use radio::{Attribute, AttributeName, BeaconTiming, Capabilities, PacketState, SetError, Settable, Tsf};
 
 /// Planes that a host model can stamp: all nine.
 const ALL_PLANES: u16 = 0x1ff;
@@ -24,7 +24,8 @@ impl Core {
                 planes: if n.host.is_some() { ALL_PLANES } else { 1 | 1 << 8 },
                 max_outstanding: x.queue_limit,
                 max_frame_octets: radio::MAX_FRAME_OCTETS as u16,
-                settable: Settable::ALL,
+                // a station follows the clock of its network in software
+                settable: Settable::ALL.without(&Attribute::BeaconTiming(BeaconTiming::default())),
             }),
             AttributeName::Address => Attribute::Address(crate::adapter::address(x.address)),
             AttributeName::Bssid => Attribute::Bssid(crate::adapter::address(x.bssid)),
@@ -42,6 +43,7 @@ impl Core {
             AttributeName::Promiscuous => Attribute::Promiscuous(x.promiscuous),
             AttributeName::Counters => Attribute::Counters(x.counters),
             AttributeName::Edca(q) => Attribute::Edca(q, x.dcu[q.index()].params),
+            AttributeName::BeaconTiming => return None,
             AttributeName::QueueLength(q) => Attribute::QueueLength(q, x.dcu[q.index()].frames.len() as u16),
             AttributeName::Packet(token) => {
                 let id = n.open.iter().find(|(t, _)| *t == token)?.1;
@@ -128,7 +130,8 @@ impl Core {
             Attribute::Capabilities(_)
             | Attribute::Counters(_)
             | Attribute::QueueLength(..)
-            | Attribute::Packet(..) => return Err(SetError::NotSupported),
+            | Attribute::Packet(..)
+            | Attribute::BeaconTiming(_) => return Err(SetError::NotSupported),
             _ => return Err(SetError::OutOfRange),
         }
         Ok(())

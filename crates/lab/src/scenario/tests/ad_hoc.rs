@@ -50,6 +50,11 @@ fn broken_networks_get_one_sentence() {
             &["too short for soft beacons: 1ms or more"],
         ),
         (
+            "line = true,",
+            "line = true, slot = \"3.5ms\",",
+            &["a slot of 3500us does not fit: 1us to 3413us, so that 30 of them"],
+        ),
+        (
             "count = 5",
             "count = 65",
             &["at most 64 stations, this one has 65"],
@@ -86,6 +91,19 @@ fn broken_networks_get_one_sentence() {
         ),
     ];
     all_broken(LINE, cases);
+}
+
+/// On Linux's radios its beacons need a timestamp, and a slot as long as its host needs it; others follow no station's clock.
+#[test]
+fn its_stations_keep_time() {
+    let slow = LINE.replace("line = true,", "line = true, slot = \"400us\",");
+    let scenario = parse(&slow, &[]).unwrap_or_else(|e| panic!("{e}"));
+    let keeps = |name: &str| scenario.station(name, 1).unwrap().keeps_time;
+    assert!(keeps("line.0") && keeps("line.4") && !keeps("other"));
+    let Program::Relay(station) = scenario.station("line.0", 1).unwrap().program else {
+        panic!("a line")
+    };
+    assert_eq!(station.link().config().slot, radio::Duration::from_us(400));
 }
 
 /// The time of all stations is accounted for on their own clocks, and the line is what carries the messages.

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use ::ar9170::codec::Eeprom;
-use ::ar9170::driver::{BeaconTiming, Config};
+use ::ar9170::driver::Config;
 use ::ar9170::emulated::{Knobs, Remote};
 use frame::MacAddr;
 use node::{Answer, Memory, Setup, Station, Storage};
@@ -97,20 +97,11 @@ fn here(setup: &Setup, seed: u64) -> Here {
     // one for each network, for as long as the program runs
     let storage: &'static mut Storage<'static> = Box::leak(Box::default());
     let station = Station::new(Instant::ZERO, setup, storage, Memory::default);
-    let beacon = BeaconTiming {
-        interval_tu: setup.interval_tu,
-        before_tu: 8,
-        atim_window_tu: setup.window_tu,
-    };
-    let config = Config {
-        beacon: Some(beacon),
-        ..Config::default()
-    };
     let knobs = Knobs {
         seed,
         ..Knobs::default()
     };
-    computer(setup.address, config, knobs, station)
+    computer(setup.address, Config::default(), knobs, station)
 }
 
 impl Network {

@@ -71,7 +71,8 @@ impl<const Q: usize, const L: usize, W: Routing> Ibss<Q, L, W> {
     fn end_window(&mut self, now: Instant, radio: &mut dyn Radio) {
         // a beacon that was not sent by now is not sent
         (self.window_end, self.beacon_at) = (None, None);
-        let busy = self.beacon.is_some() || self.atim.is_some() || self.other.is_some();
+        let below = [&self.beacon, &self.atim, &self.data, &self.other];
+        let busy = below.into_iter().any(Option::is_some);
         if self.config.power_save && !self.stays && !busy {
             self.doze_behind_window(now, radio);
         }

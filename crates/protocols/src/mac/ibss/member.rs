@@ -4,7 +4,7 @@ use super::neighbours::Neighbours;
 use super::network::Network;
 use super::{Ibss, Phase, Routing};
 use frame::MacAddr;
-use radio::{Attribute, Duration, Instant, Radio, Tsf};
+use radio::{AdapterId, Attribute, AttributeName, BeaconTiming, Duration, Instant, Radio, Tsf};
 
 impl<const Q: usize, const L: usize, W: Routing> Ibss<Q, L, W> {
     /// Looks for the network, and creates it if there is none. Does nothing unless it is idle.
@@ -32,6 +32,20 @@ impl<const Q: usize, const L: usize, W: Routing> Ibss<Q, L, W> {
         (self.beacon_at, self.window_end) = (None, None);
         (self.sent_last_beacon, self.soft) = (false, false);
         self.neighbours = Neighbours::new();
+        Self::follow(BeaconTiming::default(), radio);
+    }
+
+    /// Has the adapter follow the clock of a network with this timing, if it is one that can.
+    fn follow(timing: BeaconTiming, radio: &mut dyn Radio) {
+        if radio.get(AdapterId::FIRST, AttributeName::BeaconTiming).is_some() {
+            Self::set(radio, Attribute::BeaconTiming(timing));
+        }
+    }
+
+    /// Whether the adapter follows the clock of this network by itself.
+    pub(super) fn is_followed(network: &Network, radio: &dyn Radio) -> bool {
+        let timing = Some(Attribute::BeaconTiming(network.timing()));
+        radio.get(AdapterId::FIRST, AttributeName::BeaconTiming) == timing
     }
 
     pub(super) fn create(&mut self, now: Instant, radio: &mut dyn Radio) {
@@ -58,6 +72,7 @@ impl<const Q: usize, const L: usize, W: Routing> Ibss<Q, L, W> {
         if ahead_us != 0 {
             self.setting_tsf = Some(Self::set(radio, Attribute::Tsf(tsf)));
         }
+        Self::follow(network.timing(), radio);
         self.tbtt = tbtt(now, tsf, &network, false);
         (self.beacon_at, self.window_end) = (None, None);
         // until the first TBTT nobody knows who is awake

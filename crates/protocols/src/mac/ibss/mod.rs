@@ -19,9 +19,10 @@
 //! - Whoever sent the last beacon answers probe requests; or dozes, too, and repeats it ([`IbssConfig::soft_beacon`]).
 //!
 //! It asks the host for: [`Attribute::Tsf`] to read and to set, [`Attribute::Bssid`], and [`Attribute::Reception`], which
-//! is how it dozes. A host that cannot tell the TSF gets a network that runs on its own clock. Where the adapter does not
-//! say when a frame came, later timestamps of the own network are left to it: hardware of that kind follows them itself,
-//! and what is reckoned here would come too late. The delay before a beacon
+//! is how it dozes. A host that cannot tell the TSF gets a network that runs on its own clock. An adapter that knows
+//! [`Attribute::BeaconTiming`] is told that of the network, and later timestamps of it are left to it: what is reckoned here would
+//! come too late. Elsewhere they are adopted here; where the adapter does not say when a frame came, a station so stays
+//! behind the first by up to the latency of its host and the time of a beacon on the air. The delay before a beacon
 //! is counted here, so a late host contends late; whoever then finds the medium busy draws the backoff of its queue.
 //!
 //! Frames are plain data with LLC/SNAP; with the feature `ccmp` and a key ([`IbssConfig`]) protected by CCMP.
@@ -161,6 +162,11 @@ impl<const Q: usize, const L: usize, W: Routing> Ibss<Q, L, W> {
             soft: false,
             dozes: false,
         }
+    }
+
+    /// How it takes part.
+    pub fn config(&self) -> &IbssConfig {
+        &self.config
     }
 
     /// The network that it is in.

@@ -6,7 +6,7 @@ use frame::element::{DsParameters, Elements, ElementsBuilder, IbssParameters, Ra
 use frame::mac::SequenceControl;
 use frame::mgmt::{Atim, Beacon, Capability, MgmtHeader, ProbeRequest, ProbeResponse};
 use frame::{MacAddr, RateSet, Wire};
-use radio::Tsf;
+use radio::{BeaconTiming, Tsf};
 
 /// Octets of the longest frame that this file writes, without FCS.
 pub(super) const MAX_OCTETS: usize = 24 + 12 + MAX_ELEMENTS_OCTETS;
@@ -22,6 +22,15 @@ pub struct Network {
     pub interval_tu: u16,
     /// ATIM window in TU; 0: its members do not save power.
     pub atim_window_tu: u16,
+}
+
+impl Network {
+    pub(super) fn timing(&self) -> BeaconTiming {
+        BeaconTiming {
+            interval_tu: self.interval_tu,
+            atim_window_tu: self.atim_window_tu,
+        }
+    }
 }
 
 /// A beacon or probe response of a network with our name.

@@ -1,9 +1,11 @@
 //! What comes in: networks, probes, ATIMs, data.
 
 use super::super::data::Received;
+use super::super::sync::seen;
 use super::network;
 use super::protection::OPEN_OCTETS;
 use super::{Ibss, Phase, Routing};
+use frame::airtime::{octets_ns, timestamp_ns};
 use frame::mac::{Header, Kind};
 use radio::{Attribute, Indication, Instant, Msdu, Radio, Tsf};
 
@@ -29,7 +31,7 @@ impl<const Q: usize, const L: usize, W: Routing> Ibss<Q, L, W> {
                     self.counters.beacons_heard += 1;
                     self.spare_beacon(radio);
                 }
-                if ahead_us > LATER_US && received.tsf.is_some() {
+                if ahead_us > LATER_US && !Self::is_followed(&ours, radio) {
                     self.counters.adoptions += 1;
                     let tsf = Self::tsf(now, radio).plus(ahead_us);
                     self.setting_tsf = Some(Self::set(radio, Attribute::Tsf(tsf)));
@@ -44,13 +46,17 @@ impl<const Q: usize, const L: usize, W: Routing> Ibss<Q, L, W> {
         self.neighbours.heard(heard.from, now);
     }
 
-    /// Our TSF when the first bit of the timestamp arrived. Where the adapter does not say when a frame came, it came
-    /// now at the latest.
+    /// Our TSF when the first bit of the timestamp arrived. Where the adapter does not say when a frame came, it is the latest
+    /// that it can have been: the frame began when the host had it. A medium may take no time at all, and two stations that
+    /// reckon with too much of it set each other ahead for ever.
     fn stamped_at(now: Instant, received: &Indication<'_>, radio: &dyn Radio) -> Tsf {
-        let us = |octets: usize| octets as i64 * 80 / i64::from(received.rate.kbps100().max(1));
+        let us = |ns: u64| (ns / 1_000) as i64;
         match received.tsf {
-            Some(first_bit) => first_bit.plus(us(24)),
-            None => Self::tsf(now, radio).plus(-us(received.frame.len() + 4 - 24)),
+            Some(first_bit) => first_bit.plus(us(octets_ns(24, received.rate))),
+            None => {
+                let ago = now.since(seen(&received.stamps, now));
+                Self::tsf(now, radio).plus(us(timestamp_ns(received.rate)) - ago.as_us() as i64)
+            }
         }
     }
 

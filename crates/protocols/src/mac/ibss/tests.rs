@@ -1,6 +1,7 @@
 //! Stations in a room: every frame arrives, adapters have clocks of their own that cannot be set. What contends for the
 //! medium and merges clocks is tried in the simulator.
 
+mod bench;
 mod multi_hop;
 mod sleeper;
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ::ar9170::driver::{BeaconTiming, Config};
+use ::ar9170::driver::Config;
 use ::ar9170::emulated::Knobs;
 use frame::{MacAddr, Rate};
 use protocols::mac::ibss::{Ibss, IbssConfig, IbssCounters};
@@ -85,19 +85,11 @@ pub fn station(me: MacAddr, ssid: &'static str, seed: u64) -> Computer<Network> 
         seed,
         ..IbssConfig::new(me, ssid, Rate::OFDM_24)
     };
-    let driver = Config {
-        beacon: Some(BeaconTiming {
-            interval_tu: config.interval_tu,
-            before_tu: 8,
-            atim_window_tu: 0,
-        }),
-        ..Config::default()
-    };
     let knobs = Knobs {
         seed,
         ..Knobs::default()
     };
-    computer(me, driver, knobs, Network::new(config))
+    computer(me, Config::default(), knobs, Network::new(config))
 }
 
 pub fn seen(network: &Network) -> StationSummary {
