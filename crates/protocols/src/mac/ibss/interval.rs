@@ -4,7 +4,7 @@ use super::member::tbtt;
 use super::network::{self, MAX_OCTETS, Network};
 use super::{Ibss, Routing, Sent};
 use frame::MacAddr;
-use radio::{Attribute, Confirm, Duration, Instant, Outcome, Queue, Radio, Token, TxHow};
+use radio::{Attribute, Confirm, Duration, Instant, Outcome, Queue, Radio, ReceiveFilter, Token, TxHow};
 
 /// Who was not heard for so long is forgotten: what Linux does.
 const FORGET: Duration = Duration::from_ms(60_000);
@@ -19,6 +19,9 @@ impl<const Q: usize, const L: usize, W: Routing> Ibss<Q, L, W> {
         }
         if self.tbtt <= now {
             self.begin_interval(now, network, radio);
+        }
+        if self.filter_ends().is_some_and(|t| t <= now) {
+            self.receive(ReceiveFilter::All, radio);
         }
         if self.window_end.is_some_and(|t| t <= now) {
             self.end_window(now, radio);
@@ -57,6 +60,7 @@ impl<const Q: usize, const L: usize, W: Routing> Ibss<Q, L, W> {
         (self.sent_beacon, self.stays, self.soft, self.group_announced) = (false, false, false, false);
         self.neighbours.erase_awake();
         self.neighbours.forget(now - FORGET);
+        self.filter_window(now, radio);
         for waiting in self.queue.iter_mut() {
             waiting.asked = false;
             waiting.intervals = waiting.intervals.saturating_add(1);
@@ -72,7 +76,9 @@ impl<const Q: usize, const L: usize, W: Routing> Ibss<Q, L, W> {
         // a beacon that was not sent by now is not sent
         (self.window_end, self.beacon_at) = (None, None);
         let busy = self.beacon.is_some() || self.atim.is_some() || self.other.is_some();
-        if self.config.power_save && !self.stays && !busy {
+        let dozes = self.config.power_save && !self.stays && !busy;
+        self.filter_behind_window(dozes, radio);
+        if dozes {
             self.doze_behind_window(now, radio);
         }
     }

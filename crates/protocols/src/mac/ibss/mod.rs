@@ -18,8 +18,9 @@
 //! - ATIMs may go on from station to station within a window, up to whom the packet is for ([`Routing`]).
 //! - Whoever sent the last beacon answers probe requests; or dozes, too, and repeats it ([`IbssConfig::soft_beacon`]).
 //!
-//! It asks the host for: [`Attribute::Tsf`] to read and to set, [`Attribute::Bssid`], and [`Attribute::Reception`], which
-//! is how it dozes. A host that cannot tell the TSF gets a network that runs on its own clock. Where the adapter does not
+//! It asks the host for: [`Attribute::Tsf`] to read and to set, [`Attribute::Bssid`], [`Attribute::Reception`], which
+//! is how it dozes, and where it is there [`Attribute::ReceiveFilter`], so that a slow host is spared what is of no use in
+//! a part of the interval. A host that cannot tell the TSF gets a network that runs on its own clock. Where the adapter does not
 //! say when a frame came, later timestamps of the own network are left to it: hardware of that kind follows them itself,
 //! and what is reckoned here would come too late. The delay before a beacon
 //! is counted here, so a late host contends late; whoever then finds the medium busy draws the backoff of its queue.
@@ -29,6 +30,7 @@
 mod adapt;
 mod config;
 mod energy;
+mod filter;
 mod interval;
 mod member;
 mod multihop;
@@ -55,7 +57,8 @@ use neighbours::Neighbours;
 use protection::Protection;
 use queue::Queue;
 use radio::{
-    AdapterId, Attribute, AttributeName, Confirm, Duration, Event, Instant, Msdu, Protocol, Radio, Token, Tsf,
+    AdapterId, Attribute, AttributeName, Confirm, Duration, Event, Instant, Msdu, Protocol, Radio,
+    ReceiveFilter, Token, Tsf,
 };
 
 /// Transmitters of which repetitions are known.
@@ -114,6 +117,8 @@ pub struct Ibss<const Q: usize = 16, const L: usize = 1_500, W = Direct> {
     /// It is in a soft-beacon window.
     soft: bool,
     dozes: bool,
+    /// What it has asked to be told of; `None`: the adapter has no filter.
+    filter: Option<ReceiveFilter>,
 }
 
 impl<const Q: usize, const L: usize> Ibss<Q, L> {
@@ -160,6 +165,7 @@ impl<const Q: usize, const L: usize, W: Routing> Ibss<Q, L, W> {
             stays: false,
             soft: false,
             dozes: false,
+            filter: None,
         }
     }
 
@@ -248,6 +254,7 @@ impl<const Q: usize, const L: usize, W: Routing> Ibss<Q, L, W> {
 
     fn start(&mut self, now: Instant, radio: &mut dyn Radio) {
         self.ledger.start(now);
+        self.find_filter(radio);
         if let Some(Attribute::Channel(0..3_000)) = radio.get(AdapterId::FIRST, AttributeName::Channel) {
             self.band = Band::Ghz2_4;
         }
@@ -328,7 +335,7 @@ impl<const Q: usize, const L: usize, W: Routing> Protocol for Ibss<Q, L, W> {
                 Some(self.beacon_at.map_or(wakes, |t| t.min(wakes)))
             }
             Phase::Member(_) => {
-                let all = [Some(self.tbtt), self.beacon_at, self.window_end];
+                let all = [Some(self.tbtt), self.beacon_at, self.window_end, self.filter_ends()];
                 all.into_iter().flatten().min()
             }
         }
