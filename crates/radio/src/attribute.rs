@@ -49,6 +49,8 @@ pub enum AttributeName {
     QueueLength(Queue),
     /// State of a packet that is not confirmed yet.
     Packet(Token),
+    /// Which received frames are told.
+    ReceiveFilter,
 }
 
 /// The value of an attribute. `set` takes those that can be written.
@@ -94,6 +96,23 @@ pub enum Attribute {
     Packet(Token, PacketState),
     /// Write only: another retry chain for a packet that is still queued and has had no attempt yet.
     PacketSeries(Token, SeriesList),
+    /// Which received frames are told.
+    ReceiveFilter(ReceiveFilter),
+}
+
+/// Which received frames an adapter tells, of those that it tells otherwise: an interval of a network with power save has
+/// parts in which a slow host had better not be told of all (Contiki80211; Glaropoulos et al. 2014, II.A). It concerns what is
+/// heard from its setting on. What is not told is acknowledged all the same: a filter that is set too early, or lifted too
+/// late, loses frames without anybody knowing.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
+pub enum ReceiveFilter {
+    /// All.
+    #[default]
+    All,
+    /// Management frames, and no data.
+    Management,
+    /// All but beacons and ATIMs.
+    Data,
 }
 
 /// What an adapter has counted since its start.
@@ -190,6 +209,7 @@ impl Settable {
             Attribute::Edca(..) => 1 << 13,
             Attribute::PacketSeries(..) => 1 << 14,
             Attribute::Address(_) => 1 << 15,
+            Attribute::ReceiveFilter(_) => 1 << 16,
             Attribute::Capabilities(_)
             | Attribute::Counters(_)
             | Attribute::QueueLength(..)
@@ -201,6 +221,12 @@ impl Settable {
     #[must_use]
     pub const fn with(self, attribute: &Attribute) -> Settable {
         Settable(self.0 | Settable::bit(attribute))
+    }
+
+    /// Without attributes of the kind of `attribute`.
+    #[must_use]
+    pub const fn without(self, attribute: &Attribute) -> Settable {
+        Settable(self.0 & !Settable::bit(attribute))
     }
 
     /// With all of another set added.
@@ -240,5 +266,7 @@ mod tests {
         assert!(Settable::ALL.contains(&Attribute::Channel(5180)));
         let s = Settable::NONE.with(&Attribute::Channel(1));
         assert!(s.contains(&Attribute::Channel(5825)) && !s.contains(&Attribute::TxPower(3)));
+        let s = Settable::ALL.without(&Attribute::Channel(1));
+        assert!(!s.contains(&Attribute::Channel(5825)) && s.contains(&Attribute::TxPower(3)));
     }
 }

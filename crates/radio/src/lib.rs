@@ -22,7 +22,9 @@ pub mod time;
 pub mod tx;
 
 pub use application::{Application, Submission};
-pub use attribute::{Attribute, AttributeName, Capabilities, Counters, PacketState, SetError, Settable};
+pub use attribute::{
+    Attribute, AttributeName, Capabilities, Counters, PacketState, ReceiveFilter, SetError, Settable,
+};
 pub use checked::Checked;
 pub use event::{Beacon, Confirm, Event, Indication, Msdu, Outcome, Refusal, SetAnswer, Token};
 pub use pending::Pending;

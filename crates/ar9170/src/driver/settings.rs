@@ -5,7 +5,7 @@ use crate::codec::register::{self as reg, filter};
 use crate::codec::{Code, Order, command};
 use frame::rate::{DsssRate, OfdmRate};
 use frame::{AccessCategory, Band, EdcaParams, MacAddr, Phy, Rate, RateSet, edca_default};
-use radio::{Attribute, AttributeName, Duration, Instant, Queue, SetError, Tsf};
+use radio::{Attribute, AttributeName, Duration, Instant, Queue, ReceiveFilter, SetError, Tsf};
 
 /// Intervals that the stick is told to sleep: all that the command can say. It wakes when it is told to.
 const LONG_SLEEP: u32 = 0xfff;
@@ -24,6 +24,7 @@ pub(super) struct Settings {
     pub basic: RateSet,
     pub rts_threshold: u16,
     pub promiscuous: bool,
+    pub receives: ReceiveFilter,
     pub awake: bool,
     /// By hardware queue.
     pub edca: [EdcaParams; 4],
@@ -66,6 +67,7 @@ impl Settings {
             basic: phy.basic,
             rts_threshold: 2_347,
             promiscuous: false,
+            receives: ReceiveFilter::All,
             awake: true,
             edca: [
                 edca_default(AccessCategory::ALL[0], &phy),
@@ -86,10 +88,30 @@ impl Settings {
 
     /// What the stick is to drop of what it hears.
     pub(super) fn filter(&self) -> u32 {
+        let data = match self.receives {
+            ReceiveFilter::Management => filter::DATA,
+            ReceiveFilter::All | ReceiveFilter::Data => 0,
+        };
         match self.promiscuous {
-            true => filter::BAD,
-            false => filter::DEFAULT,
+            true => filter::BAD | data,
+            false => filter::DEFAULT | data,
         }
+    }
+
+    /// Types of frames that its hardware is to let pass: its firmware knows management frames only as a whole.
+    fn frame_types(&self) -> u32 {
+        match self.receives {
+            ReceiveFilter::Data => reg::FRAME_TYPES_DEFAULT & !reg::FRAME_TYPES_BEACON_ATIM,
+            ReceiveFilter::All | ReceiveFilter::Management => reg::FRAME_TYPES_DEFAULT,
+        }
+    }
+
+    /// The `part`-th command of those that make the filters of these settings those of `with`.
+    fn refilter(&self, with: &Settings, part: u8) -> Option<Order> {
+        let mask = (self.filter() != with.filter()).then(|| Order::rx_filter(with.filter()));
+        let types = self.frame_types() != with.frame_types();
+        let types = types.then(|| Order::write(&[(reg::FRAME_TYPES, with.frame_types())]));
+        [mask, types].into_iter().flatten().nth(part.into())
     }
 
     /// Its TSF now, as far as it is known.
@@ -110,6 +132,7 @@ impl Settings {
             AttributeName::RtsThreshold => Attribute::RtsThreshold(self.rts_threshold),
             AttributeName::Reception => Attribute::Reception(self.awake),
             AttributeName::Promiscuous => Attribute::Promiscuous(self.promiscuous),
+            AttributeName::ReceiveFilter => Attribute::ReceiveFilter(self.receives),
             AttributeName::Edca(queue) if queue != Queue::Beacon => {
                 Attribute::Edca(queue, self.edca[queue.index()])
             }
@@ -130,6 +153,7 @@ impl Settings {
             Attribute::RtsThreshold(v) => self.rts_threshold = v,
             Attribute::Reception(v) => self.awake = v,
             Attribute::Promiscuous(v) => self.promiscuous = v,
+            Attribute::ReceiveFilter(v) => self.receives = v,
             Attribute::Edca(queue, v) if queue != Queue::Beacon => self.edca[queue.index()] = v,
             _ => {}
         }
@@ -140,7 +164,7 @@ impl Settings {
         let in_range = match *attribute {
             Attribute::Address(a) => !a.is_group() && a != MacAddr::ZERO,
             Attribute::Bssid(_) | Attribute::Tsf(_) | Attribute::RtsThreshold(_) => true,
-            Attribute::Reception(_) | Attribute::Promiscuous(_) => true,
+            Attribute::Reception(_) | Attribute::Promiscuous(_) | Attribute::ReceiveFilter(_) => true,
             Attribute::Channel(mhz) => match band(mhz) {
                 Some(Band::Ghz2_4) => self.ghz2_4,
                 Some(Band::Ghz5) => self.ghz5,
@@ -185,6 +209,7 @@ impl Settings {
                 Order::write(&[(reg::SNIFFER, sniffer)])
             }
             (Attribute::Promiscuous(_), 1) => Order::rx_filter(with.filter()),
+            (Attribute::ReceiveFilter(_), part) => self.refilter(&with, part)?,
             (Attribute::Reception(true), 0) => Order::power_save(1),
             (Attribute::Reception(false), 0) => Order::power_save(command::SLEEP | LONG_SLEEP),
             (Attribute::Edca(..), 0..=1) => with.contention(part),
@@ -233,7 +258,7 @@ impl Settings {
                 (reg::GROUP_HASH, u32::MAX),
                 (reg::GROUP_HASH + 4, u32::MAX),
                 (reg::RX_CONTROL, 3),
-                (reg::FRAME_TYPES, reg::FRAME_TYPES_DEFAULT),
+                (reg::FRAME_TYPES, self.frame_types()),
                 (reg::CAM_MODE, reg::CAM_MODE_IBSS),
                 (reg::MANDATORY_RATES, rates_word(self.basic)),
             ])),
@@ -281,6 +306,7 @@ fn timing(beacon: Option<&BeaconTiming>) -> [(u32, u32); 3] {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::vec;
     use std::vec::Vec;
 
     #[test]
@@ -311,6 +337,38 @@ mod tests {
         }));
         assert_eq!(timing.map(|t| t.1), [0x005e_005e, 10, 0x0200_0064]);
         assert_eq!(s.orders(&Attribute::TxPower(3), 0), None);
+    }
+
+    /// Of the two filters only what differs is written, and a stick that is brought up again has both.
+    #[test]
+    fn the_filters_follow_what_is_wanted() {
+        use ReceiveFilter::{All, Data, Management};
+        let mask = |bits: u32| Order::rx_filter(filter::DEFAULT | bits);
+        let types = |word: u32| Order::write(&[(reg::FRAME_TYPES, word)]);
+        for (from, to, orders) in [
+            (All, All, vec![]),
+            (All, Management, vec![mask(0x80)]),
+            (Management, All, vec![mask(0)]),
+            (All, Data, vec![types(0x0500_fcff)]),
+            (Data, All, vec![types(0x0500_ffff)]),
+            (Management, Data, vec![mask(0), types(0x0500_fcff)]),
+            (Data, Management, vec![mask(0x80), types(0x0500_ffff)]),
+        ] {
+            let s = Settings {
+                receives: from,
+                ..Settings::new(2_412)
+            };
+            let found: Vec<_> =
+                (0..9).map_while(|part| s.orders(&Attribute::ReceiveFilter(to), part)).collect();
+            assert_eq!(found, orders, "{from:?} to {to:?}");
+            let up: Vec<_> = (0..=255).map_while(|step| s.bring_up(step, None)).collect();
+            let written = |order: &Order| {
+                let words: Vec<_> = order.payload().chunks_exact(4).collect();
+                words.contains(&&reg::FRAME_TYPES.to_le_bytes()[..])
+                    && words.contains(&&s.frame_types().to_le_bytes()[..])
+            };
+            assert!(up.iter().any(written) && up.contains(&Order::rx_filter(s.filter())));
+        }
     }
 
     #[test]

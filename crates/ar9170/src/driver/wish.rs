@@ -1,7 +1,7 @@
 //! A value that an attribute is to have, without those that can only be read: these are large, and many wishes may wait.
 
 use frame::{EdcaParams, MacAddr, RateSet};
-use radio::{Attribute, Queue, SeriesList, Token, Tsf};
+use radio::{Attribute, Queue, ReceiveFilter, SeriesList, Token, Tsf};
 
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Wish {
@@ -17,6 +17,7 @@ pub(super) enum Wish {
     Promiscuous(bool),
     Edca(Queue, EdcaParams),
     PacketSeries(Token, SeriesList),
+    ReceiveFilter(ReceiveFilter),
 }
 
 impl Wish {
@@ -35,6 +36,7 @@ impl Wish {
             Attribute::Promiscuous(v) => Wish::Promiscuous(v),
             Attribute::Edca(queue, v) => Wish::Edca(queue, v),
             Attribute::PacketSeries(token, v) => Wish::PacketSeries(token, v),
+            Attribute::ReceiveFilter(v) => Wish::ReceiveFilter(v),
             _ => return None,
         })
     }
@@ -53,6 +55,7 @@ impl Wish {
             Wish::Promiscuous(v) => Attribute::Promiscuous(v),
             Wish::Edca(queue, v) => Attribute::Edca(queue, v),
             Wish::PacketSeries(token, v) => Attribute::PacketSeries(token, v),
+            Wish::ReceiveFilter(v) => Attribute::ReceiveFilter(v),
         }
     }
 }

@@ -1,14 +1,16 @@
 //! Attributes: what can be read is of its kind, what can be set is read again, and the rest is refused.
 
 use frame::{EdcaParams, MacAddr, RateSet};
-use radio::{Attribute, AttributeName as Name, Capabilities, Duration, Queue, SetError, Token, Tsf};
+use radio::{
+    Attribute, AttributeName as Name, Capabilities, Duration, Queue, ReceiveFilter, SetError, Token, Tsf,
+};
 
 use super::{Act, Case, Subject, alone, ensure};
 
 const NOW: Duration = Duration::from_ns(0);
 
 /// All that belong to an adapter or to a queue.
-pub(super) const NAMES: [Name; 18] = [
+pub(super) const NAMES: [Name; 19] = [
     Name::Capabilities,
     Name::Address,
     Name::Bssid,
@@ -24,6 +26,7 @@ pub(super) const NAMES: [Name; 18] = [
     Name::Reception,
     Name::AckGeneration,
     Name::Promiscuous,
+    Name::ReceiveFilter,
     Name::Counters,
     Name::Edca(Queue::Voice),
     Name::QueueLength(Queue::Voice),
@@ -47,6 +50,7 @@ fn name(attribute: &Attribute) -> Name {
         Attribute::Reception(_) => Name::Reception,
         Attribute::AckGeneration(_) => Name::AckGeneration,
         Attribute::Promiscuous(_) => Name::Promiscuous,
+        Attribute::ReceiveFilter(_) => Name::ReceiveFilter,
         Attribute::Counters(_) => Name::Counters,
         Attribute::Edca(q, _) => Name::Edca(*q),
         Attribute::QueueLength(q, _) => Name::QueueLength(*q),
@@ -55,7 +59,7 @@ fn name(attribute: &Attribute) -> Name {
 }
 
 /// A value that every adapter has which can set it at all. The channel is the one where it is.
-fn values(channel_mhz: u16) -> [Attribute; 15] {
+fn values(channel_mhz: u16) -> [Attribute; 16] {
     let edca = EdcaParams {
         aifsn: 2,
         cw_min: 7,
@@ -77,6 +81,7 @@ fn values(channel_mhz: u16) -> [Attribute; 15] {
         Attribute::Reception(false),
         Attribute::AckGeneration(false),
         Attribute::Promiscuous(true),
+        Attribute::ReceiveFilter(ReceiveFilter::Management),
         Attribute::Edca(Queue::Voice, edca),
     ]
 }

@@ -2,7 +2,7 @@
 
 use crate::core::Core;
 use frame::MacAddr;
-use radio::{Attribute, AttributeName, Capabilities, PacketState, SetError, Settable, Tsf};
+use radio::{Attribute, AttributeName, Capabilities, PacketState, ReceiveFilter, SetError, Settable, Tsf};
 
 /// Planes that a host model can stamp: all nine.
 const ALL_PLANES: u16 = 0x1ff;
@@ -24,7 +24,8 @@ impl Core {
                 planes: if n.host.is_some() { ALL_PLANES } else { 1 | 1 << 8 },
                 max_outstanding: x.queue_limit,
                 max_frame_octets: radio::MAX_FRAME_OCTETS as u16,
-                settable: Settable::ALL,
+                // no frame waits for another at a host here, so that there is nothing to spare it
+                settable: Settable::ALL.without(&Attribute::ReceiveFilter(ReceiveFilter::All)),
             }),
             AttributeName::Address => Attribute::Address(crate::adapter::address(x.address)),
             AttributeName::Bssid => Attribute::Bssid(crate::adapter::address(x.bssid)),
@@ -56,6 +57,7 @@ impl Core {
                     },
                 )
             }
+            AttributeName::ReceiveFilter => return None,
         })
     }
 
@@ -128,7 +130,8 @@ impl Core {
             Attribute::Capabilities(_)
             | Attribute::Counters(_)
             | Attribute::QueueLength(..)
-            | Attribute::Packet(..) => return Err(SetError::NotSupported),
+            | Attribute::Packet(..)
+            | Attribute::ReceiveFilter(_) => return Err(SetError::NotSupported),
             _ => return Err(SetError::OutOfRange),
         }
         Ok(())
