@@ -358,8 +358,9 @@ mod tests {
                 receives: from,
                 ..Settings::new(2_412)
             };
-            let found: Vec<_> =
-                (0..9).map_while(|part| s.orders(&Attribute::ReceiveFilter(to), part)).collect();
+            let found: Vec<_> = (0..9)
+                .map_while(|part| s.orders(&Attribute::ReceiveFilter(to), part))
+                .collect();
             assert_eq!(found, orders, "{from:?} to {to:?}");
             let up: Vec<_> = (0..=255).map_while(|step| s.bring_up(step, None)).collect();
             let written = |order: &Order| {

@@ -4,9 +4,7 @@ use ar9170::driver::{BeaconTiming, BusEvent, Config};
 use ar9170::emulated::Knobs;
 use ar9170::pipe::{Act, DRIVER_OCTETS, Decoder, Tell};
 use frame::{EdcaParams, MacAddr, Rate, RateSet};
-use radio::{
-    Attribute, Duration, Event, Instant, Protocol, Queue, ReceiveFilter, SeriesList, Token, Tsf,
-};
+use radio::{Attribute, Duration, Event, Instant, Protocol, Queue, ReceiveFilter, SeriesList, Token, Tsf};
 
 use crate::air::{Air, Computer, Sends, acked, computer, file};
 
@@ -192,7 +190,10 @@ pub fn try_driver(octets: &[u8]) {
     let node = node.inner();
     assert_eq!(node.confirms.len(), usize::from(FRAMES));
     assert_eq!(node.answers.len(), node.asked);
-    assert!(node.asks.is_empty() || node.asked > node.asks.len(), "it is awake at the end");
+    assert!(
+        node.asks.is_empty() || node.asked > node.asks.len(),
+        "it is awake at the end"
+    );
 }
 
 /// Any octets as what comes out of a pipe, in pieces: each is taken or counted as damaged, what is understood is written as it

@@ -178,7 +178,13 @@ fn told(filter: Option<ReceiveFilter>) -> Vec<Kind> {
 
 #[test]
 fn the_stick_tells_what_the_filter_lets_pass() {
-    let all = [Kind::DATA, Kind::DATA, Kind::BEACON, Kind::ATIM, Kind::PROBE_REQUEST];
+    let all = [
+        Kind::DATA,
+        Kind::DATA,
+        Kind::BEACON,
+        Kind::ATIM,
+        Kind::PROBE_REQUEST,
+    ];
     assert_eq!(told(None), all);
     assert_eq!(told(Some(ReceiveFilter::All)), all);
     assert_eq!(told(Some(ReceiveFilter::Management)), all[2..]);
@@ -197,7 +203,10 @@ fn a_restart_keeps_the_filter() {
     let mut air = Air::new(acked);
     air.run(&mut computer, AT(100));
     // a watchdog event: length, code, sequence, extra
-    let event = [16, 0, 0, 0x4e].into_iter().chain([0xff; 12]).chain([0, 0xc6, 0, 0]);
+    let event = [16, 0, 0, 0x4e]
+        .into_iter()
+        .chain([0xff; 12])
+        .chain([0, 0xc6, 0, 0]);
     let event: Vec<u8> = event.collect();
     computer.disturb(air.now, BusEvent::Received(&event));
     computer.handle(air.now, Event::Timer, &mut air);

@@ -335,7 +335,12 @@ impl<const Q: usize, const L: usize, W: Routing> Protocol for Ibss<Q, L, W> {
                 Some(self.beacon_at.map_or(wakes, |t| t.min(wakes)))
             }
             Phase::Member(_) => {
-                let all = [Some(self.tbtt), self.beacon_at, self.window_end, self.filter_ends()];
+                let all = [
+                    Some(self.tbtt),
+                    self.beacon_at,
+                    self.window_end,
+                    self.filter_ends(),
+                ];
                 all.into_iter().flatten().min()
             }
         }

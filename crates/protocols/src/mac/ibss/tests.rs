@@ -327,8 +327,17 @@ fn the_filter_follows_the_interval() {
         let room = run(filter, window);
         let all = (0..3).flat_map(|i| sleeper(&room, i));
         let managed = all.filter(|f| f.2 == ReceiveFilter::Management);
-        assert_eq!(managed.count(), 0, "a window of {window} TU is too short, or there is none");
-        assert_eq!((0..3).map(|i| room.protocol::<Sleeper<Ibss<8, 200>>>(i).missed).sum::<u64>(), 0);
+        assert_eq!(
+            managed.count(),
+            0,
+            "a window of {window} TU is too short, or there is none"
+        );
+        assert_eq!(
+            (0..3)
+                .map(|i| room.protocol::<Sleeper<Ibss<8, 200>>>(i).missed)
+                .sum::<u64>(),
+            0
+        );
         room.close();
     }
 }

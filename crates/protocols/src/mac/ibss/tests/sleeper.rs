@@ -93,7 +93,8 @@ impl<P> Sleeper<P> {
     /// Whether a frame that began at `begin` does not reach the station.
     fn is_lost(&mut self, begin: Instant, kind: Kind) -> bool {
         let deaf = (self.doze.0..self.doze.1).contains(&begin);
-        let drops = |f: &&(Instant, Instant, ReceiveFilter)| (f.0..f.1).contains(&begin) && !passes(f.2, kind);
+        let drops =
+            |f: &&(Instant, Instant, ReceiveFilter)| (f.0..f.1).contains(&begin) && !passes(f.2, kind);
         let dropped = self.filters.iter().rev().take(8).any(|f| drops(&f));
         self.missed += u64::from((deaf || dropped) && matches!(kind, Kind::DATA | Kind::ATIM));
         self.spared += u64::from(dropped && kind == Kind::BEACON);
@@ -106,7 +107,10 @@ impl<P: Dozes> Protocol for Sleeper<P> {
         // clocks of adapter and host are the same in these rooms
         if let Event::Indication(received) | Event::Beacon(radio::Beacon { received, .. }) = &event
             && let Some(begin) = received.tsf
-            && self.is_lost(Instant::from_us(begin.0), Header::parse(received.frame).unwrap().kind())
+            && self.is_lost(
+                Instant::from_us(begin.0),
+                Header::parse(received.frame).unwrap().kind(),
+            )
         {
             return;
         }
@@ -122,7 +126,8 @@ impl<P: Dozes> Protocol for Sleeper<P> {
         let (asked, radio) = (&mut self.asked, radio);
         self.station.handle(now, event, &mut Filtering { radio, asked });
         let new = self.asked[known..].iter();
-        self.filters.extend(new.map(|(_, filter)| (now, Instant::MAX, *filter)));
+        self.filters
+            .extend(new.map(|(_, filter)| (now, Instant::MAX, *filter)));
         match (self.station.dozes(), self.doze.1 == Instant::MAX) {
             (true, false) => self.doze = (now, Instant::MAX),
             (false, true) => self.doze.1 = now,
