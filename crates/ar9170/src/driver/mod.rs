@@ -216,7 +216,7 @@ impl<'f, P: Protocol, U: Upper, B: Buffers, const N: usize, const L: usize> Driv
             self.buffers.clear();
             return true;
         }
-        if self.is_up() && !self.started && !self.holds {
+        if self.starts() {
             self.started = true;
             self.tell(Event::Start);
             return true;
@@ -263,11 +263,18 @@ impl<'f, P: Protocol, U: Upper, B: Buffers, const N: usize, const L: usize> Driv
     pub fn deadline(&self) -> Option<Instant> {
         let core = &self.core;
         let frames = self.started && self.buffers.first().is_some();
-        let over = self.started && core.flights.first_over().is_some();
-        if core.has_command() || core.has_frame() || frames || over {
+        let over = core.flights.first_over().is_some() || core.answers.first().is_some();
+        let owes = self.started && over;
+        let starts = self.starts();
+        if core.has_command() || core.has_frame() || frames || owes || starts {
             return Some(core.now);
         }
         [self.timer(), core.deadline()].into_iter().flatten().min()
+    }
+
+    /// Whether the protocol is to be started.
+    fn starts(&self) -> bool {
+        self.is_up() && !self.started && !self.holds
     }
 
     /// The protocol's, if it is to come.

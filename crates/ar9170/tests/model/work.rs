@@ -133,6 +133,29 @@ fn attributes_reach_the_air() {
     assert_eq!(sends.outcomes(Outcome::Acked), 2);
 }
 
+/// A host that takes its time for each turn is told of its answers, too, when nothing else happens.
+#[test]
+fn a_slow_host_gets_its_answers() {
+    let sets = vec![
+        Attribute::SlotTime(20),
+        Attribute::CarrierSense(false),
+        Attribute::SlotTime(9),
+    ];
+    let file = file();
+    let sends = Sends {
+        sets,
+        ..Sends::default()
+    };
+    let knobs = Knobs {
+        turn_ns: 200_000,
+        ..Knobs::default()
+    };
+    let mut computer = computer(&file, Config::default(), knobs, sends);
+    let mut air = Air::new(acked);
+    air.run(&mut computer, AT(300));
+    assert_eq!(computer.protocol().inner().answers, [true, false, true]);
+}
+
 /// What of everything on the air the protocol is told with a filter; the stick acknowledges the rest, too.
 fn told(filter: Option<ReceiveFilter>) -> Vec<Kind> {
     let file = file();
