@@ -91,7 +91,10 @@ const NAMES: [Name; 20] = [
 ];
 
 /// By their numbers.
-const FILTERS: [ReceiveFilter; 3] = [ReceiveFilter::All, ReceiveFilter::Management, ReceiveFilter::Data];
+const FILTERS: [ReceiveFilter; 4] = {
+    use ReceiveFilter::{All, Data, Management, Unicast};
+    [All, Management, Data, Unicast]
+};
 
 pub(crate) fn name(number: u32) -> Option<Name> {
     NAMES.get(number as usize).copied()
@@ -339,7 +342,7 @@ mod tests {
             (Name::Tsf, -1),
             (Name::BasicRates, 1 << 12),
             (Name::Reception, 2),
-            (Name::ReceiveFilter, 3),
+            (Name::ReceiveFilter, 4),
             (Name::PacketSeries, 0),
         ] {
             assert_eq!(write(name, number), Some(Unwritable::Range), "{name:?}");

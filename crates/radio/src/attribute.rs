@@ -113,6 +113,8 @@ pub enum ReceiveFilter {
     Management,
     /// All but beacons and ATIMs.
     Data,
+    /// Of these, what is for this station alone.
+    Unicast,
 }
 
 /// What an adapter has counted since its start.

@@ -90,7 +90,7 @@ impl Settings {
     pub(super) fn filter(&self) -> u32 {
         let data = match self.receives {
             ReceiveFilter::Management => filter::DATA,
-            ReceiveFilter::All | ReceiveFilter::Data => 0,
+            _ => 0,
         };
         match self.promiscuous {
             true => filter::BAD | data,
@@ -98,20 +98,32 @@ impl Settings {
         }
     }
 
-    /// Types of frames that its hardware is to let pass: its firmware knows management frames only as a whole.
-    fn frame_types(&self) -> u32 {
-        match self.receives {
-            ReceiveFilter::Data => reg::FRAME_TYPES_DEFAULT & !reg::FRAME_TYPES_BEACON_ATIM,
+    /// Types of frames that its hardware is to let pass, since its firmware knows management frames only as a whole, and the
+    /// hash of groups: who listens to none has an empty one.
+    fn hardware_filter(&self) -> [(u32, u32); 3] {
+        let types = match self.receives {
+            ReceiveFilter::Data | ReceiveFilter::Unicast => {
+                reg::FRAME_TYPES_DEFAULT & !reg::FRAME_TYPES_BEACON_ATIM
+            }
             ReceiveFilter::All | ReceiveFilter::Management => reg::FRAME_TYPES_DEFAULT,
-        }
+        };
+        let groups = match self.receives {
+            ReceiveFilter::Unicast => 0,
+            _ => u32::MAX,
+        };
+        [
+            (reg::FRAME_TYPES, types),
+            (reg::GROUP_HASH, groups),
+            (reg::GROUP_HASH + 4, groups),
+        ]
     }
 
     /// The `part`-th command of those that make the filters of these settings those of `with`.
     fn refilter(&self, with: &Settings, part: u8) -> Option<Order> {
         let mask = (self.filter() != with.filter()).then(|| Order::rx_filter(with.filter()));
-        let types = self.frame_types() != with.frame_types();
-        let types = types.then(|| Order::write(&[(reg::FRAME_TYPES, with.frame_types())]));
-        [mask, types].into_iter().flatten().nth(part.into())
+        let hardware = self.hardware_filter() != with.hardware_filter();
+        let hardware = hardware.then(|| Order::write(&with.hardware_filter()));
+        [mask, hardware].into_iter().flatten().nth(part.into())
     }
 
     /// Its TSF now, as far as it is known.
@@ -251,16 +263,17 @@ impl Settings {
     /// filter lets nothing pass.
     pub(super) fn bring_up(&self, step: u8, beacon: Option<&BeaconTiming>) -> Option<Order> {
         let set = |attribute, part| self.orders(&attribute, part);
+        let [types, low, high] = self.hardware_filter();
         match step {
             0 => Some(Order::rx_filter(0xff)),
             1 => Some(Order::write(&[
                 (reg::ENCRYPTION, 0x70),
-                (reg::GROUP_HASH, u32::MAX),
-                (reg::GROUP_HASH + 4, u32::MAX),
                 (reg::RX_CONTROL, 3),
-                (reg::FRAME_TYPES, self.frame_types()),
                 (reg::CAM_MODE, reg::CAM_MODE_IBSS),
                 (reg::MANDATORY_RATES, rates_word(self.basic)),
+                types,
+                low,
+                high,
             ])),
             2 => set(Attribute::BasicRates(self.basic), 0),
             3 => set(Attribute::SlotTime(self.slot_us), 0),
@@ -339,20 +352,30 @@ mod tests {
         assert_eq!(s.orders(&Attribute::TxPower(3), 0), None);
     }
 
+    fn hardware(types: u32, groups: u32) -> Order {
+        let [low, high] = [reg::GROUP_HASH, reg::GROUP_HASH + 4];
+        Order::write(&[(reg::FRAME_TYPES, types), (low, groups), (high, groups)])
+    }
+
     /// Of the two filters only what differs is written, and a stick that is brought up again has both.
     #[test]
     fn the_filters_follow_what_is_wanted() {
-        use ReceiveFilter::{All, Data, Management};
+        use ReceiveFilter::{All, Data, Management, Unicast};
         let mask = |bits: u32| Order::rx_filter(filter::DEFAULT | bits);
-        let types = |word: u32| Order::write(&[(reg::FRAME_TYPES, word)]);
+        let (all, data, unicast) = (
+            hardware(0x0500_ffff, u32::MAX),
+            hardware(0x0500_fcff, u32::MAX),
+            hardware(0x0500_fcff, 0),
+        );
         for (from, to, orders) in [
             (All, All, vec![]),
             (All, Management, vec![mask(0x80)]),
             (Management, All, vec![mask(0)]),
-            (All, Data, vec![types(0x0500_fcff)]),
-            (Data, All, vec![types(0x0500_ffff)]),
-            (Management, Data, vec![mask(0), types(0x0500_fcff)]),
-            (Data, Management, vec![mask(0x80), types(0x0500_ffff)]),
+            (All, Data, vec![data]),
+            (Data, All, vec![all]),
+            (Data, Unicast, vec![unicast]),
+            (Management, Unicast, vec![mask(0), unicast]),
+            (Unicast, Management, vec![mask(0x80), all]),
         ] {
             let s = Settings {
                 receives: from,
@@ -363,12 +386,12 @@ mod tests {
                 .collect();
             assert_eq!(found, orders, "{from:?} to {to:?}");
             let up: Vec<_> = (0..=255).map_while(|step| s.bring_up(step, None)).collect();
-            let written = |order: &Order| {
-                let words: Vec<_> = order.payload().chunks_exact(4).collect();
-                words.contains(&&reg::FRAME_TYPES.to_le_bytes()[..])
-                    && words.contains(&&s.frame_types().to_le_bytes()[..])
-            };
-            assert!(up.iter().any(written) && up.contains(&Order::rx_filter(s.filter())));
+            let mut words = up.iter().flat_map(|order| order.payload().chunks_exact(8));
+            let wanted = s
+                .hardware_filter()
+                .map(|(at, word)| u64::from(word) << 32 | u64::from(at));
+            assert!(wanted.iter().all(|w| words.clone().any(|x| x == w.to_le_bytes())));
+            assert!(words.next().is_some() && up.contains(&Order::rx_filter(s.filter())));
         }
     }
 

@@ -51,7 +51,10 @@ fn attribute(which: u8, value: u8) -> Attribute {
         3..6 => Attribute::Reception(true),
         6 => Attribute::ReceiveFilter(ReceiveFilter::All),
         7 => Attribute::ReceiveFilter(ReceiveFilter::Management),
-        8 => Attribute::ReceiveFilter(ReceiveFilter::Data),
+        8 => match value % 2 {
+            0 => Attribute::ReceiveFilter(ReceiveFilter::Data),
+            _ => Attribute::ReceiveFilter(ReceiveFilter::Unicast),
+        },
         9 => Attribute::Tsf(Tsf(u64::from(value) << 40)),
         10 => Attribute::Channel([2_412, 2_437, 5_180, 17][usize::from(value % 4)]),
         11 => Attribute::TxPower(value as i8),

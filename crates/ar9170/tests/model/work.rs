@@ -212,6 +212,7 @@ fn the_stick_tells_what_the_filter_lets_pass() {
     assert_eq!(told(Some(ReceiveFilter::All)), all);
     assert_eq!(told(Some(ReceiveFilter::Management)), all[2..]);
     assert_eq!(told(Some(ReceiveFilter::Data)), [all[0], all[1], all[4]]);
+    assert_eq!(told(Some(ReceiveFilter::Unicast)), [all[0]]);
 }
 
 /// A stick that is brought up again has the filter that it had.

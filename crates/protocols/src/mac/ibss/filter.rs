@@ -3,19 +3,21 @@
 //! late: the window is over, and perhaps the station dozes.
 //!
 //! ```text
-//! TBTT |- management --------|- all -| data, or all if it has sent the beacon -|- all -| TBTT
-//!      |<---------- ATIM window ---->|                                         |<----->|
-//!                            |<----->| as long as it wakes up before a TBTT ------^
+//!      |<----------- ATIM window ---->|
+//! TBTT |- management ---------|- all -| what is for it alone --------|- all -|- management -| TBTT
+//!                             |<----->|                              |<-------------------->|
 //! ```
 //!
-//! - What the filter drops is acknowledged all the same, so it is lifted before others may send what it drops: data from the end of the
-//!   window on, beacons and ATIMs from the TBTT on. How long before is what waking up takes, too ([`Ibss::wake_ahead`]). A window that
-//!   is not longer than that has no filter.
-//! - Who has sent the beacon hears all: others look for it, and it finds other networks of the name.
+//! - What the filter drops is acknowledged all the same, so it is lifted before others may send what it drops, by the time that waking up
+//!   takes, too ([`Ibss::wake_ahead`]): data from the end of the window on, beacons and ATIMs from the TBTT on. Half of this time
+//!   is left to data that others have still sent. A window that is not longer than it has no filter.
+//! - Group-addressed data passes behind the window if an ATIM has announced some.
+//! - Who has sent the beacon hears all: others look for it, and it finds other networks of the name. Who dozes has the filter of the
+//!   next window already.
 //! - Where nobody dozes there are no windows, and no filter.
 
 use super::{Ibss, Routing};
-use radio::{AdapterId, Attribute, AttributeName, Instant, Radio, ReceiveFilter};
+use radio::{AdapterId, Attribute, AttributeName, Duration, Instant, Radio, ReceiveFilter};
 
 impl<const Q: usize, const L: usize, W: Routing> Ibss<Q, L, W> {
     /// Finds out whether the adapter has a filter.
@@ -34,7 +36,13 @@ impl<const Q: usize, const L: usize, W: Routing> Ibss<Q, L, W> {
         }
     }
 
-    /// At the TBTT, in a network with an ATIM window.
+    /// Whether windows are long enough for a filter.
+    fn filters_windows(&self) -> bool {
+        let window = self.network().map_or(0, |n| n.atim_window_tu);
+        Duration::from_tu(window.into()) > self.wake_ahead()
+    }
+
+    /// At the TBTT.
     pub(super) fn filter_window(&mut self, now: Instant, radio: &mut dyn Radio) {
         let ahead = self.wake_ahead();
         let wanted = match self.window_end {
@@ -44,24 +52,31 @@ impl<const Q: usize, const L: usize, W: Routing> Ibss<Q, L, W> {
         self.receive(wanted, radio);
     }
 
-    /// At the end of the window. A station that dozes then is to hear all as soon as it is awake.
+    /// At the end of the window; it may doze from now on.
     pub(super) fn filter_behind_window(&mut self, dozes: bool, radio: &mut dyn Radio) {
-        self.receive(
-            match dozes || self.sent_beacon {
-                true => ReceiveFilter::All,
-                false => ReceiveFilter::Data,
-            },
-            radio,
-        );
+        let wanted = match dozes {
+            _ if self.sent_beacon => ReceiveFilter::All,
+            true if self.filters_windows() => ReceiveFilter::Management,
+            true => ReceiveFilter::All,
+            false if self.hears_group => ReceiveFilter::Data,
+            false => ReceiveFilter::Unicast,
+        };
+        self.receive(wanted, radio);
     }
 
-    /// When the filter is to be lifted, if there is one.
-    pub(super) fn filter_ends(&self) -> Option<Instant> {
-        let end = match self.filter? {
-            ReceiveFilter::All => return None,
-            ReceiveFilter::Management => self.window_end?,
-            ReceiveFilter::Data => self.tbtt,
-        };
-        Some(end - self.wake_ahead())
+    /// When another filter is due that hangs on time alone, and which.
+    pub(super) fn next_filter(&self) -> Option<(Instant, ReceiveFilter)> {
+        let ahead = self.wake_ahead();
+        let half = Duration::from_ns(ahead.as_ns() / 2);
+        match (self.filter?, self.window_end) {
+            (ReceiveFilter::Management, Some(end)) => Some((end - ahead, ReceiveFilter::All)),
+            (ReceiveFilter::Data | ReceiveFilter::Unicast, _) => {
+                Some((self.tbtt - ahead, ReceiveFilter::All))
+            }
+            (ReceiveFilter::All, None) if self.filters_windows() => {
+                Some((self.tbtt - half, ReceiveFilter::Management))
+            }
+            _ => None,
+        }
     }
 }

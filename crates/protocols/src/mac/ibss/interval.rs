@@ -4,7 +4,7 @@ use super::member::tbtt;
 use super::network::{self, MAX_OCTETS, Network};
 use super::{Ibss, Routing, Sent};
 use frame::MacAddr;
-use radio::{Attribute, Confirm, Duration, Instant, Outcome, Queue, Radio, ReceiveFilter, Token, TxHow};
+use radio::{Attribute, Confirm, Duration, Instant, Outcome, Queue, Radio, Token, TxHow};
 
 /// Who was not heard for so long is forgotten: what Linux does.
 const FORGET: Duration = Duration::from_ms(60_000);
@@ -20,8 +20,10 @@ impl<const Q: usize, const L: usize, W: Routing> Ibss<Q, L, W> {
         if self.tbtt <= now {
             self.begin_interval(now, network, radio);
         }
-        if self.filter_ends().is_some_and(|t| t <= now) {
-            self.receive(ReceiveFilter::All, radio);
+        if let Some((at, filter)) = self.next_filter()
+            && at <= now
+        {
+            self.receive(filter, radio);
         }
         if self.window_end.is_some_and(|t| t <= now) {
             self.end_window(now, radio);
@@ -58,6 +60,7 @@ impl<const Q: usize, const L: usize, W: Routing> Ibss<Q, L, W> {
         let window = Duration::from_tu(network.atim_window_tu.into());
         self.window_end = (network.atim_window_tu > 0).then(|| begin + window);
         (self.sent_beacon, self.stays, self.soft, self.group_announced) = (false, false, false, false);
+        self.hears_group = false;
         self.neighbours.erase_awake();
         self.neighbours.forget(now - FORGET);
         self.filter_window(now, radio);

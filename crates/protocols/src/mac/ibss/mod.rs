@@ -110,6 +110,8 @@ pub struct Ibss<const Q: usize = 16, const L: usize = 1_500, W = Direct> {
     other: Option<Sent>,
     setting_tsf: Option<Token>,
     group_announced: bool,
+    /// In this interval there is data for a group.
+    hears_group: bool,
     sent_last_beacon: bool,
     /// In this interval it has sent the beacon, and there is a reason besides that to stay awake.
     sent_beacon: bool,
@@ -160,6 +162,7 @@ impl<const Q: usize, const L: usize, W: Routing> Ibss<Q, L, W> {
             other: None,
             setting_tsf: None,
             group_announced: false,
+            hears_group: false,
             sent_last_beacon: false,
             sent_beacon: false,
             stays: false,
@@ -339,7 +342,7 @@ impl<const Q: usize, const L: usize, W: Routing> Protocol for Ibss<Q, L, W> {
                     Some(self.tbtt),
                     self.beacon_at,
                     self.window_end,
-                    self.filter_ends(),
+                    self.next_filter().map(|(at, _)| at),
                 ];
                 all.into_iter().flatten().min()
             }

@@ -107,6 +107,7 @@ impl<const Q: usize, const L: usize, W: Routing> Ibss<Q, L, W> {
         let in_window = self.window_end.is_some_and(|end| now <= end);
         let early = now + self.wake_ahead() >= self.tbtt;
         self.counters.atims_late += u64::from(!in_window && !early);
+        self.hears_group |= header.is_group();
         self.stay_awake(now, radio);
         if let Some(from) = header.transmitter() {
             self.neighbours.is_awake_now(from);

@@ -70,11 +70,13 @@ impl Radio for Filtering<'_> {
     }
 }
 
-fn passes(filter: ReceiveFilter, kind: Kind) -> bool {
+fn passes(filter: ReceiveFilter, header: &Header<'_>) -> bool {
+    let kind = header.kind();
     match filter {
         ReceiveFilter::All => true,
         ReceiveFilter::Management => kind != Kind::DATA,
         ReceiveFilter::Data => !matches!(kind, Kind::BEACON | Kind::ATIM),
+        ReceiveFilter::Unicast => !matches!(kind, Kind::BEACON | Kind::ATIM) && !header.is_group(),
     }
 }
 
@@ -91,10 +93,11 @@ impl<P> Sleeper<P> {
     }
 
     /// Whether a frame that began at `begin` does not reach the station.
-    fn is_lost(&mut self, begin: Instant, kind: Kind) -> bool {
+    fn is_lost(&mut self, begin: Instant, header: &Header<'_>) -> bool {
+        let kind = header.kind();
         let deaf = (self.doze.0..self.doze.1).contains(&begin);
         let drops =
-            |f: &&(Instant, Instant, ReceiveFilter)| (f.0..f.1).contains(&begin) && !passes(f.2, kind);
+            |f: &&(Instant, Instant, ReceiveFilter)| (f.0..f.1).contains(&begin) && !passes(f.2, header);
         let dropped = self.filters.iter().rev().take(8).any(|f| drops(&f));
         self.missed += u64::from((deaf || dropped) && matches!(kind, Kind::DATA | Kind::ATIM));
         self.spared += u64::from(dropped && kind == Kind::BEACON);
@@ -107,10 +110,7 @@ impl<P: Dozes> Protocol for Sleeper<P> {
         // clocks of adapter and host are the same in these rooms
         if let Event::Indication(received) | Event::Beacon(radio::Beacon { received, .. }) = &event
             && let Some(begin) = received.tsf
-            && self.is_lost(
-                Instant::from_us(begin.0),
-                Header::parse(received.frame).unwrap().kind(),
-            )
+            && self.is_lost(Instant::from_us(begin.0), &Header::parse(received.frame).unwrap())
         {
             return;
         }
