@@ -88,7 +88,7 @@ pub fn asks(octets: &[u8]) -> Vec<(Duration, Attribute)> {
 
 /// Any octet as beacon timing: every third has none, some make no sense.
 pub fn beacon(octet: u8) -> Option<BeaconTiming> {
-    (octet % 3 > 0).then_some(BeaconTiming {
+    (!octet.is_multiple_of(3)).then_some(BeaconTiming {
         interval_tu: u16::from(octet) % 40,
         before_tu: u16::from(octet / 3) % 50,
         atim_window_tu: u16::from(octet / 5),
