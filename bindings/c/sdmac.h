@@ -277,6 +277,11 @@ typedef enum {
      `series` and `series_count`: another retry chain for the packet `id`, while it waits; write only.
      */
     SDMAC_NAME_PACKET_SERIES = 18,
+    /*
+     `number`: received frames that are told: 0 all, 1 management frames, 2 all but beacons and ATIMs, 3 of
+     these what is for this station alone.
+     */
+    SDMAC_NAME_RECEIVE_FILTER = 19,
 } SDMAC_Name;
 
 /*

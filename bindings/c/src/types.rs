@@ -147,6 +147,9 @@ pub enum Name {
     Packet = 17,
     /// `series` and `series_count`: another retry chain for the packet `id`, while it waits; write only.
     PacketSeries = 18,
+    /// `number`: received frames that are told: 0 all, 1 management frames, 2 all but beacons and ATIMs, 3 of
+    /// these what is for this station alone.
+    ReceiveFilter = 19,
 }
 
 /// Some tries at one rate.

@@ -2,7 +2,7 @@
 
 use crate::types::{Name, Series, queue, series, stamps};
 use frame::{EdcaParams, MacAddr, Rate, RateSet};
-use radio::{Attribute, AttributeName, Token, Tsf};
+use radio::{Attribute, AttributeName, ReceiveFilter, Token, Tsf};
 
 /// EDCA parameters of a queue.
 #[repr(C)]
@@ -67,7 +67,7 @@ fn legacy() -> impl Iterator<Item = Rate> {
         .filter_map(Rate::from_500kbps)
 }
 
-const NAMES: [Name; 19] = [
+const NAMES: [Name; 20] = [
     Name::Address,
     Name::Bssid,
     Name::Channel,
@@ -87,7 +87,14 @@ const NAMES: [Name; 19] = [
     Name::QueueLength,
     Name::Packet,
     Name::PacketSeries,
+    Name::ReceiveFilter,
 ];
+
+/// By their numbers.
+const FILTERS: [ReceiveFilter; 4] = {
+    use ReceiveFilter::{All, Data, Management, Unicast};
+    [All, Management, Data, Unicast]
+};
 
 pub(crate) fn name(number: u32) -> Option<Name> {
     NAMES.get(number as usize).copied()
@@ -111,6 +118,7 @@ pub(crate) fn readable(name: Name, token: Token, ac: u32) -> Option<AttributeNam
         Name::Reception => A::Reception,
         Name::AckGeneration => A::AckGeneration,
         Name::Promiscuous => A::Promiscuous,
+        Name::ReceiveFilter => A::ReceiveFilter,
         Name::Counters => A::Counters,
         Name::Edca => A::Edca(queue(ac)?),
         Name::QueueLength => A::QueueLength(queue(ac)?),
@@ -161,6 +169,10 @@ pub(crate) fn writable(name: Name, value: &Value, token: Token, ac: u32) -> Resu
         Name::Reception => A::Reception(flag()?),
         Name::AckGeneration => A::AckGeneration(flag()?),
         Name::Promiscuous => A::Promiscuous(flag()?),
+        Name::ReceiveFilter => {
+            let number = usize::try_from(value.number).map_err(|_| range)?;
+            A::ReceiveFilter(*FILTERS.get(number).ok_or(range)?)
+        }
         Name::Edca => {
             let Edca {
                 aifsn,
@@ -207,6 +219,7 @@ impl Value {
             | A::Reception(on)
             | A::AckGeneration(on)
             | A::Promiscuous(on) => number(on.into()),
+            A::ReceiveFilter(filter) => number(filter as i64),
             A::Counters(c) => Value {
                 counters: Counters {
                     tx_frames: c.tx_frames,
@@ -281,6 +294,13 @@ mod tests {
                 },
             ),
             (
+                Name::ReceiveFilter,
+                Value {
+                    number: 2,
+                    ..Value::default()
+                },
+            ),
+            (
                 Name::Tsf,
                 Value {
                     number: 1 << 40,
@@ -322,6 +342,7 @@ mod tests {
             (Name::Tsf, -1),
             (Name::BasicRates, 1 << 12),
             (Name::Reception, 2),
+            (Name::ReceiveFilter, 4),
             (Name::PacketSeries, 0),
         ] {
             assert_eq!(write(name, number), Some(Unwritable::Range), "{name:?}");

@@ -51,6 +51,8 @@ pub enum AttributeName {
     Packet(Token),
     /// Beacon timing of the ad hoc network whose clock the adapter follows.
     BeaconTiming,
+    /// Which received frames are told.
+    ReceiveFilter,
 }
 
 /// The value of an attribute. `set` takes those that can be written.
@@ -99,6 +101,8 @@ pub enum Attribute {
     /// Beacon timing of the ad hoc network that the station is in. An adapter that takes it follows the clock of the network
     /// by itself: it adopts later timestamps of the beacons of its BSSID (IEEE 802.11-2016, 11.1.3.7).
     BeaconTiming(BeaconTiming),
+    /// Which received frames are told.
+    ReceiveFilter(ReceiveFilter),
 }
 
 /// When the stations of an ad hoc network send beacons and announce what they have for each other.
@@ -108,6 +112,23 @@ pub struct BeaconTiming {
     pub interval_tu: u16,
     /// ATIM window in TU, below the interval; 0: none.
     pub atim_window_tu: u16,
+}
+
+/// Which received frames an adapter tells, of those that it tells otherwise: an interval of a network with power save has
+/// parts in which a slow host had better not be told of all (Contiki80211; Glaropoulos et al. 2014, II.A). It concerns what is
+/// heard from its setting on. What is not told is acknowledged all the same: a filter that is set too early, or lifted too
+/// late, loses frames without anybody knowing.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
+pub enum ReceiveFilter {
+    /// All.
+    #[default]
+    All,
+    /// Management frames, and no data.
+    Management,
+    /// All but beacons and ATIMs.
+    Data,
+    /// Of these, what is for this station alone.
+    Unicast,
 }
 
 /// What an adapter has counted since its start.
@@ -205,6 +226,7 @@ impl Settable {
             Attribute::PacketSeries(..) => 1 << 14,
             Attribute::Address(_) => 1 << 15,
             Attribute::BeaconTiming(_) => 1 << 17,
+            Attribute::ReceiveFilter(_) => 1 << 16,
             Attribute::Capabilities(_)
             | Attribute::Counters(_)
             | Attribute::QueueLength(..)
@@ -264,5 +286,7 @@ mod tests {
         let none = BeaconTiming::default();
         let rest = Settable::ALL.without(&Attribute::BeaconTiming(none));
         assert!(!rest.contains(&Attribute::BeaconTiming(none)) && rest.contains(&Attribute::Channel(1)));
+        let s = Settable::ALL.without(&Attribute::Channel(1));
+        assert!(!s.contains(&Attribute::Channel(5825)) && s.contains(&Attribute::TxPower(3)));
     }
 }

@@ -23,7 +23,8 @@ pub mod tx;
 
 pub use application::{Application, Submission};
 pub use attribute::{
-    Attribute, AttributeName, BeaconTiming, Capabilities, Counters, PacketState, SetError, Settable,
+    Attribute, AttributeName, BeaconTiming, Capabilities, Counters, PacketState, ReceiveFilter, SetError,
+    Settable,
 };
 pub use checked::Checked;
 pub use event::{Beacon, Confirm, Event, Indication, Msdu, Outcome, Refusal, SetAnswer, Token};

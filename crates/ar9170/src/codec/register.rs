@@ -34,6 +34,8 @@ pub const ENCRYPTION: u32 = 0x1c_3678;
 pub const FRAME_TYPES: u32 = 0x1c_368c;
 /// What [`FRAME_TYPES`] holds by default: management, BlockAckReq and PS-Poll.
 pub const FRAME_TYPES_DEFAULT: u32 = 0x0500_ffff;
+/// In [`FRAME_TYPES`]: beacons and ATIMs.
+pub const FRAME_TYPES_BEACON_ATIM: u32 = 1 << 8 | 1 << 9;
 /// Slot time in us, 10 bits up.
 pub const SLOT_TIME: u32 = 0x1c_36f0;
 /// Who the station is to the key memory.

@@ -158,6 +158,7 @@ impl<const N: usize, const L: usize> Core<'_, N, L> {
             Attribute::Edca(radio::Queue::Voice, some),
             Attribute::PacketSeries(Token(0), SeriesList::one(frame::Rate::OFDM_6, 1)),
             Attribute::BeaconTiming(radio::BeaconTiming::default()),
+            Attribute::ReceiveFilter(radio::ReceiveFilter::All),
         ];
         Capabilities {
             not_before: true,

@@ -216,7 +216,7 @@ impl<'f, P: Protocol, U: Upper, B: Buffers, const N: usize, const L: usize> Driv
             self.buffers.clear();
             return true;
         }
-        if self.is_up() && !self.started && !self.holds {
+        if self.starts() {
             self.started = true;
             self.tell(Event::Start);
             return true;
@@ -262,15 +262,19 @@ impl<'f, P: Protocol, U: Upper, B: Buffers, const N: usize, const L: usize> Driv
     /// When to be called again, if the USB says nothing until then. May be in the past: there is something to do.
     pub fn deadline(&self) -> Option<Instant> {
         let core = &self.core;
+        let frames = self.started && self.buffers.first().is_some();
         let over = core.flights.first_over().is_some() || core.answers.first().is_some();
-        let tells = match self.started {
-            true => over || self.buffers.first().is_some(),
-            false => self.is_up() && !self.holds,
-        };
-        if core.has_command() || core.has_frame() || tells {
+        let owes = self.started && over;
+        let starts = self.starts();
+        if core.has_command() || core.has_frame() || frames || owes || starts {
             return Some(core.now);
         }
         [self.timer(), core.deadline()].into_iter().flatten().min()
+    }
+
+    /// Whether the protocol is to be started.
+    fn starts(&self) -> bool {
+        self.is_up() && !self.started && !self.holds
     }
 
     /// The protocol's, if it is to come.

@@ -4,7 +4,7 @@ use crate::codec::register::{self as reg, filter};
 use crate::codec::{Code, Order, command};
 use frame::rate::{DsssRate, OfdmRate};
 use frame::{AccessCategory, Band, EdcaParams, MacAddr, Phy, Rate, RateSet, edca_default};
-use radio::{Attribute, AttributeName, BeaconTiming, Duration, Instant, Queue, SetError, Tsf};
+use radio::{Attribute, AttributeName, BeaconTiming, Duration, Instant, Queue, ReceiveFilter, SetError, Tsf};
 
 /// Intervals that the stick is told to sleep: all that the command can say. It wakes when it is told to.
 const LONG_SLEEP: u32 = 0xfff;
@@ -32,6 +32,7 @@ pub(super) struct Settings {
     pub basic: RateSet,
     pub rts_threshold: u16,
     pub promiscuous: bool,
+    pub receives: ReceiveFilter,
     pub awake: bool,
     /// Its network; interval 0: none.
     pub beacons: BeaconTiming,
@@ -78,6 +79,7 @@ impl Settings {
             basic: phy.basic,
             rts_threshold: 2_347,
             promiscuous: false,
+            receives: ReceiveFilter::All,
             awake: true,
             beacons: BeaconTiming {
                 interval_tu: 0,
@@ -103,10 +105,42 @@ impl Settings {
 
     /// What the stick is to drop of what it hears.
     pub(super) fn filter(&self) -> u32 {
+        let data = match self.receives {
+            ReceiveFilter::Management => filter::DATA,
+            _ => 0,
+        };
         match self.promiscuous {
-            true => filter::BAD,
-            false => filter::DEFAULT,
+            true => filter::BAD | data,
+            false => filter::DEFAULT | data,
         }
+    }
+
+    /// Types of frames that its hardware is to let pass, since its firmware knows management frames only as a whole, and the
+    /// hash of groups: who listens to none has an empty one.
+    fn hardware_filter(&self) -> [(u32, u32); 3] {
+        let types = match self.receives {
+            ReceiveFilter::Data | ReceiveFilter::Unicast => {
+                reg::FRAME_TYPES_DEFAULT & !reg::FRAME_TYPES_BEACON_ATIM
+            }
+            ReceiveFilter::All | ReceiveFilter::Management => reg::FRAME_TYPES_DEFAULT,
+        };
+        let groups = match self.receives {
+            ReceiveFilter::Unicast => 0,
+            _ => u32::MAX,
+        };
+        [
+            (reg::FRAME_TYPES, types),
+            (reg::GROUP_HASH, groups),
+            (reg::GROUP_HASH + 4, groups),
+        ]
+    }
+
+    /// The `part`-th command of those that make the filters of these settings those of `with`.
+    fn refilter(&self, with: &Settings, part: u8) -> Option<Order> {
+        let mask = (self.filter() != with.filter()).then(|| Order::rx_filter(with.filter()));
+        let hardware = self.hardware_filter() != with.hardware_filter();
+        let hardware = hardware.then(|| Order::write(&with.hardware_filter()));
+        [mask, hardware].into_iter().flatten().nth(part.into())
     }
 
     /// Its TSF now, as far as it is known.
@@ -134,6 +168,7 @@ impl Settings {
             AttributeName::Reception => Attribute::Reception(self.awake),
             AttributeName::Promiscuous => Attribute::Promiscuous(self.promiscuous),
             AttributeName::BeaconTiming => Attribute::BeaconTiming(self.beacons),
+            AttributeName::ReceiveFilter => Attribute::ReceiveFilter(self.receives),
             AttributeName::Edca(queue) if queue != Queue::Beacon => {
                 Attribute::Edca(queue, self.edca[queue.index()])
             }
@@ -155,6 +190,7 @@ impl Settings {
             Attribute::Reception(v) => self.awake = v,
             Attribute::Promiscuous(v) => self.promiscuous = v,
             Attribute::BeaconTiming(v) => self.beacons = v,
+            Attribute::ReceiveFilter(v) => self.receives = v,
             Attribute::Edca(queue, v) if queue != Queue::Beacon => self.edca[queue.index()] = v,
             _ => {}
         }
@@ -165,7 +201,7 @@ impl Settings {
         let in_range = match *attribute {
             Attribute::Address(a) => !a.is_group() && a != MacAddr::ZERO,
             Attribute::Bssid(_) | Attribute::Tsf(_) | Attribute::RtsThreshold(_) => true,
-            Attribute::Reception(_) | Attribute::Promiscuous(_) => true,
+            Attribute::Reception(_) | Attribute::Promiscuous(_) | Attribute::ReceiveFilter(_) => true,
             Attribute::Channel(mhz) => match band(mhz) {
                 Some(Band::Ghz2_4) => self.ghz2_4,
                 Some(Band::Ghz5) => self.ghz5,
@@ -214,6 +250,7 @@ impl Settings {
                 Order::write(&[(reg::SNIFFER, sniffer)])
             }
             (Attribute::Promiscuous(_), 1) => Order::rx_filter(with.filter()),
+            (Attribute::ReceiveFilter(_), part) => self.refilter(&with, part)?,
             (Attribute::Reception(true), 0) => Order::power_save(1),
             (Attribute::Reception(false), 0) => Order::power_save(command::SLEEP | LONG_SLEEP),
             (Attribute::Edca(..), 0..=1) => with.contention(part),
@@ -256,16 +293,17 @@ impl Settings {
     /// filter lets nothing pass.
     pub(super) fn bring_up(&self, step: u8) -> Option<Order> {
         let set = |attribute, part| self.orders(&attribute, part);
+        let [types, low, high] = self.hardware_filter();
         match step {
             0 => Some(Order::rx_filter(0xff)),
             1 => Some(Order::write(&[
                 (reg::ENCRYPTION, 0x70),
-                (reg::GROUP_HASH, u32::MAX),
-                (reg::GROUP_HASH + 4, u32::MAX),
                 (reg::RX_CONTROL, 3),
-                (reg::FRAME_TYPES, reg::FRAME_TYPES_DEFAULT),
                 (reg::CAM_MODE, reg::CAM_MODE_IBSS),
                 (reg::MANDATORY_RATES, rates_word(self.basic)),
+                types,
+                low,
+                high,
             ])),
             2 => set(Attribute::BasicRates(self.basic), 0),
             3 => set(Attribute::SlotTime(self.slot_us), 0),
@@ -324,6 +362,7 @@ fn timing(beacons: &BeaconTiming) -> [(u32, u32); 3] {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::vec;
     use std::vec::Vec;
 
     #[test]
@@ -359,6 +398,49 @@ mod tests {
         BeaconTiming {
             interval_tu,
             atim_window_tu,
+        }
+    }
+
+    fn hardware(types: u32, groups: u32) -> Order {
+        let [low, high] = [reg::GROUP_HASH, reg::GROUP_HASH + 4];
+        Order::write(&[(reg::FRAME_TYPES, types), (low, groups), (high, groups)])
+    }
+
+    /// Of the two filters only what differs is written, and a stick that is brought up again has both.
+    #[test]
+    fn the_filters_follow_what_is_wanted() {
+        use ReceiveFilter::{All, Data, Management, Unicast};
+        let mask = |bits: u32| Order::rx_filter(filter::DEFAULT | bits);
+        let (all, data, unicast) = (
+            hardware(0x0500_ffff, u32::MAX),
+            hardware(0x0500_fcff, u32::MAX),
+            hardware(0x0500_fcff, 0),
+        );
+        for (from, to, orders) in [
+            (All, All, vec![]),
+            (All, Management, vec![mask(0x80)]),
+            (Management, All, vec![mask(0)]),
+            (All, Data, vec![data]),
+            (Data, All, vec![all]),
+            (Data, Unicast, vec![unicast]),
+            (Management, Unicast, vec![mask(0), unicast]),
+            (Unicast, Management, vec![mask(0x80), all]),
+        ] {
+            let s = Settings {
+                receives: from,
+                ..Settings::new(2_412)
+            };
+            let found: Vec<_> = (0..9)
+                .map_while(|part| s.orders(&Attribute::ReceiveFilter(to), part))
+                .collect();
+            assert_eq!(found, orders, "{from:?} to {to:?}");
+            let up: Vec<_> = (0..=255).map_while(|step| s.bring_up(step)).collect();
+            let mut words = up.iter().flat_map(|order| order.payload().chunks_exact(8));
+            let wanted = s
+                .hardware_filter()
+                .map(|(at, word)| u64::from(word) << 32 | u64::from(at));
+            assert!(wanted.iter().all(|w| words.clone().any(|x| x == w.to_le_bytes())));
+            assert!(words.next().is_some() && up.contains(&Order::rx_filter(s.filter())));
         }
     }
 

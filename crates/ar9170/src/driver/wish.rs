@@ -1,7 +1,7 @@
 //! A value that an attribute is to have, without those that can only be read: these are large, and many wishes may wait.
 
 use frame::{EdcaParams, MacAddr, RateSet};
-use radio::{Attribute, BeaconTiming, Queue, SeriesList, Token, Tsf};
+use radio::{Attribute, BeaconTiming, Queue, ReceiveFilter, SeriesList, Token, Tsf};
 
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Wish {
@@ -18,6 +18,7 @@ pub(super) enum Wish {
     Edca(Queue, EdcaParams),
     PacketSeries(Token, SeriesList),
     BeaconTiming(BeaconTiming),
+    ReceiveFilter(ReceiveFilter),
 }
 
 impl Wish {
@@ -37,6 +38,7 @@ impl Wish {
             Attribute::Edca(queue, v) => Wish::Edca(queue, v),
             Attribute::PacketSeries(token, v) => Wish::PacketSeries(token, v),
             Attribute::BeaconTiming(v) => Wish::BeaconTiming(v),
+            Attribute::ReceiveFilter(v) => Wish::ReceiveFilter(v),
             _ => return None,
         })
     }
@@ -56,6 +58,7 @@ impl Wish {
             Wish::Edca(queue, v) => Attribute::Edca(queue, v),
             Wish::PacketSeries(token, v) => Attribute::PacketSeries(token, v),
             Wish::BeaconTiming(v) => Attribute::BeaconTiming(v),
+            Wish::ReceiveFilter(v) => Attribute::ReceiveFilter(v),
         }
     }
 }

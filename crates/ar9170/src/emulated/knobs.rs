@@ -13,6 +13,8 @@ pub struct Knobs {
     pub reset_ns: u64,
     /// What the host takes for one turn of the driver; 0: nothing, and it does all there is.
     pub turn_ns: u64,
+    /// What the host takes longer for a turn in which the protocol is told of a received frame.
+    pub frame_ns: u64,
     /// Units of one transfer to the host at most, 1 to 4.
     pub units: usize,
     /// A completion is lost.
@@ -38,6 +40,7 @@ impl Default for Knobs {
             boot_ns: 1_000_000,
             reset_ns: 10_000_000,
             turn_ns: 0,
+            frame_ns: 0,
             units: 4,
             lost_completion: 0.0,
             late_interrupt: 0.0,

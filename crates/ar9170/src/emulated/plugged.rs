@@ -30,6 +30,7 @@ pub struct Plugged<'f, P, B, const N: usize, const L: usize> {
     stick: Stick,
     usb: Usb,
     turn_ns: u64,
+    frame_ns: u64,
     next_turn_ns: u64,
     /// What the stick's timer says, as of the last event.
     stick_due: Option<Instant>,
@@ -50,6 +51,7 @@ impl<'f, P: Protocol, B: Buffers, const N: usize, const L: usize> Plugged<'f, P,
             stick: Stick::new(eeprom, knobs),
             usb: Usb::new(knobs),
             turn_ns: knobs.turn_ns,
+            frame_ns: knobs.frame_ns,
             next_turn_ns: 0,
             stick_due: None,
         }
@@ -87,10 +89,13 @@ impl<'f, P: Protocol, B: Buffers, const N: usize, const L: usize> Plugged<'f, P,
     }
 
     fn turn(&mut self, now: Instant) {
-        if self.turn_ns == 0 {
-            self.driver.run(now, &mut self.usb);
-        } else if self.next_turn_ns <= now.as_ns() && self.driver.turn(now, &mut self.usb) {
-            self.next_turn_ns = now.as_ns() + self.turn_ns;
+        if self.turn_ns + self.frame_ns == 0 {
+            return self.driver.run(now, &mut self.usb);
+        }
+        let told = self.driver.counts().indications;
+        if self.next_turn_ns <= now.as_ns() && self.driver.turn(now, &mut self.usb) {
+            let frames = self.driver.counts().indications - told;
+            self.next_turn_ns = now.as_ns() + self.turn_ns + frames * self.frame_ns;
         }
     }
 

@@ -22,6 +22,8 @@ impl Registers {
         }
         words.insert(reg::NOISE_FLOOR, ((super::stick::NOISE_DBM as u32) & 0x1ff) << 19);
         words.insert(reg::FRAME_TYPES, reg::FRAME_TYPES_DEFAULT);
+        words.insert(reg::GROUP_HASH, u32::MAX);
+        words.insert(reg::GROUP_HASH + 4, u32::MAX);
         Registers { words }
     }
 

@@ -325,10 +325,15 @@ impl Stick {
         }
     }
 
-    /// The two filters: that of the hardware by type, that of the firmware by its mask.
+    /// The filters: those of the hardware by type and by group, that of the firmware by its mask.
     fn is_dropped(&self, header: &Header<'_>, other: bool) -> bool {
         let types = self.registers.get(reg::FRAME_TYPES);
         let kind = header.kind();
+        let index = u32::from(header.receiver().0[5] >> 2);
+        let groups = self.registers.get(reg::GROUP_HASH + index / 32 * 4);
+        if header.is_group() && groups >> (index % 32) & 1 == 0 {
+            return true;
+        }
         let mut bits = if other { filter::OTHER_RECEIVER } else { 0 };
         bits |= match (header.frame_type(), kind) {
             (FrameType::Management, _) if types >> kind.subtype() & 1 == 0 => return true,

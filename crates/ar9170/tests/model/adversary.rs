@@ -6,7 +6,7 @@ use ar9170::emulated::{Knobs, Random};
 use radio::{Duration, Event, Instant, Protocol};
 
 use crate::air::{Air, Sends, acked, computer, file};
-use crate::script::{BOUND, CONFIG, MS, try_driver, try_pipe};
+use crate::script::{BOUND, CONFIG, MS, asks, try_driver, try_pipe};
 use proptest::prelude::*;
 
 /// Something that looks like what the firmware says, with one thing or another wrong.
@@ -55,14 +55,21 @@ fn disturb(random: &mut Random) -> (u64, Vec<u8>) {
 #[test]
 fn comes_back_from_every_disturbance() {
     let file = file();
-    let mut worst = Duration::ZERO;
+    let (mut worst, mut asked) = (Duration::ZERO, 0);
     for seed in 0..120 {
         let mut random = Random::new(seed);
         let knobs = Knobs {
             seed,
             ..Knobs::default()
         };
-        let mut computer = computer(&file, CONFIG, knobs, Sends::every(MS(1), 2_000));
+        // every other one changes attributes meanwhile, dozes, and has the stick speak of beacons
+        let mut busy = Random::new(!seed);
+        let octets: Vec<u8> = (0..150 * (seed % 2)).map(|_| busy.bits() as u8).collect();
+        let sends = Sends {
+            asks: asks(&octets),
+            ..Sends::every(MS(1), 2_000)
+        };
+        let mut computer = computer(&file, CONFIG, knobs, sends);
         let mut air = Air::new(acked);
         // from the first moment on, or from some time after it came up
         let quiet = Duration::from_us(1 + random.below(60_000));
@@ -101,9 +108,12 @@ fn comes_back_from_every_disturbance() {
         let mut node = computer.into_protocol();
         node.finish();
         assert_eq!(node.violations(), 0);
-        assert_eq!(node.inner().confirms.len(), 2_000, "seed {seed}");
+        let node = node.inner();
+        assert_eq!(node.confirms.len(), 2_000, "seed {seed}");
+        assert_eq!(node.answers.len(), node.asked, "seed {seed}");
+        asked += node.asked;
     }
-    println!("up again after {worst:?} at the latest");
+    println!("up again after {worst:?} at the latest; {asked} changes of attributes");
 }
 
 proptest! {

@@ -25,11 +25,18 @@ pub fn data(to: MacAddr, number: u16) -> Vec<u8> {
     m
 }
 
-/// What it sends, when, and how; what it was told.
+/// What it sends, when, and how; what it asks for, and what it was told. Behind the last of `asks` it sees to it that the stick is
+/// awake.
 #[derive(Clone, Default)]
 pub struct Sends {
     pub plan: Vec<(Duration, Vec<u8>, TxHow)>,
     pub sets: Vec<Attribute>,
+    /// Changes of attributes, in order of time since the start.
+    pub asks: Vec<(Duration, Attribute)>,
+    pub asked: usize,
+    /// When it is to be asked to wake, and the request that does so.
+    pub wakes: Option<Instant>,
+    pub waking: Option<Token>,
     pub next: usize,
     pub start: Option<Instant>,
     pub confirms: Vec<Confirm>,
@@ -59,16 +66,23 @@ impl Protocol for Sends {
             Event::Start => {
                 self.start = Some(now);
                 for attribute in self.sets.clone() {
-                    let token = radio.token();
-                    radio.set(token, AdapterId::FIRST, attribute);
+                    set(radio, attribute);
                 }
+                self.wakes = self.asks.last().map(|ask| now + ask.0 + PAUSE);
             }
             Event::Confirm(c) => self.confirms.push(c),
-            Event::Set(answer) => self.answers.push(answer.result.is_ok()),
+            Event::Set(answer) => {
+                self.answers.push(answer.result.is_ok());
+                // a stick that was not there, or had too much to do, is asked again
+                if self.waking.take_if(|t| *t == answer.token).is_some() && answer.result.is_err() {
+                    self.wakes = Some(now + PAUSE);
+                }
+            }
             Event::Indication(i) => {
                 self.heard.push(i.frame.to_vec());
                 radio.deliver(Msdu::new(PEER, &i.frame[24..]));
             }
+            Event::Beacon(beacon) => self.heard.push(beacon.received.frame.to_vec()),
             _ => {}
         }
         let start = self.start.unwrap_or(now);
@@ -77,11 +91,31 @@ impl Protocol for Sends {
             radio.request(token, frame, how);
             self.next += 1;
         }
+        while let Some((_, attribute)) = self.asks.get(self.asked).filter(|a| start + a.0 <= now) {
+            set(radio, *attribute);
+            self.asked += 1;
+        }
+        if self.wakes.take_if(|t| *t <= now).is_some() {
+            self.waking = Some(set(radio, Attribute::Reception(true)));
+            self.asked += 1;
+        }
     }
 
     fn deadline(&self) -> Option<Instant> {
-        Some(self.start? + self.plan.get(self.next)?.0)
+        let start = self.start?;
+        let sends = self.plan.get(self.next).map(|p| start + p.0);
+        let asks = self.asks.get(self.asked).map(|a| start + a.0);
+        [sends, asks, self.wakes].into_iter().flatten().min()
     }
+}
+
+/// Between two tries to wake the stick.
+const PAUSE: Duration = Duration::from_ms(5);
+
+fn set(radio: &mut dyn Radio, attribute: Attribute) -> Token {
+    let token = radio.token();
+    radio.set(token, AdapterId::FIRST, attribute);
+    token
 }
 
 pub type Node = Checked<Sends>;
@@ -134,6 +168,8 @@ pub struct Air {
     /// How many frames were on the air each time that the receiver was switched off.
     pub asleep_with: Vec<usize>,
     pub pending: BTreeMap<(Instant, u64), Confirm>,
+    /// How far its TSF is ahead of the time, us.
+    ahead_us: u64,
     tokens: u64,
 }
 
@@ -147,6 +183,7 @@ impl Air {
             delivered: 0,
             asleep_with: Vec::new(),
             pending: BTreeMap::new(),
+            ahead_us: 0,
             tokens: 0,
         }
     }
@@ -197,11 +234,15 @@ impl Radio for Air {
         if attribute == Attribute::Reception(false) {
             self.asleep_with.push(self.pending.len());
         }
+        if let Attribute::Tsf(tsf) = attribute {
+            self.ahead_us = tsf.0.wrapping_sub(self.now.as_ns() / 1_000);
+        }
         self.attributes.push(attribute);
     }
 
     fn get(&self, _: AdapterId, name: AttributeName) -> Option<Attribute> {
-        (name == AttributeName::Tsf).then_some(Attribute::Tsf(Tsf(self.now.as_ns() / 1_000)))
+        let tsf_us = (self.now.as_ns() / 1_000).wrapping_add(self.ahead_us);
+        (name == AttributeName::Tsf).then_some(Attribute::Tsf(Tsf(tsf_us)))
     }
 
     fn abort(&mut self, _: Token) {}

@@ -3,7 +3,10 @@
 use ar9170::driver::{BusEvent, Config};
 use ar9170::emulated::Knobs;
 use ar9170::pipe::{Act, DRIVER_OCTETS, Decoder, Tell};
-use radio::{Duration, Event, Instant, Protocol};
+use frame::{EdcaParams, MacAddr, Rate, RateSet};
+use radio::{
+    Attribute, BeaconTiming, Duration, Event, Instant, Protocol, Queue, ReceiveFilter, SeriesList, Token, Tsf,
+};
 
 use crate::air::{Air, Computer, Sends, acked, computer, file};
 
@@ -31,6 +34,63 @@ pub const BOUND: Duration = Duration::from_ms(64 * 5 + 2 * (20 + 30 + 5 + 20 + 1
 const EVENTS: usize = 300;
 /// Frames that the protocol sends.
 const FRAMES: u16 = 200;
+
+/// Changes of attributes that the protocol asks for at most.
+const ASKS: usize = 60;
+
+/// Any two octets as a change of an attribute: what the driver has, in all ways, and what it has not.
+fn attribute(which: u8, value: u8) -> Attribute {
+    let edca = EdcaParams {
+        aifsn: value & 0x1f,
+        cw_min: (1 << (value & 7)) - 1,
+        cw_max: (1 << (value >> 4)) - 1,
+        txop_us: u32::from(value) * 32,
+    };
+    match which % 19 {
+        // it dozes, and is woken, more often than anything else
+        0..3 => Attribute::Reception(false),
+        3..6 => Attribute::Reception(true),
+        6 => Attribute::ReceiveFilter(ReceiveFilter::All),
+        7 => Attribute::ReceiveFilter(ReceiveFilter::Management),
+        8 => match value % 2 {
+            0 => Attribute::ReceiveFilter(ReceiveFilter::Data),
+            _ => Attribute::ReceiveFilter(ReceiveFilter::Unicast),
+        },
+        // partly nonsense
+        18 => Attribute::BeaconTiming(BeaconTiming {
+            interval_tu: u16::from(value) % 40,
+            atim_window_tu: u16::from(value / 5),
+        }),
+        9 => Attribute::Tsf(Tsf(u64::from(value) << 40)),
+        10 => Attribute::Channel([2_412, 2_437, 5_180, 17][usize::from(value % 4)]),
+        11 => Attribute::TxPower(value as i8),
+        12 => Attribute::Edca(Queue::ALL[usize::from(value % 5)], edca),
+        13 => Attribute::SlotTime(value.into()),
+        14 => Attribute::Promiscuous(value > 127),
+        15 => Attribute::Bssid(MacAddr::local(value.into())),
+        16 => match value % 4 {
+            0 => Attribute::BasicRates(RateSet::EMPTY),
+            1 => Attribute::BasicRates(RateSet::HR_DSSS),
+            2 => Attribute::Address(MacAddr::local(value.into())),
+            _ => Attribute::RtsThreshold(u16::from(value) * 8),
+        },
+        _ => match value % 2 {
+            0 => Attribute::CarrierSense(false),
+            _ => Attribute::PacketSeries(Token(value.into()), SeriesList::one(Rate::OFDM_24, value % 8 + 1)),
+        },
+    }
+}
+
+/// Any octets as changes of attributes, one after the other: three octets for each, of which the first says how long after the
+/// last.
+pub fn asks(octets: &[u8]) -> Vec<(Duration, Attribute)> {
+    let mut at_us = 0;
+    let ask = |three: &[u8]| {
+        at_us += u64::from(three[0]) * 50;
+        (Duration::from_us(at_us), attribute(three[1], three[2]))
+    };
+    octets.chunks_exact(3).take(ASKS).map(ask).collect()
+}
 
 /// Reads a script: one octet says what happens, those behind it how.
 struct Script<'a>(&'a [u8]);
@@ -95,11 +155,14 @@ impl<'a> Script<'a> {
 /// laws towards its protocol.
 pub fn try_driver(octets: &[u8]) {
     let file = file();
-    let sends = Sends::every(MS(1), FRAMES);
-    let mut computer = computer(&file, CONFIG, Knobs::default(), sends);
-    let mut air = Air::new(acked);
     let mut script = Script(octets);
     let first = u64::from(script.octet().unwrap_or(0)) * 300;
+    let sends = Sends {
+        asks: asks(script.octets().unwrap_or_default()),
+        ..Sends::every(MS(1), FRAMES)
+    };
+    let mut computer = computer(&file, CONFIG, Knobs::default(), sends);
+    let mut air = Air::new(acked);
     air.run(&mut computer, Instant::ZERO + Duration::from_us(1 + first));
     for _ in 0..EVENTS {
         if script.step(&mut computer, &mut air).is_none() {
@@ -120,7 +183,13 @@ pub fn try_driver(octets: &[u8]) {
     let mut node = computer.into_protocol();
     node.finish();
     assert_eq!(node.violations(), 0);
-    assert_eq!(node.inner().confirms.len(), usize::from(FRAMES));
+    let node = node.inner();
+    assert_eq!(node.confirms.len(), usize::from(FRAMES));
+    assert_eq!(node.answers.len(), node.asked);
+    assert!(
+        node.asks.is_empty() || node.asked > node.asks.len(),
+        "it is awake at the end"
+    );
 }
 
 /// Any octets as what comes out of a pipe, in pieces: each is taken or counted as damaged, what is understood is written as it

@@ -1,11 +1,12 @@
 //! What goes well.
 
-use ar9170::driver::{Buffers, Config, Counts, Dynamic, Hybrid, Reason, Static};
+use ar9170::driver::{Buffers, BusEvent, Config, Counts, Dynamic, Hybrid, Reason, Static};
 use ar9170::emulated::Knobs;
+use frame::mac::{FrameControl, Header, Kind};
 use frame::{EdcaParams, MacAddr, Rate};
 use radio::{
     AdapterId, Attribute, BeaconTiming, Duration, Event, Indication, Instant, Outcome, Plane, Protocol,
-    Queue, Series, SeriesList, Stamps, TxHow,
+    Queue, ReceiveFilter, Series, SeriesList, Stamps, TxHow,
 };
 
 use crate::air::{Air, PEER, Sends, acked, computer, computer_with, data, file};
@@ -130,6 +131,125 @@ fn attributes_reach_the_air() {
         );
     }
     assert_eq!(sends.outcomes(Outcome::Acked), 2);
+}
+
+/// A host that takes its time for each turn is told of its answers, too, when nothing else happens.
+#[test]
+fn a_slow_host_gets_its_answers() {
+    let sets = vec![
+        Attribute::SlotTime(20),
+        Attribute::CarrierSense(false),
+        Attribute::SlotTime(9),
+    ];
+    let file = file();
+    let sends = Sends {
+        sets,
+        ..Sends::default()
+    };
+    let knobs = Knobs {
+        turn_ns: 200_000,
+        ..Knobs::default()
+    };
+    let mut computer = computer(&file, Config::default(), knobs, sends);
+    let mut air = Air::new(acked);
+    air.run(&mut computer, AT(300));
+    assert_eq!(computer.protocol().inner().answers, [true, false, true]);
+}
+
+/// What of everything on the air the protocol is told with a filter; the stick acknowledges the rest, too.
+fn told(filter: Option<ReceiveFilter>) -> Vec<Kind> {
+    let file = file();
+    let sends = Sends {
+        sets: filter.map(Attribute::ReceiveFilter).into_iter().collect(),
+        ..Sends::default()
+    };
+    let mut computer = computer(&file, Config::default(), Knobs::default(), sends);
+    let mut air = Air::new(acked);
+    air.run(&mut computer, AT(100));
+    let me = crate::air::ME;
+    for (kind, to) in [
+        (Kind::DATA, me),
+        (Kind::DATA, MacAddr::BROADCAST),
+        (Kind::BEACON, MacAddr::BROADCAST),
+        (Kind::ATIM, me),
+        (Kind::PROBE_REQUEST, MacAddr::BROADCAST),
+        (Kind::DATA, PEER),
+    ] {
+        let mut frame = data(to, 0);
+        frame[..2].copy_from_slice(&FrameControl::new(kind, frame::mac::Flags::NONE).0);
+        frame[10..16].copy_from_slice(&PEER.0);
+        let received = Indication {
+            frame: &frame,
+            rate: Rate::OFDM_24,
+            signal_dbm: Some(-61),
+            tsf: None,
+            adapter: AdapterId::FIRST,
+            stamps: Stamps::NONE,
+        };
+        air.now += MS(2);
+        computer.handle(air.now, Event::Indication(received), &mut air);
+        let until = air.now + MS(1);
+        air.run(&mut computer, until);
+    }
+    let until = air.now + MS(100);
+    air.run(&mut computer, until);
+    let node = computer.protocol().inner();
+    assert!(node.answers.iter().all(|well| *well));
+    let kind = |f: &Vec<u8>| Header::parse(f).unwrap().kind();
+    node.heard.iter().map(kind).collect()
+}
+
+#[test]
+fn the_stick_tells_what_the_filter_lets_pass() {
+    let all = [
+        Kind::DATA,
+        Kind::DATA,
+        Kind::BEACON,
+        Kind::ATIM,
+        Kind::PROBE_REQUEST,
+    ];
+    assert_eq!(told(None), all);
+    assert_eq!(told(Some(ReceiveFilter::All)), all);
+    assert_eq!(told(Some(ReceiveFilter::Management)), all[2..]);
+    assert_eq!(told(Some(ReceiveFilter::Data)), [all[0], all[1], all[4]]);
+    assert_eq!(told(Some(ReceiveFilter::Unicast)), [all[0]]);
+}
+
+/// A stick that is brought up again has the filter that it had.
+#[test]
+fn a_restart_keeps_the_filter() {
+    let file = file();
+    let sends = Sends {
+        sets: vec![Attribute::ReceiveFilter(ReceiveFilter::Management)],
+        ..Sends::default()
+    };
+    let mut computer = computer(&file, Config::default(), Knobs::default(), sends);
+    let mut air = Air::new(acked);
+    air.run(&mut computer, AT(100));
+    // a watchdog event: length, code, sequence, extra
+    let event = [16, 0, 0, 0x4e]
+        .into_iter()
+        .chain([0xff; 12])
+        .chain([0, 0xc6, 0, 0]);
+    let event: Vec<u8> = event.collect();
+    computer.disturb(air.now, BusEvent::Received(&event));
+    computer.handle(air.now, Event::Timer, &mut air);
+    assert!(!computer.is_up());
+    air.run(&mut computer, AT(300));
+    assert!(computer.is_up() && computer.counts().restarts.iter().sum::<u64>() == 1);
+    let mut frame = data(crate::air::ME, 0);
+    frame[10..16].copy_from_slice(&PEER.0);
+    let received = Indication {
+        frame: &frame,
+        rate: Rate::OFDM_24,
+        signal_dbm: Some(-61),
+        tsf: None,
+        adapter: AdapterId::FIRST,
+        stamps: Stamps::NONE,
+    };
+    computer.handle(air.now, Event::Indication(received), &mut air);
+    air.run(&mut computer, AT(400));
+    assert!(computer.protocol().inner().heard.is_empty());
 }
 
 /// Frames that come every 50 us: how many the protocol hears, and what the driver has counted.

@@ -2,7 +2,8 @@
 
 use frame::{EdcaParams, MacAddr, RateSet};
 use radio::{
-    Attribute, AttributeName as Name, BeaconTiming, Capabilities, Duration, Queue, SetError, Token, Tsf,
+    Attribute, AttributeName as Name, BeaconTiming, Capabilities, Duration, Queue, ReceiveFilter, SetError,
+    Token, Tsf,
 };
 
 use super::{Act, Case, Subject, alone, ensure};
@@ -26,6 +27,7 @@ pub(super) const NAMES: [Name; 19] = [
     Name::Reception,
     Name::AckGeneration,
     Name::Promiscuous,
+    Name::ReceiveFilter,
     Name::Counters,
     Name::Edca(Queue::Voice),
     Name::QueueLength(Queue::Voice),
@@ -50,6 +52,7 @@ fn name(attribute: &Attribute) -> Name {
         Attribute::Reception(_) => Name::Reception,
         Attribute::AckGeneration(_) => Name::AckGeneration,
         Attribute::Promiscuous(_) => Name::Promiscuous,
+        Attribute::ReceiveFilter(_) => Name::ReceiveFilter,
         Attribute::Counters(_) => Name::Counters,
         Attribute::Edca(q, _) => Name::Edca(*q),
         Attribute::QueueLength(q, _) => Name::QueueLength(*q),
@@ -81,6 +84,7 @@ fn values(channel_mhz: u16) -> [Attribute; 16] {
         Attribute::Reception(false),
         Attribute::AckGeneration(false),
         Attribute::Promiscuous(true),
+        Attribute::ReceiveFilter(ReceiveFilter::Management),
         Attribute::Edca(Queue::Voice, edca),
         Attribute::BeaconTiming(beacons(100, 20)),
     ]

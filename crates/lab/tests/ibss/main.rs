@@ -1,6 +1,7 @@
 //! Ad hoc networks in the simulator: stations contend for beacons, follow the fastest clock, doze and lose nothing by it;
 //! and the same protocol on emulated AR9170 sticks.
 
+mod late;
 mod multi_hop;
 mod nodes;
 

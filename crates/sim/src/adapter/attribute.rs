@@ -2,7 +2,9 @@
 
 use crate::core::Core;
 use frame::MacAddr;
-use radio::{Attribute, AttributeName, BeaconTiming, Capabilities, PacketState, SetError, Settable, Tsf};
+use radio::{
+    Attribute, AttributeName, BeaconTiming, Capabilities, PacketState, ReceiveFilter, SetError, Settable, Tsf,
+};
 
 /// Planes that a host model can stamp: all nine.
 const ALL_PLANES: u16 = 0x1ff;
@@ -24,8 +26,11 @@ impl Core {
                 planes: if n.host.is_some() { ALL_PLANES } else { 1 | 1 << 8 },
                 max_outstanding: x.queue_limit,
                 max_frame_octets: radio::MAX_FRAME_OCTETS as u16,
-                // a station follows the clock of its network in software
-                settable: Settable::ALL.without(&Attribute::BeaconTiming(BeaconTiming::default())),
+                // a station follows the clock of its network in software, and no frame waits for another at a host here, so
+                // that there is nothing to spare it
+                settable: Settable::ALL
+                    .without(&Attribute::BeaconTiming(BeaconTiming::default()))
+                    .without(&Attribute::ReceiveFilter(ReceiveFilter::All)),
             }),
             AttributeName::Address => Attribute::Address(crate::adapter::address(x.address)),
             AttributeName::Bssid => Attribute::Bssid(crate::adapter::address(x.bssid)),
@@ -58,6 +63,7 @@ impl Core {
                     },
                 )
             }
+            AttributeName::ReceiveFilter => return None,
         })
     }
 
@@ -131,7 +137,8 @@ impl Core {
             | Attribute::Counters(_)
             | Attribute::QueueLength(..)
             | Attribute::Packet(..)
-            | Attribute::BeaconTiming(_) => return Err(SetError::NotSupported),
+            | Attribute::BeaconTiming(_)
+            | Attribute::ReceiveFilter(_) => return Err(SetError::NotSupported),
             _ => return Err(SetError::OutOfRange),
         }
         Ok(())

@@ -40,6 +40,9 @@ pub struct IbssConfig {
     /// A station that is awake only because it sent the beacon dozes all the same, and sends a beacon whenever so much has
     /// passed, 1 ms or more. `None`: it listens, as the standard has it.
     pub soft_beacon: Option<Duration>,
+    /// Where the adapter can, what is told of received frames follows the part of the interval.
+    /// Off by default: what a filter that is lifted late has dropped is lost without anybody knowing, see [`super::Ibss`] on slow hosts.
+    pub receive_filter: bool,
     /// ATIMs name the final destination and are handed on ([`super::Routing`]), so that packets cross several hops in one
     /// interval. For all stations of a network, or none.
     pub multi_hop: bool,
@@ -84,6 +87,7 @@ impl IbssConfig {
             wake_ahead: Duration::from_tu(1),
             adapt_wake_ahead: false,
             soft_beacon: None,
+            receive_filter: false,
             multi_hop: false,
             rate,
             group_rate: Rate::OFDM_6,
@@ -126,8 +130,11 @@ pub struct IbssCounters {
     pub atims: u64,
     /// ... and those that nobody acknowledged.
     pub atims_failed: u64,
-    /// ATIMs heard that were for it.
+    /// ATIMs heard that were for it, and those of them that it was told of outside of the ATIM window: by then it may doze. A
+    /// TBTT that is nearer than it wakes up before one counts as past.
     pub atims_heard: u64,
+    /// See `atims_heard`.
+    pub atims_late: u64,
     /// ATIMs sent because others had asked, with multi-hop power save, and those that had no way on.
     pub atims_asked_on: u64,
     /// See `atims_asked_on`.

@@ -20,6 +20,7 @@ impl<const Q: usize, const L: usize, W: Routing> Ibss<Q, L, W> {
         if self.tbtt <= now {
             self.begin_interval(now, network, radio);
         }
+        self.filter_on_time(now, radio);
         if self.window_end.is_some_and(|t| t <= now) {
             self.end_window(now, radio);
         }
@@ -55,8 +56,10 @@ impl<const Q: usize, const L: usize, W: Routing> Ibss<Q, L, W> {
         let window = Duration::from_tu(network.atim_window_tu.into());
         self.window_end = (network.atim_window_tu > 0).then(|| begin + window);
         (self.sent_beacon, self.stays, self.soft, self.group_announced) = (false, false, false, false);
+        (self.hears_group, self.calm) = (false, false);
         self.neighbours.erase_awake();
         self.neighbours.forget(now - FORGET);
+        self.filter_window(now, radio);
         for waiting in self.queue.iter_mut() {
             waiting.asked = false;
             waiting.intervals = waiting.intervals.saturating_add(1);
@@ -73,7 +76,9 @@ impl<const Q: usize, const L: usize, W: Routing> Ibss<Q, L, W> {
         (self.window_end, self.beacon_at) = (None, None);
         let below = [&self.beacon, &self.atim, &self.data, &self.other];
         let busy = below.into_iter().any(Option::is_some);
-        if self.config.power_save && !self.stays && !busy {
+        let dozes = self.config.power_save && !self.stays && !busy;
+        if dozes {
+            self.filter_doze(radio);
             self.doze_behind_window(now, radio);
         }
     }

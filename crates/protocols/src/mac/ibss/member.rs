@@ -4,7 +4,9 @@ use super::neighbours::Neighbours;
 use super::network::Network;
 use super::{Ibss, Phase, Routing};
 use frame::MacAddr;
-use radio::{AdapterId, Attribute, AttributeName, BeaconTiming, Duration, Instant, Radio, Tsf};
+use radio::{
+    AdapterId, Attribute, AttributeName, BeaconTiming, Duration, Instant, Radio, ReceiveFilter, Tsf,
+};
 
 impl<const Q: usize, const L: usize, W: Routing> Ibss<Q, L, W> {
     /// Looks for the network, and creates it if there is none. Does nothing unless it is idle.
@@ -27,6 +29,7 @@ impl<const Q: usize, const L: usize, W: Routing> Ibss<Q, L, W> {
             radio.abort(sent.token);
         }
         self.wake(now, radio);
+        self.receive(ReceiveFilter::All, radio);
         self.counters.expired += self.queue.remove(|w| w.sent.is_none());
         self.phase = Phase::Idle;
         (self.beacon_at, self.window_end) = (None, None);
@@ -66,6 +69,7 @@ impl<const Q: usize, const L: usize, W: Routing> Ibss<Q, L, W> {
     /// Becomes a member of a network whose clock is `ahead_us` ahead of ours (behind, if negative).
     pub(super) fn enter(&mut self, now: Instant, network: Network, ahead_us: i64, radio: &mut dyn Radio) {
         self.wake(now, radio);
+        self.receive(ReceiveFilter::All, radio);
         self.phase = Phase::Member(network);
         Self::set(radio, Attribute::Bssid(network.bssid));
         let tsf = Self::tsf(now, radio).plus(ahead_us);

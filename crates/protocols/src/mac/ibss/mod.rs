@@ -18,8 +18,9 @@
 //! - ATIMs may go on from station to station within a window, up to whom the packet is for ([`Routing`]).
 //! - Whoever sent the last beacon answers probe requests; or dozes, too, and repeats it ([`IbssConfig::soft_beacon`]).
 //!
-//! It asks the host for: [`Attribute::Tsf`] to read and to set, [`Attribute::Bssid`], and [`Attribute::Reception`], which
-//! is how it dozes. A host that cannot tell the TSF gets a network that runs on its own clock. An adapter that knows
+//! It asks the host for: [`Attribute::Tsf`] to read and to set, [`Attribute::Bssid`], [`Attribute::Reception`], which
+//! is how it dozes, and where it is there [`Attribute::ReceiveFilter`], so that a slow host is spared what is of no use in
+//! a part of the interval. A host that cannot tell the TSF gets a network that runs on its own clock. An adapter that knows
 //! [`Attribute::BeaconTiming`] is told that of the network, and later timestamps of it are left to it: what is reckoned here would
 //! come too late. Elsewhere they are adopted here; where the adapter does not say when a frame came, a station so stays
 //! behind the first by up to the latency of its host and the time of a beacon on the air. The delay before a beacon
@@ -30,6 +31,7 @@
 mod adapt;
 mod config;
 mod energy;
+mod filter;
 mod interval;
 mod member;
 mod multihop;
@@ -56,7 +58,8 @@ use neighbours::Neighbours;
 use protection::Protection;
 use queue::Queue;
 use radio::{
-    AdapterId, Attribute, AttributeName, Confirm, Duration, Event, Instant, Msdu, Protocol, Radio, Token, Tsf,
+    AdapterId, Attribute, AttributeName, Confirm, Duration, Event, Instant, Msdu, Protocol, Radio,
+    ReceiveFilter, Token, Tsf,
 };
 
 /// Transmitters of which repetitions are known.
@@ -108,6 +111,10 @@ pub struct Ibss<const Q: usize = 16, const L: usize = 1_500, W = Direct> {
     other: Option<Sent>,
     setting_tsf: Option<Token>,
     group_announced: bool,
+    /// In this interval there is data for a group.
+    hears_group: bool,
+    /// The filter behind the window has been set.
+    calm: bool,
     sent_last_beacon: bool,
     /// In this interval it has sent the beacon, and there is a reason besides that to stay awake.
     sent_beacon: bool,
@@ -115,6 +122,8 @@ pub struct Ibss<const Q: usize = 16, const L: usize = 1_500, W = Direct> {
     /// It is in a soft-beacon window.
     soft: bool,
     dozes: bool,
+    /// What it has asked to be told of; `None`: the adapter has no filter.
+    filter: Option<ReceiveFilter>,
 }
 
 impl<const Q: usize, const L: usize> Ibss<Q, L> {
@@ -156,11 +165,14 @@ impl<const Q: usize, const L: usize, W: Routing> Ibss<Q, L, W> {
             other: None,
             setting_tsf: None,
             group_announced: false,
+            hears_group: false,
+            calm: false,
             sent_last_beacon: false,
             sent_beacon: false,
             stays: false,
             soft: false,
             dozes: false,
+            filter: None,
         }
     }
 
@@ -254,6 +266,7 @@ impl<const Q: usize, const L: usize, W: Routing> Ibss<Q, L, W> {
 
     fn start(&mut self, now: Instant, radio: &mut dyn Radio) {
         self.ledger.start(now);
+        self.find_filter(radio);
         if let Some(Attribute::Channel(0..3_000)) = radio.get(AdapterId::FIRST, AttributeName::Channel) {
             self.band = Band::Ghz2_4;
         }
@@ -334,7 +347,12 @@ impl<const Q: usize, const L: usize, W: Routing> Protocol for Ibss<Q, L, W> {
                 Some(self.beacon_at.map_or(wakes, |t| t.min(wakes)))
             }
             Phase::Member(_) => {
-                let all = [Some(self.tbtt), self.beacon_at, self.window_end];
+                let all = [
+                    Some(self.tbtt),
+                    self.beacon_at,
+                    self.window_end,
+                    self.next_filter().map(|(at, _)| at),
+                ];
                 all.into_iter().flatten().min()
             }
         }

@@ -6,7 +6,7 @@
 
 use super::network::Network;
 use super::{Ibss, Routing, Sent, network};
-use radio::{Attribute, Duration, Instant, Radio};
+use radio::{Attribute, Duration, Instant, Radio, ReceiveFilter};
 
 /// Soft beacons are at least so far apart.
 const SHORTEST: Duration = Duration::from_ms(1);
@@ -31,6 +31,10 @@ impl<const Q: usize, const L: usize, W: Routing> Ibss<Q, L, W> {
         self.stays = true;
         if core::mem::take(&mut self.soft) {
             self.beacon_at = None;
+        }
+        if self.dozes {
+            // first, so that it is awake for what is coming
+            self.receive(ReceiveFilter::All, radio);
         }
         self.wake(now, radio);
     }

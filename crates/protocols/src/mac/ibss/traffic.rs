@@ -8,11 +8,16 @@ use super::queue::Waiting;
 use super::{Ibss, Phase, Routing, Sent};
 use frame::llc::Snap;
 use frame::mac::{Data, Header, SequenceControl};
-use frame::{MacAddr, Wire};
-use radio::{Confirm, Instant, Outcome, Radio, TxHow};
+use frame::{Band, MacAddr, Wire, ppdu_us};
+use radio::{Confirm, Duration, Instant, Outcome, Radio, TxHow};
 
 /// Octets of the header of plain data.
 const HEADER_OCTETS: usize = 24;
+/// Octets of an ATIM and of its ACK, with FCS.
+const ATIM_OCTETS: u32 = 28;
+const ACK_OCTETS: u32 = 14;
+/// SIFS, and what clocks may differ by, us.
+const SPARE_US: u64 = 50;
 
 impl<const Q: usize, const L: usize, W: Routing> Ibss<Q, L, W> {
     /// Sends what is next, if anything may be sent: one ATIM and one data frame at a time.
@@ -21,11 +26,21 @@ impl<const Q: usize, const L: usize, W: Routing> Ibss<Q, L, W> {
             return;
         };
         match self.window_end {
-            Some(end) if now < end => self.announce(end, &network, radio),
+            Some(end) if now + self.atim_takes() < end => {
+                self.announce(end - self.atim_takes(), &network, radio);
+            }
             Some(_) => {}
             None if !self.dozes && !self.soft => self.send_data(now, &network, radio),
             None => {}
         }
+    }
+
+    /// An ATIM and its ACK, with SIFS and what clocks differ by: it begins so long before the end of the window at the latest, since
+    /// whom it is for may doze from then on.
+    fn atim_takes(&self) -> Duration {
+        let rate = self.config.group_rate;
+        let us = |octets| u64::from(ppdu_us(rate, octets, Band::Ghz2_4));
+        Duration::from_us(us(ATIM_OCTETS) + us(ACK_OCTETS) + SPARE_US)
     }
 
     /// The next ATIM: one that others wait for, or for the first that waits whose receiver was not asked yet.
@@ -104,6 +119,10 @@ impl<const Q: usize, const L: usize, W: Routing> Ibss<Q, L, W> {
             return;
         }
         self.counters.atims_heard += 1;
+        let in_window = self.window_end.is_some_and(|end| now <= end);
+        let early = now + self.wake_ahead() >= self.tbtt;
+        self.counters.atims_late += u64::from(!in_window && !early);
+        self.hears_group |= header.is_group();
         self.stay_awake(now, radio);
         if let Some(from) = header.transmitter() {
             self.neighbours.is_awake_now(from);

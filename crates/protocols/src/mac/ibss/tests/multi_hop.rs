@@ -198,3 +198,23 @@ proptest! {
         room.close();
     }
 }
+
+/// An ATIM that would end behind the window is not begun: whom it is for may doze by then. Here one was due 6 us before the end, and the
+/// window of its receiver ended earlier.
+#[test]
+fn an_atim_ends_within_the_window() {
+    const SEED: u64 = 7_685_322_263_442_537_878;
+    let mut room = line(5, SEED, |i| IbssConfig {
+        seed: SEED,
+        ..config(i, 28)
+    });
+    room.delays.request_ns = 10_000..=192_077;
+    room.delays.indicate_ns = 5_000..=23_207;
+    room.delays.confirm_ns = 68_207..=232_077;
+    for (at, from, to) in [(2_180, 3, 2), (2_589, 1, 2), (2_691, 2, 3)] {
+        room.submit(at * MS, from, address(to), b"some", None);
+    }
+    room.run_until(4_000 * MS);
+    assert_eq!((missed(&room, 5), room.delivered.len()), (0, 3));
+    room.close();
+}

@@ -1,4 +1,5 @@
-//! A station in a room whose adapter is deaf while it dozes, and counts what it misses by that.
+//! A station in a room whose adapter is deaf while it dozes, and has a receive filter; what the station misses by either is
+//! counted.
 
 use super::*;
 
@@ -7,8 +8,14 @@ pub(super) struct Sleeper<P> {
     pub(super) station: P,
     /// The last doze, on the host's clock; without an end so far if it dozes.
     doze: (Instant, Instant),
-    /// Frames for it, or for all, that came while it dozed.
+    /// From when on the adapter may drop what a filter drops, and until when; without an end so far if it is on.
+    pub(super) filters: Vec<(Instant, Instant, ReceiveFilter)>,
+    /// Filters that were asked for, and are not answered yet.
+    asked: Vec<(Token, ReceiveFilter)>,
+    /// Data and ATIMs for it, or for all, that came while it dozed or did not pass the filter.
     pub(super) missed: u64,
+    /// Beacons that did not pass it.
+    pub(super) spared: u64,
 }
 
 /// What can doze.
@@ -22,37 +29,105 @@ impl<const Q: usize, const L: usize> Dozes for Ibss<Q, L> {
     }
 }
 
+/// The room's radio, and a filter.
+struct Filtering<'a> {
+    radio: &'a mut dyn Radio,
+    asked: &'a mut Vec<(Token, ReceiveFilter)>,
+}
+
+impl Radio for Filtering<'_> {
+    fn token(&mut self) -> Token {
+        self.radio.token()
+    }
+
+    fn request(&mut self, token: Token, frame: &[u8], how: &radio::TxHow) {
+        self.radio.request(token, frame, how);
+    }
+
+    fn set(&mut self, token: Token, adapter: AdapterId, attribute: Attribute) {
+        if let Attribute::ReceiveFilter(filter) = attribute {
+            self.asked.push((token, filter));
+        }
+        self.radio.set(token, adapter, attribute);
+    }
+
+    fn get(&self, adapter: AdapterId, name: AttributeName) -> Option<Attribute> {
+        match self.radio.get(adapter, name)? {
+            Attribute::Capabilities(mut can) => {
+                can.settable = can.settable.with(&Attribute::ReceiveFilter(ReceiveFilter::All));
+                Some(Attribute::Capabilities(can))
+            }
+            other => Some(other),
+        }
+    }
+
+    fn abort(&mut self, token: Token) {
+        self.radio.abort(token);
+    }
+
+    fn deliver(&mut self, msdu: Msdu<'_>) {
+        self.radio.deliver(msdu);
+    }
+}
+
+fn passes(filter: ReceiveFilter, header: &Header<'_>) -> bool {
+    let kind = header.kind();
+    match filter {
+        ReceiveFilter::All => true,
+        ReceiveFilter::Management => kind != Kind::DATA,
+        ReceiveFilter::Data => !matches!(kind, Kind::BEACON | Kind::ATIM),
+        ReceiveFilter::Unicast => !matches!(kind, Kind::BEACON | Kind::ATIM) && !header.is_group(),
+    }
+}
+
 impl<P> Sleeper<P> {
     pub(super) fn new(station: P) -> Sleeper<P> {
         Sleeper {
             station,
             doze: (Instant::ZERO, Instant::ZERO),
+            filters: vec![(Instant::ZERO, Instant::MAX, ReceiveFilter::All)],
+            asked: Vec::new(),
             missed: 0,
+            spared: 0,
         }
+    }
+
+    /// Whether a frame that began at `begin` does not reach the station.
+    fn is_lost(&mut self, begin: Instant, header: &Header<'_>) -> bool {
+        let kind = header.kind();
+        let deaf = (self.doze.0..self.doze.1).contains(&begin);
+        let drops =
+            |f: &&(Instant, Instant, ReceiveFilter)| (f.0..f.1).contains(&begin) && !passes(f.2, header);
+        let dropped = self.filters.iter().rev().take(8).any(|f| drops(&f));
+        self.missed += u64::from((deaf || dropped) && matches!(kind, Kind::DATA | Kind::ATIM));
+        self.spared += u64::from(dropped && kind == Kind::BEACON);
+        deaf || dropped
     }
 }
 
 impl<P: Dozes> Protocol for Sleeper<P> {
     fn handle(&mut self, now: Instant, event: Event<'_>, radio: &mut dyn Radio) {
         // clocks of adapter and host are the same in these rooms
-        if let Event::Indication(radio::Indication {
-            frame, tsf: Some(t), ..
-        }) = &event
-        {
-            let begin = Instant::from_us(t.0);
-            if (self.doze.0..self.doze.1).contains(&begin) {
-                let kind = Header::parse(frame).unwrap().kind();
-                self.missed += u64::from(matches!(kind, Kind::DATA | Kind::ATIM));
-                return;
-            }
-        }
-        if let Event::Beacon(beacon) = &event
-            && let Some(t) = beacon.received.tsf
-            && (self.doze.0..self.doze.1).contains(&Instant::from_us(t.0))
+        if let Event::Indication(received) | Event::Beacon(radio::Beacon { received, .. }) = &event
+            && let Some(begin) = received.tsf
+            && self.is_lost(Instant::from_us(begin.0), &Header::parse(received.frame).unwrap())
         {
             return;
         }
-        self.station.handle(now, event, radio);
+        if let Event::Set(answer) = &event
+            && let Some(at) = self.asked.iter().position(|(token, _)| *token == answer.token)
+        {
+            // the one before it is surely over now
+            self.asked.remove(at);
+            let before = self.filters.len() - 2 - self.asked.len();
+            self.filters[before].1 = now;
+        }
+        let known = self.asked.len();
+        let (asked, radio) = (&mut self.asked, radio);
+        self.station.handle(now, event, &mut Filtering { radio, asked });
+        let new = self.asked[known..].iter();
+        self.filters
+            .extend(new.map(|(_, filter)| (now, Instant::MAX, *filter)));
         match (self.station.dozes(), self.doze.1 == Instant::MAX) {
             (true, false) => self.doze = (now, Instant::MAX),
             (false, true) => self.doze.1 = now,
