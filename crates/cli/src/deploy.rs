@@ -14,7 +14,6 @@ use lab::plan;
 use lab::report::folder::{Folder, REPORT, Status};
 use lab::run::page::About;
 use lab::scenario::{Description, Scenario};
-use linux::host::EMULATED;
 use linux::wifi::confirm::Path;
 use linux::wifi::{Host, Seat, Wait};
 use serde::Serialize;

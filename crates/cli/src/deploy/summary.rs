@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use lab::deploy::Deployed;
+use linux::host::EMULATED;
 
 /// In lines, for people.
 pub fn summary(d: &Deployed) -> String {

@@ -11,7 +11,7 @@ use super::{Act, Case, Subject, alone, ensure};
 const NOW: Duration = Duration::from_ns(0);
 
 /// All that belong to an adapter or to a queue.
-pub(super) const NAMES: [Name; 19] = [
+pub(super) const NAMES: [Name; 20] = [
     Name::Capabilities,
     Name::Address,
     Name::Bssid,
@@ -62,7 +62,7 @@ fn name(attribute: &Attribute) -> Name {
 }
 
 /// A value that every adapter has which can set it at all. The channel is the one where it is.
-fn values(channel_mhz: u16) -> [Attribute; 16] {
+fn values(channel_mhz: u16) -> [Attribute; 17] {
     let edca = EdcaParams {
         aifsn: 2,
         cw_min: 7,

@@ -61,7 +61,7 @@ impl Protocol for Campus {
             if self.beacons[network] <= now {
                 // clocks differ by some 20 ppm: phases do not stay
                 let next = INTERVAL_NS + self.dice.below(4_000);
-                self.beacons[network] = self.beacons[network] + Duration::from_ns(next);
+                self.beacons[network] += Duration::from_ns(next);
                 self.send(
                     Kind::BEACON,
                     100 + network as u32,
@@ -114,22 +114,13 @@ fn run(window_tu: u16, receive_filter: bool, frame_us: u64, intervals: u64) -> F
             receive_filter,
             ..config(i, window_tu)
         };
-        let beacon = BeaconTiming {
-            interval_tu: config.interval_tu,
-            before_tu: 8,
-            atim_window_tu: window_tu,
-        };
-        let driver = Config {
-            beacon: Some(beacon),
-            ..Config::default()
-        };
         let knobs = Knobs {
             turn_ns: if i == 0 { 0 } else { TURN_NS },
             frame_ns: if i == 0 { 0 } else { 1_000 * frame_us },
             seed: u64::from(i),
             ..Knobs::default()
         };
-        computer(address(i), driver, knobs, Station::new(config))
+        computer(address(i), Config::default(), knobs, Station::new(config))
     };
     let mut computers: Vec<Computer<Station>> = (0..=SLOW).map(station).collect();
     let mut campus = Campus::new(1);
