@@ -414,11 +414,8 @@ fn nodes_that_walk_need_a_second_adapter() {
         );
         assert_eq!(r.shortest, None);
     }
-    assert!(
-        one.why.contains("being handed over") && one.advice.join(" ").contains("roam+second"),
-        "{}",
-        one.why
-    );
+    // and many are missed before, while the link fades
+    assert!(broken.misses > 20 * made.misses.max(1), "{broken:?} {made:?}");
     let text = table::table(&a, 100);
     assert!(text.contains(&format!("{} hand-overs: ", made.count)), "{text}");
     let json = serde_json::to_value(&a).unwrap();
