@@ -152,7 +152,7 @@ fn real_stacks_and_the_simulator_give_the_same_numbers() {
         let told = compared(scenario, changes, real_runs);
         let rows = told["rows"].as_array().unwrap();
         let of_layers = match scenario {
-            "scenarios/tbmac.toml" | "scenarios/cells.toml" => 1,
+            "scenarios/cells.toml" => 1,
             "scenarios/roaming.toml" => 3,
             _ => 0,
         };

@@ -11,8 +11,7 @@ use sim::World;
 use sim::traffic::FlowCounts;
 
 use super::{EntryResult, Fate, GroupResult, Measured};
-use crate::scenario::file::Group;
-use crate::scenario::{self, Program, Scenario};
+use crate::scenario::{Program, Scenario};
 use crate::stats::Online;
 
 /// LLC and SNAP, which 802.11 counts to the MSDU and payloads do not.
@@ -232,9 +231,7 @@ fn slots(scenario: &Scenario, world: &World<Program>, metrics: &mut BTreeMap<&'s
 
 /// What hosts of several cells have counted since their start.
 fn crossed(scenario: &Scenario, world: &World<Program>, metrics: &mut BTreeMap<&'static str, f64>) {
-    let between =
-        |g: &Group| matches!(&g.protocol, scenario::protocol::Protocol::Tbmac(p) if p.cells.is_some());
-    if !scenario.file().group.iter().any(between) {
+    if !scenario.file().has_borders() {
         return;
     }
     let hosts = (0..scenario.nodes()).filter_map(|n| match world.protocol(n) {

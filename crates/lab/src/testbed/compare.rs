@@ -164,7 +164,6 @@ pub fn real(
     let of_roaming = |of: fn(&mut dyn Iterator<Item = &Roamed>) -> u64| {
         (!roamed.is_empty()).then(|| of(&mut roamed.iter()) as f64)
     };
-    let in_cells = nodes.iter().any(|n| n.done.cell.is_some());
     Ok(Real {
         numbers: Numbers {
             throughput_mbps: (window_ns > 0).then(|| octets as f64 * 8e3 / window_ns as f64),
@@ -177,7 +176,7 @@ pub fn real(
             handovers: of_roaming(|all| all.map(|r| r.handovers).sum()),
             missed_in_handover: of_roaming(|all| all.map(|r| r.missed_in_handover).sum()),
             gap_max_us: of_roaming(|all| all.map(|r| r.longest_gap_ns).max().unwrap_or(0)).map(|ns| ns / 1e3),
-            crossed: in_cells.then(|| {
+            crossed: scenario.file().has_borders().then(|| {
                 nodes
                     .iter()
                     .filter_map(|n| n.done.cell)
