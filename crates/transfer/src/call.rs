@@ -10,7 +10,7 @@ use radio::{Duration, Instant};
 use crate::flow::{Flow, FlowConfig};
 use crate::secure::{Guard, OVERHEAD_OCTETS, Opened};
 use crate::send::Sending;
-use crate::socket::{Clock, Socket, new_octets, without_timer_slack};
+use crate::socket::{Clock, Octets, Socket, new_octets, without_timer_slack};
 use crate::{Progress, TransferError};
 
 /// Between two looks at things that do not wake the loop: a source, Ctrl-C.
@@ -66,20 +66,13 @@ struct Call {
 
 impl Call {
     fn new(peer: SocketAddr, config: &FlowConfig) -> Result<Call, TransferError> {
-        let guard = match &config.key {
-            None => None,
-            Some(key) => {
-                let guard = Guard::caller(key, config.patience);
-                Some(guard.map_err(|e| TransferError::Key(e.to_string()))?)
-            }
-        };
         Ok(Call {
             peer,
             patience: config.patience,
             overhead: config.key.map_or(0, |_| OVERHEAD_OCTETS),
             clock: Clock::default(),
             socket: Socket::connect(peer).map_err(|e| TransferError::io(peer, e))?,
-            guard,
+            guard: config.guard()?,
             flow: Flow::caller(config),
             called: Instant::MAX,
             was_open: false,
@@ -105,10 +98,11 @@ impl Call {
         if self.guard.is_none() {
             self.start();
         }
+        let (mut octets, mut opened) = (new_octets(), new_octets());
         let mut show_at = Instant::ZERO;
         let mut done_at: Option<Instant> = None;
         loop {
-            self.receive();
+            self.receive(&mut octets, &mut opened);
             if let Some(guard) = &mut self.guard
                 && let Some(call) = guard
                     .call(self.clock.now())
@@ -146,16 +140,14 @@ impl Call {
     }
 
     /// Takes what has come.
-    fn receive(&mut self) {
-        let mut octets = new_octets();
-        let mut opened = new_octets();
+    fn receive(&mut self, octets: &mut Octets, opened: &mut Octets) {
         for _ in 0..BATCH {
-            let Some((datagram, _)) = self.socket.receive(&mut octets) else {
+            let Some((datagram, _)) = self.socket.receive(octets) else {
                 break;
             };
             let packet = match &mut self.guard {
                 None => datagram,
-                Some(guard) => match guard.open(datagram, &mut opened) {
+                Some(guard) => match guard.open(datagram, opened) {
                     Opened::Packet(n) => &opened[..n],
                     Opened::Handshake(_) => {
                         self.start();

@@ -9,11 +9,12 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use protocols::transport::State;
+use protocols::transport::wire::{Control, Header};
 use radio::{Duration, Instant};
 
+use crate::flow::{FlowConfig, Variant};
 use crate::secure::{Guard, Key, Opened};
-use crate::serve::calls;
-use crate::socket::Octets;
+use crate::socket::{Octets, Socket};
 
 /// Callers with a key who have not sent a packet yet.
 pub const MOST_WAITING: usize = 1_024;
@@ -23,7 +24,7 @@ pub const HALF_OPEN: Duration = Duration::from_ms(10_000);
 const LEAST: Duration = Duration::from_ms(1_000);
 
 /// What becomes of a datagram of somebody who is not in.
-pub enum Knock<'a> {
+enum Knock<'a> {
     /// Nothing.
     Unheard,
     /// This is to be sent back.
@@ -33,23 +34,43 @@ pub enum Knock<'a> {
 }
 
 /// See the [module](self).
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Door {
     key: Option<Key>,
+    variant: Variant,
     waiting: BTreeMap<SocketAddr, (Box<Guard>, Instant)>,
 }
 
 impl Door {
     /// Opens to those with the key, or to anybody.
-    pub fn new(key: Option<Key>) -> Door {
+    pub fn new(config: &FlowConfig) -> Door {
         Door {
-            key,
-            ..Door::default()
+            key: config.key,
+            variant: config.variant,
+            waiting: BTreeMap::new(),
         }
     }
 
-    /// Takes in a datagram of somebody who is not in.
-    pub fn knock<'a>(
+    /// Answers a datagram of somebody who is not in. `Some`: a connection begins, with this packet.
+    pub fn admit<'a>(
+        &mut self,
+        now: Instant,
+        socket: &mut Socket,
+        peer: SocketAddr,
+        datagram: &'a [u8],
+        room: &'a mut Octets,
+    ) -> Option<(Option<Guard>, &'a [u8])> {
+        match self.knock(now, peer, datagram, room) {
+            Knock::Unheard => None,
+            Knock::Answer(answer) => {
+                socket.send(peer, &answer);
+                None
+            }
+            Knock::In(guard, packet) => Some((guard.map(|guard| *guard), packet)),
+        }
+    }
+
+    fn knock<'a>(
         &mut self,
         now: Instant,
         peer: SocketAddr,
@@ -57,9 +78,10 @@ impl Door {
         room: &'a mut Octets,
     ) -> Knock<'a> {
         let Some(key) = &self.key else {
-            return match calls(datagram) {
-                true => Knock::In(None, datagram),
-                false => Knock::Unheard,
+            return match self.variant.refusal(datagram) {
+                Some(reset) => Knock::Answer(reset.to_vec()),
+                None if calls(datagram) => Knock::In(None, datagram),
+                None => Knock::Unheard,
             };
         };
         match self
@@ -98,17 +120,26 @@ fn half_open(state: State) -> bool {
     matches!(state, State::Listening | State::Opening)
 }
 
-/// Among `most` and more connections, which has to give way to a new one: `None` if there is room. The inner `None`: nobody.
-pub fn gives_way<K>(
+/// Makes room for one more among `all`, of which there may be `most`; `how` tells the state of each, and since when it is there. False: nobody
+/// gives way.
+pub fn make_room<T>(
+    all: &mut BTreeMap<SocketAddr, T>,
     most: usize,
     now: Instant,
-    all: impl ExactSizeIterator<Item = (K, State, Instant)>,
-) -> Option<Option<K>> {
+    how: impl Fn(&T) -> (State, Instant),
+) -> bool {
     if all.len() < most {
-        return None;
+        return true;
     }
-    let late = all.filter(|(_, state, since)| half_open(*state) && now.since(*since) >= LEAST);
-    Some(late.min_by_key(|(_, _, since)| *since).map(|(key, ..)| key))
+    let late = all.iter().map(|(peer, one)| (*peer, how(one)));
+    let late = late.filter(|(_, (state, since))| half_open(*state) && now.since(*since) >= LEAST);
+    let oldest = late.min_by_key(|(_, (_, since))| *since);
+    oldest.is_some_and(|(peer, _)| all.remove(&peer).is_some())
+}
+
+/// Whether a datagram is a call in clear.
+fn calls(datagram: &[u8]) -> bool {
+    Header::parse(datagram).is_ok_and(|(h, _)| h.control.has(Control::SYN))
 }
 
 #[cfg(test)]
@@ -119,6 +150,13 @@ mod tests {
     use protocols::transport::wire::{Control, Header, ProtocolId};
 
     const KEY: Key = Key([7; KEY_OCTETS]);
+    fn door(key: Option<Key>) -> Door {
+        Door::new(&FlowConfig {
+            key,
+            ..FlowConfig::default()
+        })
+    }
+
     const PATIENCE: Duration = Duration::from_ms(20_000);
 
     fn peer(port: u16) -> SocketAddr {
@@ -132,7 +170,7 @@ mod tests {
     /// A recorded call from thousands of ports keeps nobody with the key from coming in.
     #[test]
     fn replayed_calls_take_no_place() {
-        let mut door = Door::new(Some(KEY));
+        let mut door = door(Some(KEY));
         let mut room = new_octets();
         let mut recorded = Guard::caller(&KEY, PATIENCE).unwrap();
         let call = recorded.call(at(0)).unwrap().unwrap().to_vec();
@@ -169,7 +207,7 @@ mod tests {
 
     #[test]
     fn without_a_key_calls_are_let_in() {
-        let mut door = Door::new(None);
+        let mut door = door(None);
         let mut room = new_octets();
         let call = Header::new(ProtocolId::Atp, Control::SYN).octets();
         let data = Header::new(ProtocolId::Atp, Control::ACK).octets();
@@ -185,15 +223,23 @@ mod tests {
 
     #[test]
     fn who_is_not_there_gives_way() {
-        let all = [
-            ('a', State::Open, at(0)),
-            ('b', State::Opening, at(500)),
-            ('c', State::Listening, at(100)),
-        ];
-        let way = |most, ms| gives_way(most, at(ms), all.into_iter());
-        assert_eq!(way(4, 5_000), None);
-        assert_eq!(way(3, 5_000), Some(Some('c')));
-        assert_eq!(way(3, 1_099), Some(None), "not within the first second");
+        let all = || {
+            BTreeMap::from([
+                (peer(1), (State::Open, at(0))),
+                (peer(2), (State::Opening, at(500))),
+                (peer(3), (State::Listening, at(100))),
+            ])
+        };
+        // who has left
+        let way = |most, ms| {
+            let mut left = all();
+            let room = make_room(&mut left, most, at(ms), |one| *one);
+            let gone = all().into_keys().find(|peer| !left.contains_key(peer));
+            (room, gone)
+        };
+        assert_eq!(way(4, 5_000), (true, None));
+        assert_eq!(way(3, 5_000), (true, Some(peer(3))));
+        assert_eq!(way(3, 1_099), (false, None), "not within the first second");
         assert!(is_late(State::Opening, at(0), at(10_001)) && !is_late(State::Open, at(0), at(90_000)));
     }
 }

@@ -7,8 +7,8 @@ use protocols::transport::wire::{Control, HEADER_OCTETS, Header, MAX_DATA_OCTETS
 use protocols::transport::{Buffers, Event, Path, Sent, State, Transport, atp, tahoe};
 use radio::{Duration, Instant};
 
-use crate::Progress;
-use crate::secure::{Key, OVERHEAD_OCTETS};
+use crate::secure::{Guard, Key, OVERHEAD_OCTETS};
+use crate::{Progress, TransferError};
 
 /// Octets for which there is one record of a packet on the way.
 const RECORD_OCTETS: usize = 512;
@@ -117,6 +117,14 @@ impl Default for FlowConfig {
             key: None,
             buffer_octets: 4 << 20,
         }
+    }
+}
+
+impl FlowConfig {
+    /// What the end that calls seals its datagrams with, if there is a key.
+    pub(crate) fn guard(&self) -> Result<Option<Guard>, TransferError> {
+        let guard = self.key.map(|key| Guard::caller(&key, self.patience));
+        guard.transpose().map_err(|e| TransferError::Key(e.to_string()))
     }
 }
 

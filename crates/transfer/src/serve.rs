@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use protocols::transport::wire::{Control, HEADER_OCTETS, Header, MAX_PACKET_OCTETS};
+use protocols::transport::wire::{HEADER_OCTETS, MAX_PACKET_OCTETS};
 use protocols::transport::{Event, Path, State, Transport};
 use radio::{Duration, Instant};
 
 use crate::claims::Claims;
-use crate::door::{Door, Knock, gives_way, is_late};
+use crate::door::{Door, is_late, make_room};
 use crate::flow::{Flow, FlowConfig};
 use crate::receive::Receiving;
 use crate::secure::{Guard, Opened};
@@ -80,7 +80,7 @@ pub fn serve(
 ) -> Result<(), TransferError> {
     without_timer_slack();
     let clock = Clock::default();
-    let mut door = Door::new(config.key);
+    let mut door = Door::new(config);
     let mut octets = [0; MAX_PACKET_OCTETS + 1];
     let mut opened = [0; MAX_PACKET_OCTETS + 1];
     let mut guests: BTreeMap<SocketAddr, Guest> = BTreeMap::new();
@@ -93,24 +93,11 @@ pub fn serve(
             };
             if !guests.contains_key(&peer) {
                 let now = clock.now();
-                let (guard, packet) = match door.knock(now, peer, datagram, &mut opened) {
-                    Knock::Unheard => continue,
-                    Knock::Answer(answer) => {
-                        socket.send(peer, &answer);
-                        continue;
-                    }
-                    Knock::In(guard, packet) => (guard.map(|guard| *guard), packet),
-                };
-                let refusal = config.variant.refusal(packet);
-                if let (Some(reset), None) = (&refusal, &guard) {
-                    socket.send(peer, reset);
+                let Some((guard, packet)) = door.admit(now, &mut socket, peer, datagram, &mut opened) else {
                     continue;
-                }
-                let all = guests.iter().map(|(peer, g)| (*peer, g.flow.state(), g.since));
-                match gives_way(MAX_CONNECTIONS, now, all) {
-                    None => {}
-                    Some(None) => continue,
-                    Some(Some(late)) => drop(guests.remove(&late)),
+                };
+                if !make_room(&mut guests, MAX_CONNECTIONS, now, |g| (g.flow.state(), g.since)) {
+                    continue;
                 }
                 let guest = guests.entry(peer).or_insert(Guest {
                     flow: Flow::listener(config),
@@ -120,6 +107,7 @@ pub fn serve(
                     heard: now,
                     over: false,
                 });
+                let refusal = config.variant.refusal(packet);
                 guest.packet(now, &mut socket, peer, packet, refusal.as_ref());
                 continue;
             }
@@ -177,11 +165,6 @@ pub fn serve(
         let looks = guests.values().any(|g| !g.over && g.receiving.waits_for_sink());
         socket.wait(clock.now(), until, if looks { LOOK } else { SHOW });
     }
-}
-
-/// Whether a datagram is a call in clear.
-pub(crate) fn calls(datagram: &[u8]) -> bool {
-    Header::parse(datagram).is_ok_and(|(h, _)| h.control.has(Control::SYN))
 }
 
 impl Guest {

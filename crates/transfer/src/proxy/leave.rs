@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::link::Link;
 use super::{BATCH, Ended, MAX_CONNECTIONS, Wait};
-use crate::door::{Door, Knock, gives_way};
+use crate::door::{Door, make_room};
 use crate::flow::FlowConfig;
 use crate::socket::{Clock, Octets, Socket, new_octets, without_timer_slack};
 
@@ -22,7 +22,7 @@ pub fn leave(
     let clock = Clock::default();
     let (mut octets, mut room): (Octets, Octets) = (new_octets(), new_octets());
     let mut guests: BTreeMap<SocketAddr, Link> = BTreeMap::new();
-    let mut door = Door::new(config.key);
+    let mut door = Door::new(config);
     while !stop.load(Ordering::Relaxed) {
         for _ in 0..BATCH {
             let Some((datagram, peer)) = socket.receive(&mut octets) else {
@@ -33,25 +33,13 @@ pub fn leave(
                 link.datagram(now, &mut socket, peer, datagram, &mut room);
                 continue;
             }
-            let (guard, packet) = match door.knock(now, peer, datagram, &mut room) {
-                Knock::Unheard => continue,
-                Knock::Answer(answer) => {
-                    socket.send(peer, &answer);
-                    continue;
-                }
-                Knock::In(guard, packet) => (guard.map(|guard| *guard), packet),
-            };
-            if let (Some(reset), None) = (config.variant.refusal(packet), &guard) {
-                socket.send(peer, &reset);
+            let Some((guard, packet)) = door.admit(now, &mut socket, peer, datagram, &mut room) else {
                 continue;
-            }
-            let all = guests
-                .iter()
-                .map(|(peer, link)| (*peer, link.state(), link.since));
-            match gives_way(MAX_CONNECTIONS, now, all) {
-                None => {}
-                Some(None) => continue,
-                Some(Some(late)) => drop(guests.remove(&late)),
+            };
+            if !make_room(&mut guests, MAX_CONNECTIONS, now, |link| {
+                (link.state(), link.since)
+            }) {
+                continue;
             }
             let link = Link::leaving(to, guard, config, now);
             guests

@@ -86,13 +86,7 @@ pub(super) struct Link {
 impl Link {
     /// From a connection that was accepted: calls.
     pub fn entering(tcp: TcpStream, config: &FlowConfig, now: Instant) -> Result<Link, TransferError> {
-        let guard = match &config.key {
-            None => None,
-            Some(key) => {
-                let guard = Guard::caller(key, config.patience);
-                Some(guard.map_err(|e| TransferError::Key(e.to_string()))?)
-            }
-        };
+        let guard = config.guard()?;
         let tcp = Tcp::Open(tcp);
         Ok(Link::new(Flow::caller(config), guard, tcp, config, now))
     }
