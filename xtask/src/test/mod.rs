@@ -21,6 +21,9 @@ pub(crate) struct Options {
     /// Run only these steps, with commas between them.
     #[arg(long, value_name = "STEP,STEP", value_delimiter = ',')]
     only: Vec<String>,
+    /// Also what takes long and seldom tells anything new: before a release.
+    #[arg(long, conflicts_with = "only")]
+    all: bool,
     /// Name the steps and run nothing.
     #[arg(long)]
     list: bool,
@@ -29,7 +32,14 @@ pub(crate) struct Options {
 /// Runs the step `lab` alone. True when it did not fail.
 pub(crate) fn lab(workspace: &Workspace) -> Result<bool> {
     let only = vec!["lab".to_owned()];
-    run(workspace, &Options { only, list: false })
+    run(
+        workspace,
+        &Options {
+            only,
+            all: false,
+            list: false,
+        },
+    )
 }
 
 /// One thing CI runs.
@@ -38,6 +48,8 @@ struct Step {
     what: &'static str,
     /// A step before this one that makes what this one needs.
     needs: Option<&'static str>,
+    /// Left to `--all`, and to who names it.
+    rare: bool,
     run: fn(&Workspace) -> Result<Outcome>,
 }
 
@@ -62,6 +74,7 @@ impl Step {
             name,
             what,
             needs: None,
+            rare: false,
             run,
         }
     }
@@ -71,6 +84,10 @@ impl Step {
             needs: Some(step),
             ..self
         }
+    }
+
+    const fn rare(self) -> Step {
+        Step { rare: true, ..self }
     }
 }
 
@@ -83,12 +100,13 @@ const STEPS: &[Step] = &[
     Step::new("build", "the workspace and its tests build", steps::build),
     Step::new("clippy", "no lint of clippy or rustc, all targets", steps::clippy).needs("build"),
     Step::new("test", "all tests and doc tests, debug", steps::test).needs("build"),
-    Step::new("long", "a day under TDMA, an hour of overlays among faults, the deepest exploration", steps::long).needs("build"),
+    Step::new("long", "a day under TDMA, an hour of overlays among faults, the deepest exploration", steps::long).needs("build").rare(),
     Step::new("doc", "the API documentation builds without a warning", steps::doc).needs("build"),
     Step::new("thumb", "the no_std crates build for a Cortex-M3", steps::thumb).needs("build"),
-    Step::new("golden", "golden trace hashes, debug and release", steps::golden).needs("build"),
+    Step::new("golden", "golden trace hashes in release; `test` has them in debug", steps::golden).needs("build").rare(),
     Step::new("readme", "the commands of README.md run", steps::readme).needs("build"),
     Step::new("lab", "the 802.11 stack of Linux in virtual time, see `cargo xtask lab`", steps::lab).needs("build"),
+    Step::new("lab-more", "the same on other kernels, and on drivers with and without a rate table", steps::lab_more).needs("build").rare(),
     Step::new("firmware", "the firmware fits its memory, and boards with it talk in QEMU", firmware::firmware).needs("build"),
     Step::new("c", "C programs over the bindings, here and on a Cortex-M3; headers that fit", c::c).needs("build"),
     Step::new("deny", "licences, sources and bans of the dependencies", steps::deny),
@@ -101,17 +119,18 @@ const STEPS: &[Step] = &[
 pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<bool> {
     if options.list {
         for step in STEPS {
-            println!("{:<8}{}", step.name, step.what);
+            let rare = if step.rare { ", with --all" } else { "" };
+            println!("{:<9}{}{rare}", step.name, step.what);
         }
         return Ok(true);
     }
-    let reports = run_steps(workspace, &choose(STEPS, &options.only)?);
+    let reports = run_steps(workspace, &choose(STEPS, &options.only, options.all)?);
     print!("\n{}", summary(&reports));
     Ok(!reports.iter().any(|report| matches!(report.end, End::Failed(_))))
 }
 
-/// The steps named in `only`, in our order; all when it is empty.
-fn choose<'a>(steps: &'a [Step], only: &[String]) -> Result<Vec<&'a Step>> {
+/// The steps named in `only`, in our order; when it is empty, those of each run, or `all`.
+fn choose<'a>(steps: &'a [Step], only: &[String], all: bool) -> Result<Vec<&'a Step>> {
     if let Some(unknown) = only
         .iter()
         .find(|name| !steps.iter().any(|step| step.name == *name))
@@ -121,7 +140,10 @@ fn choose<'a>(steps: &'a [Step], only: &[String]) -> Result<Vec<&'a Step>> {
     }
     Ok(steps
         .iter()
-        .filter(|step| only.is_empty() || only.iter().any(|name| name == step.name))
+        .filter(|step| match only {
+            [] => all || !step.rare,
+            _ => only.iter().any(|name| name == step.name),
+        })
         .collect())
 }
 
@@ -174,7 +196,7 @@ fn run_steps(workspace: &Workspace, steps: &[&Step]) -> Vec<Report> {
 }
 
 fn summary(reports: &[Report]) -> String {
-    let mut text = String::from("step     result   seconds  remark\n");
+    let mut text = String::from("step      result   seconds  remark\n");
     for report in reports {
         let (result, remark) = match &report.end {
             End::Done(remark) => ("ok", remark.clone()),
@@ -183,7 +205,7 @@ fn summary(reports: &[Report]) -> String {
             End::Failed(why) => ("FAILED", why.clone()),
         };
         let line = format!(
-            "{:<8} {result:<8} {:>7.1}  {remark}",
+            "{:<9} {result:<8} {:>7.1}  {remark}",
             report.name,
             report.took.as_secs_f64()
         );
@@ -255,27 +277,29 @@ mod tests {
         ]);
         assert_eq!(
             table,
-            "step     result   seconds  remark\n\
-             good     ok           1.5  7 tests\n\
-             half     in part      1.5  NOT RUN: 4 guests, no QEMU; run: 3 tests\n\
-             absent   skipped      1.5  no tool\n\
-             bad      FAILED       1.5  exit code 1\n\
+            "step      result   seconds  remark\n\
+             good      ok           1.5  7 tests\n\
+             half      in part      1.5  NOT RUN: 4 guests, no QEMU; run: 3 tests\n\
+             absent    skipped      1.5  no tool\n\
+             bad       FAILED       1.5  exit code 1\n\
              4 steps in 6 s: 1 ok, 1 in part, 1 skipped, 1 failed\n"
         );
     }
 
     #[test]
     fn only_chooses_in_our_order_and_refuses_what_is_not_there() {
-        let steps = [GOOD, BAD];
+        let steps = [GOOD, BAD, ABSENT.rare()];
         let names = |only: &[&str]| {
             let only: Vec<String> = only.iter().map(|name| (*name).to_owned()).collect();
-            choose(&steps, &only).map(|steps| steps.iter().map(|step| step.name).collect::<Vec<_>>())
+            choose(&steps, &only, false).map(|steps| steps.iter().map(|step| step.name).collect::<Vec<_>>())
         };
         assert_eq!(names(&[]).unwrap(), ["good", "bad"]);
+        assert_eq!(names(&["absent"]).unwrap(), ["absent"]);
+        assert_eq!(choose(&steps, &[], true).unwrap().len(), 3);
         assert_eq!(names(&["bad", "good"]).unwrap(), ["good", "bad"]);
         assert_eq!(
             names(&["ugly"]).unwrap_err().to_string(),
-            "no step `ugly`: there are good, bad"
+            "no step `ugly`: there are good, bad, absent"
         );
     }
 

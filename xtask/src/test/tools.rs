@@ -243,8 +243,18 @@ fn name(command: &Command) -> String {
     command.get_program().to_string_lossy().into_owned()
 }
 
+/// An error if a program ended badly for which no test that failed is the reason.
+pub(super) fn ended(counts: &Counts, code: Option<i32>, stdout: &str, stderr: &str) -> Result<()> {
+    if counts.failed > 0 || code == Some(0) {
+        return Ok(());
+    }
+    let code = code.map_or("a signal".to_owned(), |code| format!("exit code {code}"));
+    let last = |text: &str| text.trim_end().lines().next_back().unwrap_or("").to_owned();
+    bail!("ended by {code} after `{}` and `{}`", last(stdout), last(stderr))
+}
+
 /// The command as one would type it, with the variables that were set for it.
-fn shown(command: &Command) -> String {
+pub(super) fn shown(command: &Command) -> String {
     let mut words: Vec<String> = command
         .get_envs()
         .filter_map(|(key, value)| Some((key.to_str()?, value?.to_str()?)))
