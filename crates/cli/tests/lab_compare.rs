@@ -28,8 +28,10 @@ struct Case {
     overlapping: Range<u64>,
     /// By how much a time may be apart.
     slack_us: f64,
-    /// Messages that may fare differently, as a share of all. The last tries of such a message count, too.
+    /// Messages that may fare differently, as a share of all.
     slack: f64,
+    /// Frames more or less for each message.
+    slack_tries: f64,
     /// Rows that the layers of the scenario add.
     of_layers: usize,
 }
@@ -41,11 +43,9 @@ const CASE: Case = Case {
     overlapping: 0..1,
     slack_us: 0.0,
     slack: 0.0,
+    slack_tries: 0.0,
     of_layers: 0,
 };
-
-/// Tries of each message, at most.
-const TRIES: f64 = 7.0;
 
 impl Case {
     /// One scenario, and one command for both. Gives what it told.
@@ -60,7 +60,7 @@ impl Case {
             let slack = match row["name"].as_str().unwrap() {
                 // Each change of channel takes the kernel some milliseconds.
                 "longest gap, us" => 0.02 * simulator,
-                "tries for each MSDU" => TRIES * self.slack,
+                "tries for each MSDU" => self.slack_tries,
                 name if name.ends_with("us") => self.slack_us,
                 _ => self.slack,
             };
@@ -117,7 +117,8 @@ fn hosts_that_agree_on_slots() {
     .agrees();
 }
 
-/// A robot walks into the next cell, and its messages go over the border. Each frame is handed to up to eight hosts.
+/// A robot walks into the next cell, and its messages go over the border. Each frame is handed to up to eight hosts. Less than two
+/// rounds of nine hosts are at the ends, on 156 messages.
 #[test]
 #[ignore = "needs the lab's kernel: cargo xtask lab"]
 fn cells_with_gateways() {
@@ -133,6 +134,7 @@ fn cells_with_gateways() {
         real_runs: "2",
         overlapping: 0..u64::MAX,
         slack_us: 12.0,
+        slack_tries: 0.1,
         of_layers: 1,
         ..CASE
     }
@@ -163,7 +165,7 @@ fn polls() {
 }
 
 /// Stations that come, ask for slots, leave, and are out of reach for a while. There is no chance in it, so that no interval is
-/// left: a message or two of 950.
+/// left: a message or two of 950, with all of their tries.
 #[test]
 #[ignore = "needs the lab's kernel: cargo xtask lab"]
 fn stations_that_join() {
@@ -173,6 +175,7 @@ fn stations_that_join() {
         overlapping: 0..u64::MAX,
         slack_us: 8.0,
         slack: 0.002,
+        slack_tries: 7.0 * 0.002,
         ..CASE
     }
     .agrees();
@@ -204,6 +207,7 @@ fn stations_that_roam() {
     .agrees();
 }
 
+/// Two messages of 1254 are under way when the time ends.
 #[test]
 #[ignore = "needs the lab's kernel: cargo xtask lab"]
 fn rates_by_rsin() {
@@ -215,6 +219,7 @@ fn rates_by_rsin() {
             "group.station.rate_control={ rsin = {} }",
         ],
         real_runs: "2",
+        slack_tries: 0.002,
         ..CASE
     }
     .agrees();
