@@ -19,6 +19,7 @@
 
 pub mod atp;
 pub mod hop;
+mod life;
 mod stream;
 pub mod tahoe;
 #[cfg(any(test, feature = "testing"))]

@@ -18,10 +18,11 @@ mod timer;
 
 pub use config::{Config, Counters, Recovery};
 
+use super::life::Life;
 use super::stream::{Inbox, Numbers, Ring, Sent};
 use super::wire::MAX_DATA_OCTETS;
 use super::{Buffers, Event, Failure, Path, State, Transport, sooner};
-use radio::{Duration, Instant};
+use radio::Instant;
 use timer::Timer;
 
 /// Segments that one call sends at most.
@@ -61,9 +62,7 @@ pub struct Connection<O, const H: usize = 64> {
     timer: Timer,
     /// Of the last segment that came.
     echo: u32,
-    heard_at: Instant,
-    /// When to ask for a sign of life.
-    life_at: Instant,
+    life: Life,
     linger_until: Instant,
     /// An acknowledgement or a reset is due.
     speak_at: Option<Instant>,
@@ -111,8 +110,7 @@ impl<O: AsRef<[u8]> + AsMut<[u8]>, const H: usize> Connection<O, H> {
             recovering: false,
             timer: Timer::default(),
             echo: 0,
-            heard_at: Instant::ZERO,
-            life_at: Instant::MAX,
+            life: Life::new(config.patience),
             linger_until: Instant::ZERO,
             speak_at: None,
             told_window: 0,
@@ -248,7 +246,7 @@ impl<O: AsRef<[u8]> + AsMut<[u8]>, const H: usize> Connection<O, H> {
         if self.state == State::Opening && self.caller && due(self.timer.at()) {
             self.call(now, path);
         }
-        if now >= self.heard_at + self.config.patience {
+        if now >= self.life.over_at() {
             match self.state {
                 // the caller has given up before the connection was there
                 State::Opening if !self.caller => self.state = State::Listening,
@@ -262,8 +260,8 @@ impl<O: AsRef<[u8]> + AsMut<[u8]>, const H: usize> Connection<O, H> {
         if due(self.timer.at()) {
             self.expired(now);
         }
-        if now >= self.life_at {
-            self.life_at = now + Duration::from_ns(self.config.patience.as_ns() / 8);
+        if self.life.wants_to_ask(now) {
+            self.life.asked(now);
             // what is on the way asks already
             if self.una == self.highest {
                 self.ask(now, path);
@@ -313,10 +311,9 @@ impl<O: AsRef<[u8]> + AsMut<[u8]>, const H: usize> Transport for Connection<O, H
                 let more = self.may_send().is_some() || self.again;
                 let unwatched = self.timer.at().is_none() && self.next < self.end();
                 let now = (more || unwatched).then_some(Instant::ZERO);
-                let silent = self.heard_at + self.config.patience;
-                sooner(sooner(now, self.timer.at()), Some(silent.min(self.life_at)))
+                sooner(sooner(now, self.timer.at()), Some(self.life.deadline()))
             }
-            State::Opening => Some(self.heard_at + self.config.patience),
+            State::Opening => Some(self.life.over_at()),
             State::Lingering => Some(self.linger_until),
             _ => None,
         };

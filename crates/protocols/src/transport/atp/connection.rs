@@ -9,6 +9,7 @@ use super::rate::Rate;
 use super::size::Size;
 use super::{Config, MAX_DATA_OCTETS};
 use crate::dice::Dice;
+use crate::transport::life::Life;
 use crate::transport::stream::{Inbox, Numbers, Outbox, Piece, Reader, Sent};
 use crate::transport::wire::{
     BLOCK_OCTETS, Control, HEADER_OCTETS, Header, MAX_BLOCKS, OPTION_RAW_DELAY, ProtocolId,
@@ -61,8 +62,7 @@ pub struct Connection<O, R, const H: usize = 256> {
     calls: u8,
     call_at: Option<Instant>,
     called_at: Instant,
-    heard_at: Instant,
-    life_at: Instant,
+    life: Life,
     linger_until: Instant,
     reset_due: Option<Instant>,
     /// Octets of data in the longest packet so far.
@@ -107,8 +107,7 @@ where
             calls: 0,
             call_at: None,
             called_at: Instant::ZERO,
-            heard_at: Instant::ZERO,
-            life_at: Instant::MAX,
+            life: Life::new(config.patience),
             linger_until: Instant::ZERO,
             reset_due: None,
             packet_octets: 1,
@@ -254,12 +253,6 @@ where
         self.outbox.has_more() || self.outbox.is_waiting()
     }
 
-    /// A sign of life of the other end.
-    fn hear(&mut self, now: Instant) {
-        self.heard_at = now;
-        self.life_at = now + Duration::from_ns(self.config.patience.as_ns() / 2);
-    }
-
     /// When the sender of an open connection wants to do something: send, probe, or miss a feedback.
     fn sender_at(&self) -> Option<Instant> {
         let send = self.rate.send_at().filter(|_| self.outbox.has_more());
@@ -280,7 +273,7 @@ where
             }
             return;
         }
-        let silent = now >= self.heard_at + self.config.patience;
+        let silent = now >= self.life.over_at();
         match self.state {
             // the caller has given up before the connection was there
             State::Opening if silent => self.state = State::Listening,
@@ -298,8 +291,8 @@ where
             self.rate.miss(now);
         }
         let probe = self.rate.probe_at().filter(|_| self.has_work());
-        if due(probe) || now >= self.life_at {
-            self.life_at = now + Duration::from_ns(self.config.patience.as_ns() / 8);
+        if due(probe) || self.life.wants_to_ask(now) {
+            self.life.asked(now);
             self.rate.probed(now);
             self.probe(path);
         }
@@ -333,11 +326,10 @@ where
     fn deadline(&self) -> Option<Instant> {
         let state = match self.state {
             State::Opening if self.caller => self.call_at,
-            State::Opening => Some(self.heard_at + self.config.patience),
+            State::Opening => Some(self.life.over_at()),
             State::Open => {
-                let silent = self.heard_at + self.config.patience;
                 let own = sooner(self.sender_at(), self.meter.deadline());
-                sooner(own, Some(silent.min(self.life_at)))
+                sooner(own, Some(self.life.deadline()))
             }
             State::Lingering => Some(self.linger_until),
             State::Listening | State::Closed | State::Failed(_) => None,

@@ -82,11 +82,6 @@ impl<O: AsRef<[u8]> + AsMut<[u8]>, const H: usize> Connection<O, H> {
         path.request(&header.octets());
     }
 
-    fn hear(&mut self, now: Instant) {
-        self.heard_at = now;
-        self.life_at = now + Duration::from_ns(self.config.patience.as_ns() / 2);
-    }
-
     pub(super) fn reset(&mut self, now: Instant, path: &mut dyn Path) {
         let control = Control::RST.with(Control::ACK);
         let header = self.header(now, control, self.ours.number(self.highest));
@@ -134,7 +129,7 @@ impl<O: AsRef<[u8]> + AsMut<[u8]>, const H: usize> Connection<O, H> {
         self.theirs.initial = h.sequence;
         self.peer_window = h.size.into();
         self.echo = h.delay_us;
-        self.hear(now);
+        self.life.heard(now);
     }
 
     fn measure(&mut self, now: Instant, h: &Header) {
@@ -170,7 +165,7 @@ impl<O: AsRef<[u8]> + AsMut<[u8]>, const H: usize> Connection<O, H> {
             }
             return;
         }
-        self.hear(now);
+        self.life.heard(now);
         if self.state == State::Opening {
             self.state = State::Open;
         }

@@ -4,6 +4,7 @@ use super::*;
 use crate::transport::testing::{Link, Network, Work};
 use crate::transport::wire::{Control, Header, ProtocolId};
 use proptest::prelude::*;
+use radio::Duration;
 use std::format;
 use std::vec;
 use std::vec::Vec;

@@ -46,7 +46,7 @@ where
     /// Answers a call, at once and with the delay of its way.
     fn answer(&mut self, now: Instant, h: &Header, path: &mut dyn Path) {
         self.state = State::Opening;
-        self.hear(now);
+        self.life.heard(now);
         self.theirs.initial = h.sequence;
         self.meter.set_epoch(h.spacing_us);
         self.meter.probe(h.delay_us, h.hops);
@@ -67,7 +67,7 @@ where
             self.state = State::Failed(Failure::Reset);
         } else if for_us && c.has(Control::SYN) && h.is_feedback() {
             self.state = State::Open;
-            self.hear(now);
+            self.life.heard(now);
             self.call_at = None;
             self.theirs.initial = h.sequence;
             self.meter.set_epoch(h.spacing_us);
@@ -122,7 +122,7 @@ where
             }
             return;
         }
-        self.hear(now);
+        self.life.heard(now);
         if self.state == State::Opening {
             self.state = State::Open;
         }
