@@ -64,7 +64,7 @@ impl<const Q: usize, const L: usize> Protocol for Station<'_, Q, L> {
             self.net.get(now, msdu.peer, path);
         } else {
             let up = |msdu: Msdu<'_>, _: &mut dyn Radio| self.net.receive(now, msdu.payload);
-            self.link.handle(now, event, &mut Tap::new(radio, up));
+            self.link.handle(now, event, &mut Tap::delivering(radio, up));
         }
         self.work(now, radio);
     }

@@ -30,7 +30,7 @@ pub use checked::Checked;
 pub use event::{Beacon, Confirm, Event, Indication, Msdu, Outcome, Refusal, SetAnswer, Token};
 pub use pending::Pending;
 pub use stamp::{Plane, Stamp, Stamps};
-pub use tap::Tap;
+pub use tap::{Hooks, Tap};
 pub use time::{Duration, Instant, Tsf};
 pub use tx::{AckPolicy, AdapterId, Queue, RtsPolicy, Series, SeriesList, TxHow};
 

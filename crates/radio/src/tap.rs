@@ -1,27 +1,56 @@
-//! A radio whose deliveries go elsewhere: for a node that takes in what the protocol below it hands up.
+//! A radio with an ear on it: for who takes in what the protocol above or below hands on, or takes note of it.
 
 use crate::{AdapterId, Attribute, AttributeName, Msdu, Radio, Token, TxHow};
 
-/// The radio below, but for [`Radio::deliver`], which goes to a function. That is given the radio, too.
-pub struct Tap<'r, F> {
-    radio: &'r mut dyn Radio,
-    deliver: F,
-}
+/// What is done with the requests and the deliveries of a [`Tap`]. As it is, both go on.
+pub trait Hooks {
+    /// A frame is requested.
+    fn request(&mut self, token: Token, frame: &[u8], how: &TxHow, radio: &mut dyn Radio) {
+        radio.request(token, frame, how);
+    }
 
-impl<'r, F: FnMut(Msdu<'_>, &mut dyn Radio)> Tap<'r, F> {
-    /// Delivers to `deliver` in place of `radio`.
-    pub fn new(radio: &'r mut dyn Radio, deliver: F) -> Self {
-        Tap { radio, deliver }
+    /// An MSDU is delivered.
+    fn deliver(&mut self, msdu: Msdu<'_>, radio: &mut dyn Radio) {
+        radio.deliver(msdu);
     }
 }
 
-impl<F: FnMut(Msdu<'_>, &mut dyn Radio)> Radio for Tap<'_, F> {
+/// The radio below, but for requests and deliveries, which go to hooks. These are given the radio, too.
+pub struct Tap<'r, H> {
+    radio: &'r mut dyn Radio,
+    hooks: H,
+}
+
+impl<'r, H: Hooks> Tap<'r, H> {
+    /// Hangs `hooks` on `radio`.
+    pub fn new(radio: &'r mut dyn Radio, hooks: H) -> Self {
+        Tap { radio, hooks }
+    }
+}
+
+impl<'r, F: FnMut(Msdu<'_>, &mut dyn Radio)> Tap<'r, Delivered<F>> {
+    /// Delivers to `deliver` in place of `radio`.
+    pub fn delivering(radio: &'r mut dyn Radio, deliver: F) -> Self {
+        Tap::new(radio, Delivered(deliver))
+    }
+}
+
+/// Hooks that are a function for deliveries.
+pub struct Delivered<F>(F);
+
+impl<F: FnMut(Msdu<'_>, &mut dyn Radio)> Hooks for Delivered<F> {
+    fn deliver(&mut self, msdu: Msdu<'_>, radio: &mut dyn Radio) {
+        (self.0)(msdu, radio);
+    }
+}
+
+impl<H: Hooks> Radio for Tap<'_, H> {
     fn token(&mut self) -> Token {
         self.radio.token()
     }
 
     fn request(&mut self, token: Token, frame: &[u8], how: &TxHow) {
-        self.radio.request(token, frame, how);
+        self.hooks.request(token, frame, how, self.radio);
     }
 
     fn set(&mut self, token: Token, adapter: AdapterId, attribute: Attribute) {
@@ -37,6 +66,6 @@ impl<F: FnMut(Msdu<'_>, &mut dyn Radio)> Radio for Tap<'_, F> {
     }
 
     fn deliver(&mut self, msdu: Msdu<'_>) {
-        (self.deliver)(msdu, self.radio);
+        self.hooks.deliver(msdu, self.radio);
     }
 }

@@ -7,8 +7,8 @@ use frame::Rate;
 use frame::radiotap::{Channel, Radiotap};
 use radio::tape::{ReplayError, Replayed, replay};
 use radio::{
-    AdapterId, Attribute, AttributeName, Confirm, Event, Indication, Instant, Msdu, Outcome, Plane, Protocol,
-    Radio, Token, TxHow,
+    AdapterId, Confirm, Event, Hooks, Indication, Instant, Msdu, Outcome, Plane, Protocol, Radio, Tap, Token,
+    TxHow,
 };
 use sim::Observer;
 use sim::clock::Clock;
@@ -198,7 +198,8 @@ impl<P: Protocol> Protocol for Scribe<'_, P> {
     fn handle(&mut self, now: Instant, event: Event<'_>, radio: &mut dyn Radio) {
         self.pen.event(now, &event);
         let pen = &mut self.pen;
-        self.inner.handle(now, event, &mut Through { radio, pen, now });
+        self.inner
+            .handle(now, event, &mut Tap::new(radio, Notes { pen, now }));
     }
 
     fn deadline(&self) -> Option<Instant> {
@@ -206,39 +207,22 @@ impl<P: Protocol> Protocol for Scribe<'_, P> {
     }
 }
 
-/// The radio of the tape, with the pen beside it.
-struct Through<'a, 'b> {
-    radio: &'a mut dyn Radio,
+/// The pen beside the radio of the tape.
+struct Notes<'a, 'b> {
     pen: &'a mut Pen<'b>,
     now: Instant,
 }
 
-impl Radio for Through<'_, '_> {
-    fn token(&mut self) -> Token {
-        self.radio.token()
-    }
-
-    fn request(&mut self, token: Token, frame: &[u8], how: &TxHow) {
+impl Hooks for Notes<'_, '_> {
+    fn request(&mut self, token: Token, frame: &[u8], how: &TxHow, radio: &mut dyn Radio) {
         self.pen.open.insert(token, (frame.to_vec(), how.adapter));
-        self.radio.request(token, frame, how);
+        radio.request(token, frame, how);
     }
 
-    fn set(&mut self, token: Token, adapter: AdapterId, attribute: Attribute) {
-        self.radio.set(token, adapter, attribute);
-    }
-
-    fn get(&self, adapter: AdapterId, name: AttributeName) -> Option<Attribute> {
-        self.radio.get(adapter, name)
-    }
-
-    fn abort(&mut self, token: Token) {
-        self.radio.abort(token);
-    }
-
-    fn deliver(&mut self, msdu: Msdu<'_>) {
+    fn deliver(&mut self, msdu: Msdu<'_>, radio: &mut dyn Radio) {
         if let Some(observer) = &mut self.pen.observer {
             observer.delivered(self.now.as_ns(), self.pen.node, &msdu);
         }
-        self.radio.deliver(msdu);
+        radio.deliver(msdu);
     }
 }

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use protocols::mac::tally::Tally;
 use radio::tape::Tape;
-use radio::{Event, Instant, Outcome, Plane, Protocol, Radio};
+use radio::{Event, Instant, Outcome, Plane, Protocol, Radio, Tap};
 
 use super::asked::Asked;
 use super::feed::{MOST_LATENCIES, Sources};
@@ -74,7 +74,7 @@ impl Protocol for Watched {
             _ => {}
         }
         let sources = &self.sources;
-        self.tape.handle(now, event, &mut Asked { radio, sources });
+        self.tape.handle(now, event, &mut Tap::new(radio, Asked(sources)));
         self.tape.sink().mark();
         if let Some((token, outcome)) = ended {
             self.sources.borrow_mut().ended(now, token, outcome);

@@ -50,7 +50,8 @@ impl Node {
     /// What it delivers is put behind `up`, with the peer.
     fn tell(&mut self, now: Instant, event: Event<'_>, radio: &mut dyn Radio, up: &mut Up) {
         let keep = |msdu: Msdu<'_>, _: &mut dyn Radio| up.push_back((msdu.peer, msdu.payload.to_vec()));
-        self.get_mut().handle(now, event, &mut Tap::new(radio, keep));
+        self.get_mut()
+            .handle(now, event, &mut Tap::delivering(radio, keep));
     }
 }
 

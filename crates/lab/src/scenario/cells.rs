@@ -16,9 +16,9 @@ use sim::Position;
 use toml::Spanned;
 
 use super::check::Check;
-use super::file::Group;
+use super::file::{File, Group};
 use super::node::{category, duration, sender};
-use super::protocol::Sending;
+use super::protocol::{Protocol, Sending};
 use super::release::Release;
 use super::source::ScenarioError;
 use super::units::*;
@@ -265,5 +265,13 @@ pub(super) fn slotted(p: &Slotted, node: u32) -> SlottedConfig {
             reception: on.reception,
         },
         ..SlottedConfig::new(MacAddr::local(node), duration(*p.slot.get_ref()))
+    }
+}
+
+impl File {
+    /// Whether hosts of TBMAC are in several cells.
+    pub fn has_borders(&self) -> bool {
+        let several = |g: &Group| matches!(&g.protocol, Protocol::Tbmac(p) if p.cells.is_some());
+        self.group.iter().any(several)
     }
 }

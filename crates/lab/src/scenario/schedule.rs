@@ -332,12 +332,6 @@ impl Check<'_> {
 }
 
 impl File {
-    /// Whether hosts of TBMAC are in several cells.
-    pub fn has_borders(&self) -> bool {
-        let several = |g: &Group| matches!(&g.protocol, Protocol::Tbmac(p) if p.cells.is_some());
-        self.group.iter().any(several)
-    }
-
     /// How the nodes of a group send data, if they do.
     pub fn sending<'f>(&'f self, group: &'f Group) -> Option<&'f Sending> {
         let of_schedule = |name| self.schedule.iter().find(|s| s.name.get_ref() == name);

@@ -186,7 +186,8 @@ impl<const Q: usize, const L: usize, const N: usize> Protocol for Relay<Q, L, N>
                 counters.unroutable += 1;
             }
         };
-        self.link.handle(now, event, &mut Tap::new(&mut *radio, up));
+        self.link
+            .handle(now, event, &mut Tap::delivering(&mut *radio, up));
         if self.transit.length > 0 {
             self.pass_on(now, radio);
         }
