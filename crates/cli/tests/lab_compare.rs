@@ -152,6 +152,44 @@ fn slots_of_a_schedule() {
     .agrees();
 }
 
+/// Clocks by the beacons of a neighbour. Nothing says where on the clock of the host a cycle begins, so messages come at any time in it.
+#[test]
+#[ignore = "needs the lab's kernel: cargo xtask lab"]
+fn slots_by_reference_broadcasts() {
+    Case {
+        scenario: "scenarios/reference.toml",
+        changes: &[
+            "duration=1s",
+            "output.latency=true",
+            "traffic.0.pattern={ periodic = { period = \"4ms\", phase = { random = \"4ms\" } } }",
+            "traffic.1.pattern={ periodic = { period = \"4ms\", phase = { random = \"4ms\" } } }",
+        ],
+        real_runs: "2",
+        overlapping: 0..100,
+        ..CASE
+    }
+    .agrees();
+}
+
+/// A second copy over a second adapter when the first has failed, or after a millisecond. Copies on two channels overlap.
+#[test]
+#[ignore = "needs the lab's kernel: cargo xtask lab"]
+fn proactive_redundancy() {
+    Case {
+        scenario: "scenarios/redundancy.toml",
+        changes: &[
+            "duration=1s",
+            "output.latency=true",
+            "group.controller.redundancy.copies={ proactive = \"1ms\" }",
+            "group.devices.redundancy.copies={ proactive = \"1ms\" }",
+        ],
+        real_runs: "2",
+        overlapping: 100..u64::MAX,
+        ..CASE
+    }
+    .agrees();
+}
+
 /// A poll waits for sixteen exchanges, in which programs take less than a microsecond each.
 #[test]
 #[ignore = "needs the lab's kernel: cargo xtask lab"]
