@@ -102,6 +102,10 @@ typedef struct {
      */
     uint16_t atim_window_tu;
     /*
+     BSSID of a network that it creates; all zero: random.
+     */
+    uint8_t bssid[6];
+    /*
      EtherType of what it carries, such as 0x86dd for IPv6.
      */
     uint16_t ethertype;
@@ -110,9 +114,26 @@ typedef struct {
      */
     uint16_t scan_ms;
     /*
+     It asks for the network instead of only listening.
+     */
+    bool active_scan;
+    /*
+     Whether it dozes where the network allows it.
+     */
+    bool power_save;
+    /*
      How long before a beacon is due it wakes up, us.
      */
     uint32_t wake_ahead_us;
+    /*
+     That time adapts itself to the host, between 2 and 16 units of 1024 us; `wake_ahead_us` is where it begins.
+     */
+    bool adapt_wake_ahead;
+    /*
+     A station that is awake only because it sent the beacon dozes all the same, and sends a beacon whenever so much has passed,
+     us, 1000 or more; 0: it listens, as the standard has it.
+     */
+    uint32_t soft_beacon_us;
     /*
      Rate of data to one station: below 128 in units of 500 kb/s, 128 + MCS for HT.
      */

@@ -167,6 +167,9 @@ void SDMAC_IBSS_panicked(uint32_t line)
         ;
 }
 
+/* What the network is to be called. */
+static const uint8_t network[6] = {2, 0, 0, 0, 0, 0xaa};
+
 int main(void)
 {
     for (int i = 0; i < STATIONS; i++) {
@@ -184,6 +187,15 @@ int main(void)
         /* longer than a beacon on this air, or everybody sends one in each interval and nobody dozes */
         config.slot_us = 250;
         config.scan_ms = (uint16_t)(300 + 300 * i);
+        /* the first one creates the network */
+        memcpy(config.bssid, network, 6);
+        /* who sent the beacon dozes, too, and sends others */
+        config.soft_beacon_us = 999;
+        if (SDMAC_IBSS_init((uint8_t *)node->memory, sizeof node->memory, &config, &radio, now) != NULL) {
+            printf("999 us are too short\n");
+            return 1;
+        }
+        config.soft_beacon_us = 25000;
         node->station = SDMAC_IBSS_init((uint8_t *)node->memory, sizeof node->memory, &config, &radio, now);
         if (node->station == NULL) {
             printf("no station %d\n", i);
@@ -203,7 +215,7 @@ int main(void)
         SDMAC_IBSS_Counters c;
         SDMAC_IBSS_counters(nodes[i].station, now, &c);
         one &= SDMAC_IBSS_network(nodes[i].station, i == 0 ? bssid : other);
-        one &= i == 0 || memcmp(bssid, other, 6) == 0;
+        one &= memcmp(i == 0 ? bssid : other, network, 6) == 0;
         printf("station %d: neighbours %u, beacons %u, intervals %u, dozed %u, delivered %u, energy %u mJ\n", i,
                (unsigned)SDMAC_IBSS_neighbours(nodes[i].station), (unsigned)c.beacons, (unsigned)c.intervals,
                (unsigned)c.intervals_dozed, (unsigned)c.delivered, (unsigned)(c.microjoules / 1000));

@@ -80,9 +80,14 @@ pub unsafe extern "C" fn SDMAC_IBSS_config(config: *mut Config, address: *const 
         channel: 0,
         interval_tu: own.interval_tu,
         atim_window_tu: own.atim_window_tu,
+        bssid: [0; 6],
         ethertype: 0x86dd,
         scan_ms: 7_000,
+        active_scan: own.active_scan,
+        power_save: own.power_save,
         wake_ahead_us: (own.wake_ahead.as_ns() / 1_000) as u32,
+        adapt_wake_ahead: own.adapt_wake_ahead,
+        soft_beacon_us: 0,
         rate: types::octet(own.rate),
         group_rate: types::octet(own.group_rate),
         tries: own.tries,
@@ -124,6 +129,8 @@ pub unsafe extern "C" fn SDMAC_IBSS_init(
         && config.atim_window_tu < config.interval_tu
         && config.tries > 0
         && config.address[0] & 1 == 0
+        && config.bssid[0] & 1 == 0
+        && !(1..1_000).contains(&config.soft_beacon_us)
         && ssid.len() <= 32;
     if !fits || !numbers || !radio.is_whole() {
         return ptr::null_mut();
@@ -132,9 +139,14 @@ pub unsafe extern "C" fn SDMAC_IBSS_init(
         channel: (config.channel > 0).then_some(config.channel),
         interval_tu: config.interval_tu,
         atim_window_tu: config.atim_window_tu,
+        bssid: (config.bssid != [0; 6]).then_some(MacAddr(config.bssid)),
         ethertype: config.ethertype,
+        active_scan: config.active_scan,
+        power_save: config.power_save,
         scan: Duration::from_ms(config.scan_ms.into()),
         wake_ahead: Duration::from_us(config.wake_ahead_us.into()),
+        adapt_wake_ahead: config.adapt_wake_ahead,
+        soft_beacon: (config.soft_beacon_us > 0).then(|| Duration::from_us(config.soft_beacon_us.into())),
         group_rate,
         tries: config.tries,
         lifetime_intervals: config.lifetime_intervals,

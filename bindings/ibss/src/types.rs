@@ -37,12 +37,23 @@ pub struct Config {
     pub interval_tu: u16,
     /// ATIM window of a network that it creates, in the same units, below the interval; 0: no power save.
     pub atim_window_tu: u16,
+    /// BSSID of a network that it creates; all zero: random.
+    pub bssid: [u8; 6],
     /// EtherType of what it carries, such as 0x86dd for IPv6.
     pub ethertype: u16,
     /// How long it looks for a network before it creates one, ms.
     pub scan_ms: u16,
+    /// It asks for the network instead of only listening.
+    pub active_scan: bool,
+    /// Whether it dozes where the network allows it.
+    pub power_save: bool,
     /// How long before a beacon is due it wakes up, us.
     pub wake_ahead_us: u32,
+    /// That time adapts itself to the host, between 2 and 16 units of 1024 us; `wake_ahead_us` is where it begins.
+    pub adapt_wake_ahead: bool,
+    /// A station that is awake only because it sent the beacon dozes all the same, and sends a beacon whenever so much has passed,
+    /// us, 1000 or more; 0: it listens, as the standard has it.
+    pub soft_beacon_us: u32,
     /// Rate of data to one station: below 128 in units of 500 kb/s, 128 + MCS for HT.
     pub rate: u8,
     /// Rate of everything else.
