@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read};
+use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -95,6 +96,9 @@ pub enum RunError {
         /// The reason.
         error: io::Error,
     },
+    /// Nobody serves a stick there.
+    #[error("{0}: there is no socket of a stick, start one with `sdmac ar9170 serve {0}`")]
+    NoStick(String),
     /// Neither place has room for the guest's memory.
     #[error("{needed} MB of memory fit neither in /dev/shm nor in {other}: give the guest less with --mem")]
     Room {
@@ -254,6 +258,7 @@ impl Options {
             }
             writable.push(whole);
         }
+        are_sockets(&self.sticks)?;
         let mut environment = self.environment.clone();
         if kernel.machine != Machine::Uml {
             let path = environment.entry("PATH".to_owned()).or_default();
@@ -354,5 +359,30 @@ impl Drop for Folder {
     fn drop(&mut self) {
         // nothing more can be done about it
         let _ = std::fs::remove_dir_all(&self.path);
+    }
+}
+
+/// An error names the first path that is no socket.
+fn are_sockets(paths: &[PathBuf]) -> Result<(), RunError> {
+    let is_socket = |path: &Path| path.metadata().is_ok_and(|there| there.file_type().is_socket());
+    match paths.iter().find(|path| !is_socket(path)) {
+        Some(path) => Err(RunError::NoStick(path.display().to_string())),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stick_that_nobody_serves_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let socket = folder.path().join("stick0");
+        let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+        assert!(are_sockets(std::slice::from_ref(&socket)).is_ok());
+        let missing = folder.path().join("stick1");
+        let said = are_sockets(&[socket, missing]).unwrap_err().to_string();
+        assert!(said.contains("stick1: there is no socket of a stick"), "{said}");
     }
 }
