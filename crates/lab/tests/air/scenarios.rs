@@ -70,7 +70,7 @@ fn hosts_agree_on_slots() {
         .map(|r| r.done.cell.expect("it is in a cell"))
         .collect();
     let slots: BTreeSet<_> = cells.iter().filter_map(|c| c.slot).collect();
-    assert_eq!(slots.len(), 8, "{cells:?}");
+    assert_eq!(slots.len(), 8, "{summary:?}: {cells:?}");
     assert!(cells.iter().all(|c| c.granted == c.lost + 1), "{cells:?}");
     // Where several ask, or were promised one slot, frames overlap. All begin at one instant, so that is often at first; from the
     // second second on nothing does, or it would not arrive.
