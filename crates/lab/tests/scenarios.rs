@@ -152,3 +152,33 @@ fn is(kind: &Value, value: &Value) -> bool {
         other => panic!("{other}"),
     }
 }
+
+/// Claims of many hosts collide, and all of them found the cell. Each comes to a slot of its own all the same.
+#[test]
+fn hosts_that_start_together_agree() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/tbmac.toml");
+    for hosts in [2, 8, 13, 14, 15, 16_u32] {
+        let changes: Vec<_> = [
+            format!("hosts={hosts}"),
+            "run.warm_up=4s".to_owned(),
+            "duration=8s".to_owned(),
+        ]
+        .iter()
+        .map(|change| Change::parse(change).unwrap())
+        .collect();
+        let scenario = Scenario::open(&path, &changes).unwrap();
+        let metrics = lab::run::run(&scenario, 1, None, &AtomicBool::new(false), |_| {})
+            .unwrap()
+            .result
+            .metrics;
+        let of = |name: &str| metrics[name];
+        let (submitted, delivered) = (of("submitted"), of("delivered"));
+        assert!(submitted >= 40.0 * f64::from(hosts), "{submitted}");
+        // what is under way at the end is neither
+        let missing = submitted * f64::from(hosts - 1) - delivered;
+        assert!(
+            missing <= f64::from(hosts * hosts),
+            "{hosts}: {submitted}, {delivered}"
+        );
+    }
+}

@@ -18,7 +18,8 @@
 //!    longer listener wins, then that of the smaller address. Claims that collided hear nothing of each other, so a
 //!    founder is on probation: in each pair of its first [`PROBATION_ROUNDS`] rounds it sends in one and listens in
 //!    the other, which one being a bit of a hash of its address. Two founders in one slot hear each other as soon as
-//!    their bits differ.
+//!    their bits differ. Who hears nobody in all that time goes on listening in every fourth round, until somebody is heard, but in
+//!    one of 2, 4, 8 or 16 of these, which a hash draws: of many founders one is alone there soon, and all others hear it.
 
 use super::message::{Report, Request};
 use super::table::{Code, Entry, MAX_REQUESTS, Promises, SILENT_ROUNDS, View};
@@ -27,7 +28,7 @@ use frame::MacAddr;
 
 /// Silent rounds after which a cell counts as empty. A founder on probation is never silent for as long.
 pub const LISTEN_ROUNDS: u8 = 3;
-/// Rounds of a founder's probation.
+/// Rounds of a founder's probation, at least.
 pub const PROBATION_ROUNDS: u8 = 32;
 
 /// Where a host stands.
@@ -146,9 +147,17 @@ impl<const S: usize> Member<S> {
         let Phase::Owner(slot, probation) = self.phase else {
             return None;
         };
-        let bits = mix(0, self.me, 0);
-        let first = bits >> (round / 2 % 16) & 1 == 1;
-        let listens = probation > 0 && first == (round % 2 == 1);
+        let listens = match probation {
+            0 => false,
+            1 => {
+                let among = 2 << (round / 4 % 4);
+                round % 4 == 3 && !mix(round.into(), self.me, 1).is_multiple_of(among)
+            }
+            _ => {
+                let first = mix(0, self.me, 0) >> (round / 2 % 16) & 1 == 1;
+                first == (round % 2 == 1)
+            }
+        };
         (!listens || !self.keeps(Rule::Probation)).then_some(slot)
     }
 
@@ -345,11 +354,13 @@ impl<const S: usize> Member<S> {
     /// The round is over.
     pub fn round_over(&mut self) {
         let requests = core::mem::take(&mut self.requests);
+        let nobody = self.heard == 0 && requests.iter().all(Option::is_none);
         self.phase = match self.phase {
             Phase::Listening(_) if self.heard != 0 => Phase::Requesting(0, 0),
             Phase::Listening(quiet) if quiet + 1 >= LISTEN_ROUNDS => Phase::Claiming(quiet + 1),
             Phase::Listening(quiet) => Phase::Listening(quiet + 1),
             Phase::Claiming(age) => self.settle_claim(age, &requests),
+            Phase::Owner(slot, 1) if nobody && self.keeps(Rule::Probation) => Phase::Owner(slot, 1),
             Phase::Owner(slot, left) => Phase::Owner(slot, left.saturating_sub(1)),
             same => same,
         };

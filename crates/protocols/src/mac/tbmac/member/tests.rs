@@ -120,8 +120,12 @@ fn an_empty_cell_is_claimed_after_three_silent_rounds() {
         sent.chunks(2).all(|pair| pair[0] != pair[1]),
         "one of two rounds: {sent:?}"
     );
-    (0..32).for_each(|_| assert_eq!(round(&mut m, &[]), None));
-    assert!((36..68).all(|k| m.sends(k) == Some(0)), "all rounds from then on");
+    (0..200).for_each(|_| assert_eq!(round(&mut m, &[]), None));
+    let sent = (36..36 + 64).filter(|k| m.sends(*k) == Some(0)).count();
+    assert!(
+        (48..64).contains(&sent),
+        "it listens in some rounds, as long as it hears nobody: {sent}"
+    );
 }
 
 #[test]
