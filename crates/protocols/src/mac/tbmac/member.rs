@@ -149,14 +149,8 @@ impl<const S: usize> Member<S> {
         };
         let listens = match probation {
             0 => false,
-            1 => {
-                let among = 2 << (round / 4 % 4);
-                round % 4 == 3 && !mix(round.into(), self.me, 1).is_multiple_of(among)
-            }
-            _ => {
-                let first = mix(0, self.me, 0) >> (round / 2 % 16) & 1 == 1;
-                first == (round % 2 == 1)
-            }
+            1 => round % 4 == 3 && !mix(round.into(), self.me, 1).is_multiple_of(2 << (round / 4 % 4)),
+            _ => (mix(0, self.me, 0) >> (round / 2 % 16) & 1 == 1) == (round % 2 == 1),
         };
         (!listens || !self.keeps(Rule::Probation)).then_some(slot)
     }
