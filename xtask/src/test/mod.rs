@@ -16,7 +16,7 @@ use anyhow::{Result, bail};
 use crate::workspace::Workspace;
 
 /// Options of `cargo xtask test`.
-#[derive(clap::Args)]
+#[derive(Default, clap::Args)]
 pub(crate) struct Options {
     /// Run only these steps, with commas between them.
     #[arg(long, value_name = "STEP,STEP", value_delimiter = ',')]
@@ -36,8 +36,7 @@ pub(crate) fn lab(workspace: &Workspace) -> Result<bool> {
         workspace,
         &Options {
             only,
-            all: false,
-            list: false,
+            ..Options::default()
         },
     )
 }

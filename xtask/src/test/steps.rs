@@ -7,8 +7,7 @@ use anyhow::{Context, Result, ensure};
 use super::Outcome;
 pub(super) use super::lab::{lab, more as lab_more};
 use super::tools::{
-    Counts, Run, cargo_at_root, ended, exists, install, nightly, nightly_at_root, run, run_and_read,
-    rust_target, with_tools,
+    Run, cargo_at_root, exists, install, nightly, nightly_at_root, run, run_and_read, rust_target, with_tools,
 };
 use crate::tidy;
 use crate::workspace::Workspace;
@@ -209,10 +208,7 @@ pub(super) fn count_tests(command: &mut Command) -> Result<Outcome> {
 
 /// Runs tests and says how many there were; an error if one failed.
 pub(super) fn count(command: &mut Command) -> Result<String> {
-    let run = run_and_read(command)?;
-    let counts = Counts::parse(&run.stdout)?;
-    ended(&counts, run.code, &run.stdout, &run.stderr)?;
-    counts.remark()
+    run_and_read(command)?.tests()
 }
 
 /// How README.md runs the program.

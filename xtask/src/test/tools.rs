@@ -175,20 +175,39 @@ pub(super) fn nightly(components: &[&str]) -> Result<(), String> {
     }
 }
 
+impl Run {
+    /// How many tests it says there were; an error if one failed, or if it ended badly for another reason.
+    pub(super) fn tests(&self) -> Result<String> {
+        let counts = Counts::parse(&self.stdout)?;
+        if counts.failed == 0 && self.code != Some(0) {
+            let code = self
+                .code
+                .map_or("a signal".to_owned(), |code| format!("exit code {code}"));
+            let last = |text: &str| text.trim_end().lines().next_back().unwrap_or("").to_owned();
+            bail!(
+                "ended by {code} after `{}` and `{}`",
+                last(&self.stdout),
+                last(&self.stderr)
+            );
+        }
+        counts.remark()
+    }
+}
+
 /// How many tests a run of `cargo test` counted.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Counts {
-    pub(super) passed: u64,
-    pub(super) failed: u64,
+struct Counts {
+    passed: u64,
+    failed: u64,
     /// Names of those that failed, as far as they were told.
-    pub(super) failures: Vec<String>,
+    failures: Vec<String>,
     /// Names with reasons.
-    pub(super) ignored: Vec<String>,
+    ignored: Vec<String>,
 }
 
 impl Counts {
     /// Reads what the test harness prints.
-    pub(super) fn parse(text: &str) -> Result<Counts> {
+    fn parse(text: &str) -> Result<Counts> {
         let mut counts = Counts::default();
         for line in text.lines() {
             if let Some(result) = line.strip_prefix("test result: ") {
@@ -209,7 +228,7 @@ impl Counts {
     }
 
     /// For the table. Fails when a test failed, and when there was none.
-    pub(super) fn remark(&self) -> Result<String> {
+    fn remark(&self) -> Result<String> {
         if self.failed > 0 {
             let names = self.failures.join(", ");
             bail!(
@@ -241,16 +260,6 @@ fn number_before(text: &str, word: &str) -> Result<u64> {
 
 fn name(command: &Command) -> String {
     command.get_program().to_string_lossy().into_owned()
-}
-
-/// An error if a program ended badly for which no test that failed is the reason.
-pub(super) fn ended(counts: &Counts, code: Option<i32>, stdout: &str, stderr: &str) -> Result<()> {
-    if counts.failed > 0 || code == Some(0) {
-        return Ok(());
-    }
-    let code = code.map_or("a signal".to_owned(), |code| format!("exit code {code}"));
-    let last = |text: &str| text.trim_end().lines().next_back().unwrap_or("").to_owned();
-    bail!("ended by {code} after `{}` and `{}`", last(stdout), last(stderr))
 }
 
 /// The command as one would type it, with the variables that were set for it.

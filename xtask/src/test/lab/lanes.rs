@@ -1,6 +1,5 @@
 //! Work that takes one processor at a time, several at once.
 
-use std::collections::VecDeque;
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::thread;
@@ -8,7 +7,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 
-use crate::test::tools::{Counts, ended, shown};
+use crate::test::tools::{Run, shown};
 
 /// At most so many at once: guests take up to half a gigabyte each.
 const MOST: usize = 4;
@@ -18,34 +17,34 @@ const MOST: usize = 4;
 pub(super) fn run(all: Vec<Command>) -> Vec<Result<String>> {
     let lanes = thread::available_parallelism().map_or(1, usize::from).min(MOST);
     let count = all.len();
-    let mut done: Vec<Option<Result<String>>> = Vec::new();
-    done.resize_with(count, || None);
-    let waiting: Mutex<VecDeque<_>> = Mutex::new(all.into_iter().enumerate().collect());
-    let next = || waiting.lock().expect("nobody panics with it").pop_front();
-    let done = Mutex::new(done);
-    thread::scope(|scope| {
-        for _ in 0..lanes {
-            scope.spawn(|| {
-                while let Some((index, mut command)) = next() {
-                    println!("[{}/{count}] $ {}", index + 1, shown(&command));
-                    let start = Instant::now();
-                    let (text, end) = counted(&mut command);
-                    let result = end.as_ref().map_or("FAILED", |_| "ok");
-                    println!(
-                        "[{}/{count}] {result} after {:.0} s: {}\n{text}",
-                        index + 1,
-                        start.elapsed().as_secs_f64(),
-                        shown(&command)
-                    );
-                    done.lock().expect("nobody panics with it")[index] = Some(end);
-                }
-            });
+    let waiting = Mutex::new(all.into_iter().enumerate());
+    let next = || waiting.lock().expect("nobody panics with it").next();
+    let lane = || {
+        let mut done = Vec::new();
+        while let Some((index, mut command)) = next() {
+            let name = format!("[{}/{count}]", index + 1);
+            println!("{name} $ {}", shown(&command));
+            let start = Instant::now();
+            let (text, end) = counted(&mut command);
+            let result = end.as_ref().map_or("FAILED", |_| "ok");
+            let seconds = start.elapsed().as_secs_f64();
+            println!(
+                "{name} {result} after {seconds:.0} s: {}\n{text}",
+                shown(&command)
+            );
+            done.push((index, end));
         }
+        done
+    };
+    let mut done: Vec<_> = thread::scope(|scope| {
+        let lanes: Vec<_> = (0..lanes).map(|_| scope.spawn(lane)).collect();
+        let done = lanes
+            .into_iter()
+            .flat_map(|l| l.join().expect("a lane does not panic"));
+        done.collect()
     });
-    let done = done.into_inner().expect("nobody panicked with it");
-    done.into_iter()
-        .map(|end| end.context("it was not run")?)
-        .collect()
+    done.sort_by_key(|(index, _)| *index);
+    done.into_iter().map(|(_, end)| end).collect()
 }
 
 /// Runs tests; gives what they printed, and how many there were.
@@ -55,12 +54,13 @@ fn counted(command: &mut Command) -> (String, Result<String>) {
         Err(e) => return (String::new(), Err(e).context("cannot run it")),
     };
     let text = |octets: &[u8]| String::from_utf8_lossy(octets).into_owned();
-    let (out, err) = (text(&output.stdout), text(&output.stderr));
-    let end = Counts::parse(&out).and_then(|counts| {
-        ended(&counts, output.status.code(), &out, &err)?;
-        counts.remark()
-    });
-    (out + &err, end)
+    let run = Run {
+        stdout: text(&output.stdout),
+        stderr: text(&output.stderr),
+        code: output.status.code(),
+    };
+    let end = run.tests();
+    (run.stdout + &run.stderr, end)
 }
 
 #[cfg(test)]
