@@ -1,4 +1,4 @@
-//! What the lab runs: tests, and how their guest is started. Longest first, since two run at a time.
+//! What the lab runs: tests, and how their guest is started. The longest first, since several run at a time.
 
 /// The tests of one program, in one guest or outside of guests.
 #[derive(Clone, Copy, Debug)]
@@ -41,6 +41,7 @@ const fn job(folder: &'static str, name: &'static str, args: &'static str) -> Jo
 }
 
 impl Job {
+    /// In a guest of the lab's own kernel.
     const fn own(self, guest: &'static str) -> Job {
         Job {
             guest: Some(guest),
@@ -48,12 +49,9 @@ impl Job {
         }
     }
 
+    /// In a guest of Debian's kernel.
     const fn debian(self, guest: &'static str) -> Job {
-        Job {
-            guest: Some(guest),
-            kernel: Kernel::Debian,
-            ..self
-        }
+        self.own(guest).starts_debian()
     }
 
     /// Outside of guests, and starts Debian's kernel.
@@ -73,6 +71,8 @@ impl Job {
 const NO_TDMA: &str = "--skip tdma::";
 const NO_PROTOCOLS: &str = "--skip tdma:: --skip ibss::";
 const OUTSIDE: &str = "--ignored --test-threads=1";
+/// The same, with what the tests print of sticks and outcomes.
+const SHOWN: &str = "--ignored --nocapture --test-threads=1";
 /// What is told of the packets of ordinary interfaces, by the radio and by the socket, and what an access point carries; the
 /// news of a radio; and how punctual a host wakes up.
 const ORDINARY: &str = "reports:: ordinary:: keeper:: wait::";
@@ -92,14 +92,19 @@ const RT_MODULE: &str = "--qemu rt --radios 4 --module ../../kernel";
 
 /// All of them.
 pub(super) const JOBS: &[Job] = &[
-    // the simulator and real stacks
     job(CLI, "lab_compare", OUTSIDE),
+    job(LAB, "air", "").own("--radios 9"),
+    job(CLI, "lab_usb", SHOWN).starts_debian(),
+    job(CLI, "lab_sticks", SHOWN).starts_debian(),
+    job(LAB, "hwsim", NO_PROTOCOLS).debian(STANDARD),
+    job(LAB, "hwsim", NO_PROTOCOLS).debian(RT).rare(),
+    job(CLI, "lab_radios", OUTSIDE),
+    job(CLI, "lab", OUTSIDE),
     job(LINUX, "wifi", NO_TDMA).debian(RT),
     job(LINUX, "wifi", NO_TDMA).debian(STANDARD).rare(),
-    job(CLI, "lab_radios", OUTSIDE),
-    job(CLI, "lab_sticks", OUTSIDE).starts_debian(),
-    job(CLI, "lab", OUTSIDE),
-    job(LAB, "air", "").own("--radios 9"),
+    job(LINUX, "lib", "certify").own(PLAIN),
+    job(LINUX, "lib", "certify").own(TABLE),
+    job(CLI, "lab_confirm", SHOWN).starts_debian(),
     job(LAB, "hwsim", "").own(PLAIN),
     job(LAB, "hwsim", "").own(TABLE).rare(),
     job(LINUX, "wifi", "").own(PLAIN).rare(),
@@ -116,10 +121,6 @@ pub(super) const JOBS: &[Job] = &[
     job(LINUX, "wifi", PENDING).debian(RT_MODULE),
     job(LINUX, "wifi", PENDING).debian(STANDARD_MODULE).rare(),
     job(LAB, "hwsim", "by_the_device").debian(RT_MODULE),
-    job(CLI, "lab_usb", OUTSIDE).starts_debian(),
-    job(CLI, "lab_confirm", OUTSIDE).starts_debian(),
-    job(LAB, "hwsim", NO_PROTOCOLS).debian(STANDARD),
-    job(LAB, "hwsim", NO_PROTOCOLS).debian(RT).rare(),
     // the planes of frames, where the medium and the sender are on different processors
     job(LINUX, "wifi", "all_nine_planes_are").debian(STANDARD_2),
     job(LINUX, "wifi", "all_nine_planes_are").debian(RT_2).rare(),
@@ -137,8 +138,6 @@ pub(super) const JOBS: &[Job] = &[
     job(LINUX, "wifi_no_allocation", NO_TDMA).debian(RT).rare(),
     job(LINUX, "wifi_no_allocation", "").own(PLAIN),
     job(LINUX, "wifi_no_allocation", "").own(TABLE).rare(),
-    job(LINUX, "lib", "certify").own(PLAIN),
-    job(LINUX, "lib", "certify").own(TABLE),
     job(LINUX, "lib", ORDINARY).own("--radios 4"),
     job(LINUX, "wifi_confirm", "paths::").own("--radios 4"),
     job(LAB, "guest", "--ignored").own("--radios 4"),
