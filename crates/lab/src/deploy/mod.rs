@@ -5,7 +5,6 @@
 //! thing.
 
 mod arrived;
-mod asked;
 mod feed;
 #[cfg(test)]
 mod no_allocation;

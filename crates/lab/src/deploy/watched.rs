@@ -5,9 +5,8 @@ use std::rc::Rc;
 
 use protocols::mac::tally::Tally;
 use radio::tape::Tape;
-use radio::{Event, Instant, Outcome, Plane, Protocol, Radio, Tap};
+use radio::{Event, Hooks, Instant, Outcome, Plane, Protocol, Radio, Tap, Token, TxHow};
 
-use super::asked::Asked;
 use super::feed::{MOST_LATENCIES, Sources};
 use super::refused::Refusals;
 use super::tape::Strip;
@@ -42,6 +41,16 @@ impl Watched {
             refusals: Refusals::default(),
             outcomes: Tally::default(),
         }
+    }
+}
+
+/// Requests are told to the sources of traffic, and go on.
+struct Asked<'a>(&'a RefCell<Sources>);
+
+impl Hooks for Asked<'_> {
+    fn request(&mut self, token: Token, frame: &[u8], how: &TxHow, radio: &mut dyn Radio) {
+        self.0.borrow_mut().requested(token, frame);
+        radio.request(token, frame, how);
     }
 }
 
