@@ -40,7 +40,7 @@ pub enum Phase {
     Claiming(u8),
     /// Asks for a slot: failures so far, and silent rounds in a row.
     Requesting(u8, u8),
-    /// Owns a slot, and is on probation for this many rounds.
+    /// Owns a slot, and is on probation for this many rounds: at 1 until somebody is heard.
     Owner(u8, u8),
 }
 
