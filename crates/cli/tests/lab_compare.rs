@@ -155,7 +155,8 @@ fn slots_of_a_schedule() {
     .agrees();
 }
 
-/// Clocks by the beacons of a neighbour. Nothing says where on the clock of the host a cycle begins, so messages come at any time in it.
+/// Clocks by the beacons of a neighbour. Nothing says where on the clock of the host a cycle begins, so messages come at any time in it,
+/// and how many of 3,500 meet a beacon is another number on each computer: none to three.
 #[test]
 #[ignore = "needs the lab's kernel: cargo xtask lab"]
 fn slots_by_reference_broadcasts() {
@@ -169,6 +170,8 @@ fn slots_by_reference_broadcasts() {
         ],
         real_runs: "2",
         overlapping: 0..100,
+        slack: 0.001,
+        slack_tries: 7.0 * 0.001,
         ..CASE
     }
     .agrees();
