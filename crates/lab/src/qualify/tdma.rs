@@ -289,7 +289,12 @@ impl Bench {
         if scheme.left_on.backoff {
             config.access = None;
         }
-        let sender = Sender::<D>::new(SenderConfig::new(self.identity(node), self.question.rate));
+        let mut sender = SenderConfig::new(self.identity(node), self.question.rate);
+        if !scheme.left_on.acks {
+            // so that no layer in between waits for one and repeats
+            sender.how = sender.how.no_ack();
+        }
+        let sender = Sender::<D>::new(sender);
         if scheme.ordered {
             // a slot without a frame in time is of no use: an attempt costs a slot
             let cost = CostEstimate::fixed(Duration::from_ns(self.slot_ns(scheme)));
@@ -367,6 +372,16 @@ mod tests {
         for (p, (_, share)) in &all[..3] {
             assert!(*share > 0.1 * (1.0 - p), "{all:?}");
         }
+    }
+
+    /// Nobody acknowledges, so that nobody repeats: not even a layer above the slots.
+    #[test]
+    fn without_acks_each_message_goes_once() {
+        let b = bench("ideal", 4);
+        let scheme = Scheme::parse("tdma-acks+edf").unwrap();
+        let t = replicate(&b, scheme, 5, 10_000_000, 200, 1);
+        assert_eq!((t.batches.trials(), t.batches.misses()), (1_600, 0));
+        assert_eq!(t.tries.count(), t.batches.trials());
     }
 
     /// With ideal hosts and drifting clocks every message has its slot: nothing collides, nothing is missed.

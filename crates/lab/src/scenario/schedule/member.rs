@@ -35,6 +35,8 @@ pub(in crate::scenario) fn scheduled(s: &Scenario, group: &Group, node: u32, ide
     let sync = clock(schedule, planned, node, band, heard_by);
     let mut send = schedule.send.clone();
     let queue = *send.queue.get_or_insert(QueueName::Voice);
+    // What the slots leave out nobody above them may wait for.
+    send.ack &= schedule.left_on.acks;
     let queue: Queue = category(queue).into();
     let Protocol::Tdma(Parameters {
         hold_back,

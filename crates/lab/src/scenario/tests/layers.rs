@@ -90,6 +90,42 @@ fn layers_that_do_not_fit() {
     );
 }
 
+const SLOTS_OF_TWO: &str = include_str!("../../../../../scenarios/redundant-slots.toml");
+
+/// A copy that comes later has no slot.
+#[test]
+fn copies_over_slots_go_at_once() {
+    let later = SLOTS_OF_TWO.replace(
+        "redundancy = {}",
+        r#"redundancy = { copies.proactive = "500us" }"#,
+    );
+    let what = parse(&later, &[]).unwrap_err().to_string();
+    assert!(
+        what.contains("\"controller\" sends its second copies later") && what.contains("\"reactive\""),
+        "{what}"
+    );
+    let once = SLOTS_OF_TWO.replace("redundancy = {}", r#"redundancy = { copies = "reactive" }"#);
+    parse(&once, &[]).unwrap();
+}
+
+/// Where slots leave ACKs out, EDF above them waits for none, and repeats nothing.
+#[test]
+fn edf_repeats_nothing_where_nobody_acknowledges() {
+    let text = SLOTS_OF_TWO
+        .replace("every = 12 }", "every = 12 }\nleft_on = { acks = false }")
+        .replace("duration = \"20s\"", "duration = \"1s\"")
+        .replace("data.fixed = 0.5", "data.fixed = 0");
+    let r = go(&text);
+    let [submitted, delivered] = [
+        r.traffic.iter().map(|t| t.submitted).sum::<u64>(),
+        r.traffic.iter().map(|t| t.delivered).sum(),
+    ];
+    assert!(
+        delivered <= submitted && delivered + 16 > submitted,
+        "{delivered} of {submitted}"
+    );
+}
+
 /// 40 m with exponent 3 leave 21 dB: 54 Mb/s is lost, what is chosen is not.
 #[test]
 fn rates_follow_the_link() {
