@@ -5,6 +5,10 @@ use super::Row;
 
 /// Sources within this factor of the best one are as good: two runs differ by as much.
 const AS_GOOD: f64 = 1.1;
+/// And those that are less than this worse: what a clock and a call take, us.
+const AS_GOOD_US: f64 = 1.0;
+/// What hosts can do, as `--wait` names it.
+const OF_HOSTS: [&str; 3] = ["sleep", "timerfd", "spin"];
 /// Sources that wake a thread, from the one that leaves the processor most to others to the one that takes it.
 const BY_COST: [&str; 6] = ["sleep", "timerfd", "posix", "epoll", "hybrid", "spin"];
 
@@ -45,12 +49,7 @@ pub fn choices(rows: &[Row]) -> Vec<Choice> {
 
 fn choice(rows: &[Row], interval_us: u32) -> Option<Choice> {
     let all = candidates(rows, interval_us);
-    let best = all.iter().min_by(|a, b| a.tail_us.total_cmp(&b.tail_us))?;
-    let cost = |c: &&Candidate| BY_COST.iter().position(|name| *name == c.source);
-    let chosen = all
-        .iter()
-        .filter(|c| c.sched == best.sched && c.tail_us <= AS_GOOD * best.tail_us)
-        .min_by_key(cost)?;
+    let (best, chosen) = of_these(&all, &BY_COST)?;
     let p = if rows
         .iter()
         .any(|r| r.lateness.is_some_and(|s| s.p999_us.is_none()))
@@ -60,16 +59,16 @@ fn choice(rows: &[Row], interval_us: u32) -> Option<Choice> {
         "99.9 %"
     };
     let mut reason = format!(
-        "{p} of its wake-ups are less than {:.1} us late under the worst load, {}",
-        chosen.tail_us, chosen.load
+        "{p} of its wake-ups are less than {} us late under the worst load, {}",
+        digits(chosen.tail_us),
+        chosen.load
     );
     if chosen.source == best.source {
         let next = all
             .iter()
             .filter(|c| c.source != chosen.source && c.sched == chosen.sched);
         if let Some(next) = next.min_by(|a, b| a.tail_us.total_cmp(&b.tail_us)) {
-            let ratio = next.tail_us / chosen.tail_us;
-            reason += &format!("; the next one, {}, needs {ratio:.1} times as long", next.source);
+            reason += &format!("; of the next one, {}, {} us", next.source, digits(next.tail_us));
         }
     } else {
         reason += &format!(
@@ -86,6 +85,9 @@ fn choice(rows: &[Row], interval_us: u32) -> Option<Choice> {
             chosen.missed, chosen.deadlines
         );
     }
+    if let Some((_, own)) = of_these(&all, &OF_HOSTS) {
+        reason += &format!("; for hosts of this program: --wait {}", own.source);
+    }
     Some(Choice {
         interval_us,
         source: chosen.source,
@@ -94,6 +96,27 @@ fn choice(rows: &[Row], interval_us: u32) -> Option<Choice> {
         load: chosen.load,
         reason,
     })
+}
+
+/// The best of some sources, and of those that are as good the one that leaves the processor most to others.
+fn of_these<'a>(all: &'a [Candidate], sources: &[&str]) -> Option<(&'a Candidate, &'a Candidate)> {
+    let these = || all.iter().filter(|c| sources.contains(&c.source));
+    let best = these().min_by(|a, b| a.tail_us.total_cmp(&b.tail_us))?;
+    let enough = (AS_GOOD * best.tail_us).max(best.tail_us + AS_GOOD_US);
+    let cost = |c: &&Candidate| BY_COST.iter().position(|name| *name == c.source);
+    let chosen = these()
+        .filter(|c| c.sched == best.sched && c.tail_us <= enough)
+        .min_by_key(cost)?;
+    Some((best, chosen))
+}
+
+/// Microseconds, with hundredths where there are few.
+fn digits(us: f64) -> String {
+    if us < 10.0 {
+        format!("{us:.2}")
+    } else {
+        format!("{us:.1}")
+    }
 }
 
 fn candidates(rows: &[Row], interval_us: u32) -> Vec<Candidate> {
@@ -188,10 +211,30 @@ mod tests {
         let choice = &choices(&rows)[0];
         assert_eq!(choice.source, "hybrid");
         assert!(
-            choice.reason.contains("sleep, needs 12.0 times"),
+            choice.reason.contains("less than 5.00 us late") && choice.reason.contains("sleep, 60.0 us"),
             "{}",
             choice.reason
         );
         assert!(choice.reason.contains("busy"), "{}", choice.reason);
+        assert!(choice.reason.ends_with("--wait sleep"), "{}", choice.reason);
+    }
+
+    #[test]
+    fn what_a_clock_takes_does_not_decide() {
+        let rows = [
+            row("spin", "idle", "fifo", 0.05),
+            row("hybrid", "idle", "fifo", 0.9),
+            row("sleep", "idle", "fifo", 12.9),
+        ];
+        let choice = &choices(&rows)[0];
+        assert_eq!(choice.source, "hybrid");
+        assert!(
+            choice
+                .reason
+                .starts_with("99.9 % of its wake-ups are less than 0.90 us late"),
+            "{}",
+            choice.reason
+        );
+        assert!(choice.reason.ends_with("--wait spin"), "{}", choice.reason);
     }
 }
