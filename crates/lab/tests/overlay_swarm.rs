@@ -1,8 +1,8 @@
 //! Every overlay of scenario files in random worlds in which everything goes wrong at once: confirms that are lost,
 //! timers that are late, adapters that reset or are pulled out, clocks that jump, frames that get lost. All laws hold.
 //!
-//! A failure names its seed; `SWARM_SEED=7 cargo test -p sdmac-lab --test overlay_swarm` runs that one alone. An hour of
-//! virtual time: `cargo test --release -p sdmac-lab --test overlay_swarm -- --ignored`.
+//! A failure prints the command that runs its seed alone. An hour of virtual time for each:
+//! `cargo test --release -p sdmac-lab --test overlay_swarm -- --ignored`.
 
 use std::path::Path;
 
@@ -255,7 +255,7 @@ ack.fixed = {ack}
 }
 
 /// Seeds one after the other until so much virtual time has passed for each scheme.
-fn swarm(seeds: u64, run_ns: u64) {
+fn swarm(test: &str, seeds: u64, run_ns: u64) {
     let one: Option<u64> = std::env::var("SWARM_SEED").ok().and_then(|s| s.parse().ok());
     let range = one.map_or(0..seeds, |s| s..s + 1);
     for seed in range {
@@ -264,7 +264,9 @@ fn swarm(seeds: u64, run_ns: u64) {
             match told {
                 Ok(frames) => assert!(frames > 0, "{name}: nobody sent anything with SWARM_SEED={seed}"),
                 Err(why) => {
-                    eprintln!("{name} failed; again with SWARM_SEED={seed}");
+                    eprintln!(
+                        "{name} failed; again: SWARM_SEED={seed} cargo test -p sdmac-lab --test overlay_swarm -- --include-ignored {test}"
+                    );
                     std::panic::resume_unwind(why);
                 }
             }
@@ -274,13 +276,13 @@ fn swarm(seeds: u64, run_ns: u64) {
 
 #[test]
 fn all_laws_hold_in_random_worlds() {
-    swarm(4, SECOND);
+    swarm("all_laws_hold_in_random_worlds", 4, SECOND);
 }
 
-/// An hour of virtual time: 13 schemes, 28 seeds, 10 s each. `SWARM_SEEDS=360` makes it an hour of each.
+/// An hour of virtual time for each scheme: 360 seeds, 10 s each. `SWARM_SEEDS=28` is less of it.
 #[test]
-#[ignore = "takes a minute; an hour of virtual time"]
-fn an_hour() {
+#[ignore = "takes minutes; an hour of virtual time for each overlay"]
+fn an_hour_of_each() {
     let seeds = std::env::var("SWARM_SEEDS").ok().and_then(|s| s.parse().ok());
-    swarm(seeds.unwrap_or(28), 10 * SECOND);
+    swarm("an_hour_of_each", seeds.unwrap_or(360), 10 * SECOND);
 }
