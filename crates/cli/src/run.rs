@@ -265,7 +265,10 @@ fn summary(run: &Run) -> String {
     let mut lines: Vec<String> = lines.collect();
     lines.push(format!("{:width$}  {}", "trace_hash", run.result.trace_hash));
     for t in &run.result.traffic {
-        let counts = format!("{} of {} delivered", t.delivered, t.submitted);
+        let counts = match &t.to[..] {
+            "broadcast" => format!("{} messages, {} delivered", t.submitted, t.delivered),
+            _ => format!("{} of {} delivered", t.delivered, t.submitted),
+        };
         let latency = t.latency_us.map(|q| {
             let [p50, p99, p999, max] = q.map(number);
             format!(", latency {p50} us, 99 % below {p99} us, 99.9 % below {p999} us, longest {max} us")

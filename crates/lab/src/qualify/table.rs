@@ -43,7 +43,7 @@ pub fn table(a: &Answer, width: usize) -> String {
                 time((s.release_high_ns - s.release_min_ns) as f64),
                 time(s.sync_error_ns as f64),
                 count(s.sync_beacons),
-                s.quantile * 100.0,
+                (s.quantile * 1e11).round() / 1e9,
             );
             if let Some(late) = s.late_share {
                 text += &format!(" Too late for their slot: {} of the frames.", probability(late));
@@ -80,9 +80,10 @@ pub(super) fn hand_overs(h: &HandOvers, misses: u64) -> String {
     let cost = match max {
         0 => "no message missed in any of them".into(),
         _ => format!(
-            "in {} of them nothing missed, and in the others {} messages; a node was cut off for {} at the median, {} at most",
+            "in {} of them nothing missed, and in the others {} message{}; a node was cut off for {} at the median, {} at most",
             count(h.unharmed),
             count(h.misses),
+            if h.misses == 1 { "" } else { "s" },
             time(p50 as f64),
             time(max as f64)
         ),
