@@ -126,15 +126,13 @@ impl Check<'_> {
                 );
                 return wrong(group.name.span(), what);
             }
-        }
-        if let (Some((pair, _)), Protocol::Tdma(_)) = (group.pair(), &group.protocol)
-            && matches!(pair.copies, Copies::Proactive(_))
-        {
-            let what = format!(
-                "{:?} sends its second copies later, and by then their slot is over: with tdma, copies are \"parallel\" or \"reactive\"",
-                group.name.get_ref()
-            );
-            return wrong(group.name.span(), what);
+            if let (Protocol::Tdma(_), Copies::Proactive(_)) = (&group.protocol, &pair.copies) {
+                let what = format!(
+                    "{:?} sends its second copies later, and by then their slot is over: with tdma, copies are \"parallel\" or \"reactive\"",
+                    group.name.get_ref()
+                );
+                return wrong(group.name.span(), what);
+            }
         }
         let free = matches!(
             group.protocol,
