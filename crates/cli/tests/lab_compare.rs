@@ -122,7 +122,7 @@ fn hosts_that_agree_on_slots() {
         changes: &["duration=4s", "run.warm_up=1s", "hosts=8", "output.latency=true"],
         real_runs: "5",
         overlapping: 0..u64::MAX,
-        slack_us: 16.0,
+        slack_us: 12.0,
         slack_latency: 0.1,
         ..CASE
     }
@@ -149,7 +149,7 @@ fn cells_with_gateways() {
         slack_us: 12.0,
         slack_latency: 0.2,
         slack: 0.0001,
-        slack_tries: 0.2,
+        slack_tries: 0.1,
         of_layers: 1,
         ..CASE
     }
@@ -283,7 +283,8 @@ fn rates_by_rsin() {
 
 /// What of the strangers' scenario is as on Linux: where the adapter does not tell when a frame was on the air, nobody watches slots;
 /// and messages that all come and end at one instant would all wait for the one processor of the lab.
-/// In one real run of twenty a station of eight said nothing, for a reason that is not known: one such in three runs is borne.
+/// One real run of about twenty lost 19 %, as if a station of eight had said nothing, for a reason that is not known; it did not come
+/// again. One such in three runs is borne: such a station goes unseen here.
 const AMONG_STRANGERS: Case = Case {
     scenario: "scenarios/tdma-strangers.toml",
     changes: &[
