@@ -17,6 +17,8 @@ pub(super) struct Waiting<const L: usize> {
     pub intervals: u8,
     /// Sequence number, once it has one: a frame keeps it.
     pub sequence: Option<u16>,
+    /// It was on the air, and may have been heard: its next frame is a repetition.
+    pub tried: bool,
     /// Those with smaller ones came before it.
     pub order: u64,
     len: u16,
@@ -65,6 +67,7 @@ impl<const Q: usize, const L: usize> Queue<Q, L> {
             sent: None,
             intervals: 0,
             sequence: None,
+            tried: false,
             order: self.arrivals,
             len,
             payload,

@@ -6,7 +6,7 @@ mod multi_hop;
 mod sleeper;
 
 use super::*;
-use crate::testing::{Clock, Room};
+use crate::testing::{Clock, Fate, Room};
 use frame::Wire;
 use frame::mac::{Header, Kind};
 use frame::mgmt::ProbeResponse;
@@ -29,9 +29,13 @@ fn config(i: u32, window: u16) -> IbssConfig {
 }
 
 fn room(stations: u32, window: u16) -> Room {
+    room_of(stations, |i| config(i, window))
+}
+
+fn room_of(stations: u32, config: impl Fn(u32) -> IbssConfig) -> Room {
     let mut room = Room::new(1);
     for i in 0..stations {
-        room.add(address(i), || Ibss::<8, 200>::new(config(i, window)));
+        room.add(address(i), || Ibss::<8, 200>::new(config(i)));
     }
     room
 }
@@ -133,6 +137,29 @@ fn announced_frames_follow_the_window() {
             _ => {}
         }
     }
+    room.close();
+}
+
+/// Its ACKs are lost until the interval is over: in the next one it goes again, and is known as what was heard before.
+#[test]
+fn a_frame_that_goes_on_in_the_next_interval_is_delivered_once() {
+    let mut room = room_of(2, |i| IbssConfig {
+        tries: 255,
+        rate: Rate::OFDM_6,
+        ..config(i, 20)
+    });
+    room.script(|a| {
+        let data = Header::parse(a.frame).is_ok_and(|h| h.kind() == Kind::DATA);
+        match data && a.at_ns < 1_330 * MS {
+            true => Fate::AckLost,
+            false => Fate::Arrives,
+        }
+    });
+    room.submit(1_200 * MS, 0, address(1), &[1; 200], None);
+    room.run_until(2_000 * MS);
+    let sent = *station(&room, 0).counters();
+    assert_eq!((sent.confirms.expired, sent.confirms.acked), (1, 1), "{sent:?}");
+    assert_eq!(room.delivered.len(), 1);
     room.close();
 }
 

@@ -7,6 +7,7 @@ use super::protection::MORE_OCTETS;
 use super::queue::Waiting;
 use super::{Ibss, Phase, Routing, Sent};
 use frame::llc::Snap;
+use frame::mac::header::set_retry;
 use frame::mac::{Data, Header, SequenceControl};
 use frame::{Band, MacAddr, Wire, ppdu_us};
 use radio::{Confirm, Duration, Instant, Outcome, Radio, TxHow};
@@ -163,6 +164,7 @@ impl<const Q: usize, const L: usize, W: Routing> Ibss<Q, L, W> {
             Snap::ethernet(self.config.ethertype, next.payload()),
             &mut out,
         );
+        let _ = set_retry(&mut out, next.tried);
         let Some(octets) = self.protection.seal(&mut out, octets) else {
             self.counters.unprotected += 1;
             self.queue
@@ -194,6 +196,7 @@ impl<const Q: usize, const L: usize, W: Routing> Ibss<Q, L, W> {
             let waits = |w: &Waiting<L>| w.sent == mine && w.deadline.is_none_or(|t| t > now);
             if let Some(waiting) = self.queue.first(waits) {
                 waiting.sent = None;
+                waiting.tried |= confirm.attempts > 0;
                 return;
             }
             self.counters.expired += 1;
