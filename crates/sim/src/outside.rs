@@ -100,11 +100,23 @@ mod tests {
     }
 
     fn send(world: &mut World<Puppet>, to: MacAddr, from: MacAddr, tries: u8) {
-        let mut frame = vec![0x08, 0, 0, 0];
+        send_as(world, to, from, tries, (0, false));
+    }
+
+    /// With this sequence number and retry bit.
+    fn send_as(
+        world: &mut World<Puppet>,
+        to: MacAddr,
+        from: MacAddr,
+        tries: u8,
+        (number, retry): (u8, bool),
+    ) {
+        let mut frame = vec![0x08, u8::from(retry) << 3, 0, 0];
         for address in [to, from, MacAddr::ZERO] {
             frame.extend(address.0);
         }
-        frame.extend([0; 60]);
+        frame.extend([number << 4, 0]);
+        frame.extend([0; 58]);
         world.act(0, |_, _, radio| {
             let token = radio.token();
             radio.request(token, &frame, &TxHow::multi_shot(Rate::OFDM_54, tries));
@@ -213,6 +225,26 @@ mod tests {
             world.run_until(100_000_000);
             assert_eq!(world.protocol(1).heard, heard);
             assert_eq!(world.protocol(0).outcomes[0].1, Outcome::NotAcked);
+        }
+    }
+
+    /// A host that repeats a frame as a new request says so with the retry bit, and keeps the number.
+    #[test]
+    fn a_repetition_by_the_host_is_told_from_a_new_frame() {
+        for (number, retry, heard) in [(0, true, 1), (0, false, 2), (1, true, 2)] {
+            let mut world = two();
+            send(&mut world, MacAddr::local(1), MacAddr::local(0), 1);
+            world.run_until(10_000_000);
+            send_as(
+                &mut world,
+                MacAddr::local(1),
+                MacAddr::local(0),
+                1,
+                (number, retry),
+            );
+            world.run_until(20_000_000);
+            assert_eq!(world.protocol(1).heard, heard, "{number} {retry}");
+            assert_eq!(world.protocol(0).outcomes[1].1, Outcome::Acked);
         }
     }
 }

@@ -4,6 +4,7 @@ use super::{Exchange, Phase, Response, WindowOnDrop};
 use crate::core::{Core, Decoding, Ev, NONE, Signal, gate};
 use crate::host::Outcome as Ending;
 use crate::trace::OnAir;
+use frame::mac::Header;
 use frame::phy::{ACK_OCTETS, RTS_OCTETS};
 use frame::{Rate, airtime, ppdu_us};
 use radio::{Outcome, RtsPolicy};
@@ -113,7 +114,8 @@ impl Core {
         let (now, sifs) = (self.now, self.adapters[to].phy.sifs_us);
         let (_, ack_us) = self.adapters[to].ack(rate);
         let f = &mut self.frames[id];
-        let retry = f.attempts > 0;
+        // who repeats a frame as a new request sets the bit itself
+        let retry = f.attempts > 0 || Header::parse(&f.octets).is_ok_and(|h| h.is_retry());
         f.attempts += 1;
         f.users += 1;
         let (ra, octets) = (f.ra, f.octets.len() as u32 + 4);
