@@ -94,6 +94,8 @@ impl<P: Protocol, const N: usize, const L: usize, const S: usize> Tdma<P, N, L, 
     /// Takes the plan of the list that holds by now.
     pub(in crate::mac::tdma) fn follow_lists(&mut self, now: Instant) {
         let Some(cycle) = self.cycle(now) else {
+            // without a clock no cycle begins
+            self.wake = None;
             return;
         };
         let list = match &mut self.side {

@@ -13,6 +13,7 @@ use crate::mac::tdma::{Tdma, TdmaConfig};
 use crate::testing::{Clock, Dice, Fate, Room};
 use frame::{Band, MacAddr, Phy, Rate, RateSet};
 use proptest::prelude::*;
+use radio::Protocol;
 use radio::{Instant, Queue};
 use std::vec::Vec;
 
@@ -328,7 +329,7 @@ fn who_does_not_fit_is_told_why() {
 type Stack = Tdma<Sender, 16, 256, 64>;
 
 fn cell(seed: u64, stations: u32, stay_of: impl Fn(u32) -> Stay + Copy + 'static) -> Room {
-    cell_with(seed, stations, stay_of, None, true)
+    cell_with(seed, stations, stay_of, None, true, Duration::from_ms(300))
 }
 
 /// A controller (0) and stations, in a room without carrier sense, with clocks of their own. One may wake up too early.
@@ -338,6 +339,7 @@ fn cell_with(
     stay_of: impl Fn(u32) -> Stay + Copy + 'static,
     hasty: Option<u32>,
     watch: bool,
+    holdover: Duration,
 ) -> Room {
     let mut room = Room::new(seed);
     room.carrier_sense = false;
@@ -351,7 +353,6 @@ fn cell_with(
         let (host, tsf) = (clock(), clock());
         let me = MacAddr::local(i);
         room.add_with_clocks(me, host, tsf, move || {
-            let holdover = Duration::from_ms(300);
             let (sync, identity, membership) = match i {
                 0 => (
                     SyncConfig::own(Band::Ghz5, holdover),
@@ -439,10 +440,35 @@ fn stations_come_and_go() {
     }
 }
 
+/// The coordinator falls silent. Who has no clock any more waits for nothing that has passed.
+#[test]
+fn who_loses_its_clock_is_not_woken_for_ever() {
+    for seed in 0..20 {
+        // shorter than the lease
+        let mut room = cell_with(seed, 3, |_| stay(8_000), None, true, Duration::from_ms(50));
+        room.script(|a| match a.node {
+            0 if a.at_ns > 1_000_000_000 => Fate::DataLost,
+            _ => Fate::Arrives,
+        });
+        submit(&mut room, 3, 100..250);
+        room.run_until(3_000_000_000);
+        for i in 1..=3 {
+            let station = room.protocol::<Stack>(i);
+            let now = room.local(i, room.now_ns());
+            assert!(!station.sync().is_good(now));
+            assert!(
+                Protocol::deadline(station).is_none_or(|t| t > now),
+                "seed {seed}, {i}"
+            );
+        }
+        room.close();
+    }
+}
+
 /// Frames of station 1 that began ahead of its slots by more than the clocks may be apart, among all of them, when it
 /// wakes up 9 us too early, and the coordinator watches or does not.
 fn hasty(watch: bool) -> (usize, usize, Room) {
-    let mut room = cell_with(3, 2, |_| stay(8_000), Some(1), watch);
+    let mut room = cell_with(3, 2, |_| stay(8_000), Some(1), watch, Duration::from_ms(300));
     submit(&mut room, 2, 201..601);
     room.run_until(2_500_000_000);
     let plan = room.protocol::<Stack>(0).plan().clone();
