@@ -192,7 +192,14 @@ pub(super) fn program(s: &Scenario, g: usize, node: u32, seed: u64) -> Program {
             let first = position(group, node - s.groups[g].start);
             let start = duration(group.start);
             let way = way(s, node, first);
-            Program::Tbmac(Box::new(cells::host(p, &phy, node, start, first, &way)))
+            Program::Tbmac(Box::new(cells::host(
+                p,
+                (group, &phy),
+                (node, seed),
+                start,
+                first,
+                &way,
+            )))
         }
         protocol::Protocol::Slotted(p) => {
             let inner = sender(identity, &p.send, &phy);
@@ -215,8 +222,5 @@ pub(super) fn program(s: &Scenario, g: usize, node: u32, seed: u64) -> Program {
         }
         _ => bare,
     };
-    let aifsn = group
-        .schedule()
-        .and_then(|name| s.file.schedule.iter().find(|n| n.name.get_ref() == name));
-    layered(group, node, sending, &phy, aifsn.map(|n| n.aifsn.0), bare)
+    layered(group, node, sending, &phy, bare)
 }

@@ -116,19 +116,23 @@ impl Check<'_> {
                 };
                 return wrong(span, what);
             }
-            if matches!(
-                group.protocol,
-                Protocol::Oneshot(_) | Protocol::Tbmac(_) | Protocol::Slotted(_) | Protocol::Ibss(_)
-            ) {
+            let goes_with = match &group.protocol {
+                Protocol::Oneshot(_) | Protocol::Slotted(_) | Protocol::Ibss(_) => false,
+                Protocol::Tbmac(p) => p.cells.is_none(),
+                _ => true,
+            };
+            if !goes_with {
                 let what = format!(
-                    "{:?} has redundancy, which goes with sender, sink, beaconer, edf, coordinator, responder and tdma",
+                    "{:?} has redundancy, which goes with sender, sink, beaconer, edf, coordinator, responder, tdma, and tbmac in one cell",
                     group.name.get_ref()
                 );
                 return wrong(group.name.span(), what);
             }
-            if let (Protocol::Tdma(_), Copies::Proactive(_)) = (&group.protocol, &pair.copies) {
+            if let (Protocol::Tdma(_) | Protocol::Tbmac(_), Copies::Proactive(_)) =
+                (&group.protocol, &pair.copies)
+            {
                 let what = format!(
-                    "{:?} sends its second copies later, and by then their slot is over: with tdma, copies are \"parallel\" or \"reactive\"",
+                    "{:?} sends its second copies later, and by then their slot is over: with tdma and tbmac, copies are \"parallel\" or \"reactive\"",
                     group.name.get_ref()
                 );
                 return wrong(group.name.span(), what);
@@ -189,7 +193,6 @@ pub(super) fn layered(
     node: u32,
     send: Option<&Sending>,
     phy: &Phy,
-    aifsn: Option<u8>,
     program: Program,
 ) -> Program {
     let program = match group.rate_control {
@@ -207,9 +210,8 @@ pub(super) fn layered(
         return program;
     };
     let queue: Queue = category(send.and_then(|s| s.queue).unwrap_or(QueueName::Voice)).into();
-    let aifsn = aifsn.or(pair.no_backoff_aifsn.map(|n| n.0));
     let config = RedundancyConfig {
-        access: aifsn.map(|n| Access::without_backoff(queue, n)),
+        access: pair.no_backoff_aifsn.map(|n| Access::without_backoff(queue, n.0)),
         ..match pair.copies {
             Copies::Parallel => RedundancyConfig::parallel(first, second),
             Copies::Reactive => RedundancyConfig::reactive(first, second),

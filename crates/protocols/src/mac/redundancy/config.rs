@@ -15,8 +15,7 @@ pub struct RedundancyConfig {
     pub defer: Option<Duration>,
     /// Which adapter goes first, if one does.
     pub primary: Primary,
-    /// Channel access to be set at the start on both adapters, whatever adapter it names. A protocol above that sets its
-    /// own reaches one adapter only.
+    /// Channel access to be set at the start on both adapters, whatever adapter it names.
     pub access: Option<Access>,
 }
 

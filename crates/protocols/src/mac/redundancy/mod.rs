@@ -11,12 +11,14 @@
 //!   delays a few frames by that time and none after that.
 //!
 //! The protocol above sees one radio: its request is acked when the first copy is, and not acked when both have
-//! failed. It chooses everything about a request but the adapter. Copies carry a [`trailer`]; frames without one, and
+//! failed. It chooses everything about a request but the adapter. What it sets at one of the two adapters (carrier sense,
+//! reception, channel access) is set at both, but for channel and clock; the answer is that of the one it named. Copies carry a [`trailer`]; frames without one, and
 //! all that are not data, pass on their way up. Beacons, null frames and the like go down on both adapters without
 //! one.
 //!
 //! Both adapters must own the transmitter address of the frames: on Linux, give them the same.
 
+mod both;
 mod config;
 pub mod discard;
 pub mod trailer;
@@ -27,6 +29,7 @@ mod tests;
 
 use super::data::MAX_DATA_OCTETS;
 use super::overlay::{Above, Access, AccessSetting, DEFAULT_HELD, DEFAULT_HELD_OCTETS};
+use both::{Both, Repeated};
 pub use config::{Primary, RedundancyConfig};
 use discard::Discard;
 use frame::mac::{FrameType, Header};
@@ -74,6 +77,7 @@ pub struct Redundancy<
     copies: [Copies<N>; 2],
     discard: Discard<S>,
     sequence: u16,
+    repeated: Repeated,
     counters: RedundancyCounters,
     /// Calls that may still be made in answer to this event.
     left: usize,
@@ -94,6 +98,7 @@ impl<P: Protocol, const N: usize, const L: usize, const S: usize> Redundancy<P, 
             copies: [Copies::NEW; 2],
             discard: Discard::default(),
             sequence: 0,
+            repeated: Repeated::default(),
             counters: RedundancyCounters::default(),
             left: CALLS,
             unfinished: false,
@@ -116,6 +121,16 @@ impl<P: Protocol, const N: usize, const L: usize, const S: usize> Redundancy<P, 
             Primary::Fixed(k) => usize::from(k & 1),
             Primary::Better => usize::from(self.copies[1].score > self.copies[0].score),
         }
+    }
+
+    /// What is above, and the radio that it sees.
+    fn above<'a>(&'a mut self, radio: &'a mut dyn Radio) -> (&'a mut Above<P, N, L>, Both<'a>) {
+        let both = Both {
+            radio,
+            adapters: self.config.adapters,
+            repeated: &mut self.repeated,
+        };
+        (&mut self.above, both)
     }
 
     /// Begins what is new, sends second copies that are due, and asks back what is not wanted any more.
@@ -315,24 +330,36 @@ impl<P: Protocol, const N: usize, const L: usize, const S: usize> Protocol for R
         self.left = CALLS;
         match event {
             Event::Confirm(c) if self.landed(&c, radio) => {}
-            Event::Set(answer) if self.access.iter_mut().any(|a| a.is_answered_by(&answer)) => {}
+            Event::Set(answer)
+                if self.repeated.is_answered_by(&answer)
+                    || self.access.iter_mut().any(|a| a.is_answered_by(&answer)) => {}
             Event::Start => {
                 for access in &mut self.access {
                     access.start(radio);
                 }
-                self.above.tell(now, event, radio);
+                let (above, mut both) = self.above(radio);
+                above.tell(now, event, &mut both);
             }
             Event::Indication(i) => {
                 if let Some(i) = self.sift(now, &i) {
-                    self.above.tell(now, Event::Indication(i), radio);
+                    let (above, mut both) = self.above(radio);
+                    above.tell(now, Event::Indication(i), &mut both);
                 }
             }
-            Event::Timer => self.above.timer(now, radio),
-            other => self.above.tell(now, other, radio),
+            Event::Timer => {
+                let (above, mut both) = self.above(radio);
+                above.timer(now, &mut both);
+            }
+            other => {
+                let (above, mut both) = self.above(radio);
+                above.tell(now, other, &mut both);
+            }
         }
         loop {
             self.serve(now, radio);
-            if self.left < 2 || !self.above.pay(now, radio) {
+            let enough = self.left < 2;
+            let (above, mut both) = self.above(radio);
+            if enough || !above.pay(now, &mut both) {
                 break;
             }
         }
