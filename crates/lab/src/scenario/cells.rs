@@ -4,7 +4,9 @@ use frame::radiotap::Channel;
 use frame::{MacAddr, Phy};
 use protocols::mac::data::{Identity, Role};
 use protocols::mac::overlay::{Access, DEFAULT_HELD_OCTETS};
+use protocols::mac::redundancy::trailer;
 use protocols::mac::slotted::{LeftOn, SlotBeacon, SlottedConfig};
+use protocols::mac::sync::Sync;
 use protocols::mac::tbmac::cell::Cell;
 use protocols::mac::tbmac::rounds::{RoundCosts, Rounds, mpdu_octets};
 use protocols::mac::tbmac::{DEFAULT_SLOTS, TbmacConfig};
@@ -13,6 +15,7 @@ use radio::{AdapterId, Duration, Queue};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use sim::Position;
+use sim::rng::{Cause, Stream};
 use toml::Spanned;
 
 use super::check::Check;
@@ -119,12 +122,13 @@ impl Check<'_> {
     /// A host in a cell: its rounds must exist, and its clock must be exact.
     pub(super) fn tbmac(&self, p: &Tbmac, group: &Group) -> Result<(), ScenarioError> {
         let phy = super::node::phy(group.sending_adapter(&p.send).phy);
-        if usize::from(p.payload_octets.get_ref().0) > DEFAULT_HELD_OCTETS - INNER_OCTETS {
-            let most = DEFAULT_HELD_OCTETS - INNER_OCTETS;
+        let trailer = trailer_octets(group);
+        let most = DEFAULT_HELD_OCTETS - INNER_OCTETS - trailer;
+        if usize::from(p.payload_octets.get_ref().0) > most {
             let what = format!("a host holds payloads of {most} octets at most");
             return Err(self.source.at(p.payload_octets.span(), what));
         }
-        if let Err(e) = rounds(p, &phy) {
+        if let Err(e) = rounds(p, &phy, trailer) {
             return Err(self.source.at(p.asks.span(), e.to_string()));
         }
         let min = p.release.min;
@@ -185,9 +189,18 @@ impl Cells {
     }
 }
 
-fn rounds(p: &Tbmac, phy: &Phy) -> Result<Rounds, protocols::mac::tbmac::rounds::RoundsError> {
+/// Octets behind the frames of a group that tell copies.
+fn trailer_octets(group: &Group) -> usize {
+    group.redundancy.as_ref().map_or(0, |_| trailer::OCTETS)
+}
+
+fn rounds(
+    p: &Tbmac,
+    phy: &Phy,
+    trailer: usize,
+) -> Result<Rounds, protocols::mac::tbmac::rounds::RoundsError> {
     let asks = p.asks.get_ref().0.min(255) as u8;
-    let inner = usize::from(p.payload_octets.get_ref().0) + INNER_OCTETS;
+    let inner = usize::from(p.payload_octets.get_ref().0) + INNER_OCTETS + trailer;
     let min = duration(p.release.min);
     let high = p.release.high.as_ref().map_or(min, |h| duration(*h.get_ref()));
     let costs = RoundCosts {
@@ -206,20 +219,29 @@ fn rounds(p: &Tbmac, phy: &Phy) -> Result<Rounds, protocols::mac::tbmac::rounds:
     })
 }
 
-/// The host `node`, which starts so long after the scenario, and goes this way.
+/// Who draws the time that all hosts of a run begin at: no node.
+const ROUNDS: u64 = 1 << 42;
+/// It is drawn from so long: 18 minutes, which are many thousands of rounds.
+const WITHIN_NS: u64 = 1 << 40;
+
+/// The host `node`, which starts so long after the scenario, and goes this way. All hosts of a `seed` know the same time,
+/// and each seed begins at another one: rounds begin anywhere between messages, and the chances, which hang on round and
+/// address, are others.
 pub(super) fn host(
     p: &Tbmac,
-    phy: &Phy,
-    node: u32,
+    (group, phy): (&Group, &Phy),
+    (node, seed): (u32, u64),
     start: Duration,
     first: Position,
     way: &[(u64, Position)],
 ) -> Walking {
     let me = MacAddr::local(node);
-    let rounds = rounds(p, phy).expect("checked");
+    let rounds = rounds(p, phy, trailer_octets(group)).expect("checked");
     let queue: Queue = p.send.queue.map_or(Queue::Voice, |q| category(q).into());
     let adapter = AdapterId(p.send.adapter.get_ref().0);
+    let now = Stream::new(seed, ROUNDS, Cause::Place).below(WITHIN_NS);
     let config = TbmacConfig {
+        sync: Sync::perfect(now as i64),
         halvings: p.halvings,
         queue,
         adapter,
