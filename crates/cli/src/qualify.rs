@@ -68,7 +68,8 @@ pub struct Args {
     guard_probability: f64,
     /// What to compare: edca (voice queue, retries by the adapter), edf (the controller polls), tdma (a slot for every message),
     /// tdma+edf (and EDF within a node), tbmac (slots that nodes agree on), slotted (a slot of its own for each node), minstrel
-    /// and rsin (EDCA with rate control); redundancy+ before one of edca, edf, tdma, tdma+edf, minstrel, rsin: two adapters as one.
+    /// and rsin (EDCA with rate control). Before one of edca, edf, tdma, tbmac, minstrel, rsin: redundancy+ (two adapters as one,
+    /// both copies at once), reactive+ (an ACK takes the other copy back), proactive+ (the second copy waits; without slots only).
     /// roam: nodes that walk from one access point to another while the loop runs, over EDCA; roam+second: with a second adapter.
     /// Behind tdma: +join (nodes ask for their slots on the air), +backoff (a contention window in slots), -reception,
     /// -carrier_sense, -virtual_carrier_sense, -acks (switched off at the adapters), and +edf last

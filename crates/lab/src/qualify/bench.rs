@@ -121,7 +121,7 @@ impl Bench {
         let q = &self.question;
         let warm_up = match scheme.turn {
             // a host of a cell has its slot after a few tens of rounds
-            Turn::Tbmac => (100 * self.rounds().length().as_ns()).div_ceil(cycle_ns) as u32 + 4,
+            Turn::Tbmac => (100 * self.rounds(scheme).length().as_ns()).div_ceil(cycle_ns) as u32 + 4,
             Turn::Tdma => tdma::settling_ns(cycle_ns).div_ceil(cycle_ns) as u32 + 1,
             _ if scheme.walks() => roaming::SETTLING_NS.div_ceil(cycle_ns) as u32,
             _ => 4,
@@ -136,7 +136,10 @@ impl Bench {
         let (whereabouts, punctual) = (Whereabouts::default(), Punctual::default());
         let (mut world, clocks) = self.nodes(seed, scheme, q.nodes, &|node| match scheme.walks() {
             true => self.roaming(scheme, node, &whereabouts),
-            false => self.layered(scheme, node, self.seat(scheme, node, cycle_ns, &punctual)),
+            false => {
+                let seat = self.seat(scheme, (node, seed), cycle_ns, &punctual);
+                self.layered(scheme, node, cycle_ns, seat)
+            }
         });
         let offsets_ns: Vec<_> = (0..=q.nodes).map(|n| q.offset_ns(n, cycle_ns)).collect();
         self.add_messages(&mut world, span, &offsets_ns);
@@ -276,13 +279,13 @@ impl Bench {
         }
     }
 
-    fn seat(&self, scheme: Scheme, node: u32, cycle_ns: u64, punctual: &Punctual) -> Seat {
+    fn seat(&self, scheme: Scheme, (node, seed): (u32, u64), cycle_ns: u64, punctual: &Punctual) -> Seat {
         match scheme.turn {
             Turn::Edca => self.edca(node),
             Turn::Edf if node == 0 => self.coordinator(cycle_ns),
             Turn::Edf => self.responder(node),
             Turn::Tdma => self.tdma(scheme, node, cycle_ns, punctual),
-            Turn::Tbmac => self.celled(node),
+            Turn::Tbmac => self.celled(scheme, node, seed),
             Turn::Slotted => self.slotted(node, cycle_ns),
         }
     }

@@ -1,20 +1,21 @@
 //! The schemes that were not there first: cells of TBMAC, slots of one node, and the layers below a protocol.
 
 use super::bench::{Bench, Seat};
-use super::question::{Question, Rule, Scheme, Turn};
+use super::question::{Copies, Question, Rule, Scheme, Turn};
 use protocols::mac::data::{Identity, QOS_OVERHEAD_OCTETS, Role};
-use protocols::mac::overlay::Access;
 use protocols::mac::rate::minstrel::Minstrel;
 use protocols::mac::rate::rsin::Rsin;
 use protocols::mac::rate::{Algorithm, RateControl};
 use protocols::mac::redundancy::{Redundancy, RedundancyConfig};
 use protocols::mac::sender::{Sender, SenderConfig};
 use protocols::mac::slotted::{LeftOn, Slotted, SlottedConfig};
+use protocols::mac::sync::Sync;
 use protocols::mac::tbmac::cell::Cell;
 use protocols::mac::tbmac::rounds::{RoundCosts, Rounds, mpdu_octets};
 use protocols::mac::tbmac::{DEFAULT_SLOTS, Tbmac, TbmacConfig};
 use protocols::mac::tdma::schedule::Release;
 use radio::{AdapterId, Duration, Queue};
+use sim::rng::{Cause, Stream};
 
 /// Slots in which hosts of a cell ask.
 const ASKS: u8 = 4;
@@ -25,9 +26,9 @@ const MARGIN_DB: u8 = 3;
 
 impl Bench {
     /// The times of a round; every frame of a cell has room for a payload.
-    pub(super) fn rounds(&self) -> Rounds {
+    pub(super) fn rounds(&self, scheme: Scheme) -> Rounds {
         let q = &self.question;
-        let inner = q.simulated_octets() + QOS_OVERHEAD_OCTETS - 4;
+        let inner = q.simulated_octets() + QOS_OVERHEAD_OCTETS - 4 + scheme.trailer_octets();
         let wake = &self.facts.wake;
         let costs = RoundCosts {
             phy: q.phy,
@@ -44,8 +45,9 @@ impl Bench {
         Rounds::new(&costs, DEFAULT_SLOTS as u8).expect("a payload and a report fit a frame")
     }
 
-    /// A host of the cell; the controller sends to each node by itself.
-    pub(super) fn celled(&self, node: u32) -> Seat {
+    /// A host of the cell; the controller sends to each node by itself. All know the same time, and rounds begin anywhere
+    /// in a cycle.
+    pub(super) fn celled(&self, scheme: Scheme, node: u32, seed: u64) -> Seat {
         let me = Question::address(node);
         let identity = Identity {
             me,
@@ -54,7 +56,11 @@ impl Bench {
             },
         };
         let sender = Sender::<16>::new(SenderConfig::new(identity, self.question.rate));
-        let config = TbmacConfig::new(me, Cell::default(), self.rounds());
+        let now = Stream::new(seed, 0, Cause::Protocol).below(1 << 40);
+        let config = TbmacConfig {
+            sync: Sync::perfect(now as i64),
+            ..TbmacConfig::new(me, Cell::default(), self.rounds(scheme))
+        };
         Seat(Box::new(Tbmac::<_, DEFAULT_SLOTS, 16, 1600>::new(config, sender)))
     }
 
@@ -83,7 +89,7 @@ impl Bench {
     }
 
     /// What a scheme has below the protocol of a node.
-    pub(super) fn layered(&self, scheme: Scheme, node: u32, seat: Seat) -> Seat {
+    pub(super) fn layered(&self, scheme: Scheme, node: u32, cycle_ns: u64, seat: Seat) -> Seat {
         let phy = &self.question.phy;
         let seat = match scheme.rule {
             Rule::Fixed => seat,
@@ -93,19 +99,16 @@ impl Bench {
                 rated(node, fresh, seat)
             }
         };
-        if !scheme.redundant {
-            return seat;
-        }
-        let aifsn = match (scheme.turn, node) {
-            (Turn::Edca, _) => None,
-            (Turn::Edf, 0) => Some(1),
-            _ => Some(2),
+        let (one, two) = (AdapterId(0), AdapterId(1));
+        let config = match scheme.copies {
+            None => return seat,
+            Some(Copies::Parallel) => RedundancyConfig::parallel(one, two),
+            Some(Copies::Reactive) => RedundancyConfig::reactive(one, two),
+            Some(Copies::Proactive) => RedundancyConfig::proactive(one, two, Duration::from_ns(cycle_ns / 4)),
         };
-        let config = RedundancyConfig {
-            access: aifsn.map(|n| Access::without_backoff(Queue::Voice, n)),
-            ..RedundancyConfig::parallel(AdapterId(0), AdapterId(1))
-        };
-        Seat(match (node, self.question.nodes) {
+        // in a cell every host hears all others
+        let many = node == 0 || scheme.turn == Turn::Tbmac;
+        Seat(match (u32::from(!many), self.question.nodes) {
             (0, 17..) => Box::new(Redundancy::<_, 256, 1600, 256>::new(config, seat)),
             (0, _) => Box::new(Redundancy::<_, 32, 1600, 32>::new(config, seat)),
             _ => Box::new(Redundancy::<_, 4, 1600, 1>::new(config, seat)),

@@ -11,7 +11,7 @@ use protocols::mac::data::QOS_OVERHEAD_OCTETS;
 use protocols::mac::tdma::join::MAX_MEMBERS;
 pub use rates::default_rate;
 use rates::{phy_letter, rates_of};
-pub use scheme::{Roams, Rule, Scheme, Turn};
+pub use scheme::{Copies, Roams, Rule, Scheme, Turn};
 use sim::host::Profile;
 use sim::rng::{Cause, Stream};
 

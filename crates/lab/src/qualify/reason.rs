@@ -174,7 +174,7 @@ fn because(bench: &Bench, r: &Result, cause: Cause) -> String {
             ),
             Turn::Tbmac => format!(
                 "each host has one slot in a round of {}, and the controller {} messages",
-                time(bench.rounds().length().as_ns() as f64),
+                time(bench.rounds(r.scheme).length().as_ns() as f64),
                 q.nodes
             ),
             Turn::Slotted => "their slots had passed".into(),
@@ -281,7 +281,7 @@ fn of_all(q: &Question, all: &[Result]) -> String {
             Turn::Tbmac => "let the nodes agree on slots (TBMAC)",
             Turn::Slotted => "a slot of its own for each node is enough",
         };
-        let over = match (first.scheme.redundant, first.scheme.rule) {
+        let over = match (first.scheme.is_redundant(), first.scheme.rule) {
             _ if first.scheme.roams == Roams::MakesFirst => {
                 ", also for nodes that walk between two access points with two adapters"
             }
@@ -363,8 +363,8 @@ pub(super) fn assumptions(bench: &Bench) -> Vec<String> {
         ));
     }
     let any = |check: &dyn Fn(Turn) -> bool| q.schemes.iter().any(|s| check(s.turn));
-    if q.schemes.iter().any(|s| s.redundant) {
-        all.push("REDUNDANCY: both copies at once on two channels with equal and independent losses; others are on the first channel only.".into());
+    if q.schemes.iter().any(|s| s.is_redundant()) {
+        all.push("Two adapters (REDUNDANCY: both copies at once; REACTIVE: the ACK of one takes the other back; PROACTIVE: the second when the first failed, or after a quarter of the cycle) are on two channels with equal and independent losses; others are on the first channel only.".into());
     }
     if any(&|t| t == Turn::Tbmac) {
         all.push("TBMAC: one cell, all hosts know the time exactly, frames are not acknowledged, messages count from the 100th round on.".into());

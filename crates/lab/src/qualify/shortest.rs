@@ -45,7 +45,7 @@ pub(super) fn shortest(
         }
         Turn::Edf => bench.facts.edf_cycle_ns(q.nodes, q.miss),
         Turn::Tdma => bench.tdma_cycle_ns(scheme),
-        Turn::Tbmac => u64::from(q.nodes + 1) * bench.rounds().length().as_ns(),
+        Turn::Tbmac => u64::from(q.nodes + 1) * bench.rounds(scheme).length().as_ns(),
     };
     grow(round_up(computed), setting, &fits)
 }

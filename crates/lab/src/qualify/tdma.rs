@@ -7,7 +7,6 @@ use super::question::{Question, Scheme};
 use protocols::mac::beacon::{BeaconFrame, MAX_BEACON_OCTETS};
 use protocols::mac::edf::cost::CostEstimate;
 use protocols::mac::edf::{Edf, EdfConfig};
-use protocols::mac::redundancy::trailer;
 use protocols::mac::sender::{Sender, SenderConfig};
 use protocols::mac::sync::{SHIFTS_OCTETS, Sync, SyncConfig};
 use protocols::mac::tdma::join::wire::{ASK_OCTETS, MAX_LIST_OCTETS};
@@ -121,9 +120,8 @@ impl Bench {
     /// With the error of the clocks that was measured.
     fn measured_costs(&self, scheme: Scheme) -> SlotCosts {
         let costs = self.costs(self.clock_error.map_or(0, |e| e.spread_ns));
-        let trailer = if scheme.redundant { trailer::OCTETS } else { 0 };
         SlotCosts {
-            overhead_octets: costs.overhead_octets + trailer as u16,
+            overhead_octets: costs.overhead_octets + scheme.trailer_octets() as u16,
             acked: scheme.left_on.acks,
             ..costs
         }
@@ -152,7 +150,7 @@ impl Bench {
             basic: frame::RateSet::OFDM_6_ONLY,
             sequence: 0,
         };
-        let clocks = if scheme.redundant { SHIFTS_OCTETS } else { 0 };
+        let clocks = if scheme.is_redundant() { SHIFTS_OCTETS } else { 0 };
         let list = if scheme.joins { MAX_LIST_OCTETS } else { 0 };
         BeaconSlot {
             from: Question::address(0),
@@ -280,7 +278,7 @@ impl Bench {
             _ => SyncConfig::new(band, holdover),
         };
         let sync = SyncConfig {
-            second: scheme.redundant.then_some(AdapterId(1)),
+            second: scheme.is_redundant().then_some(AdapterId(1)),
             ..sync
         };
         let (me, controller) = (Question::address(node), Question::address(0));

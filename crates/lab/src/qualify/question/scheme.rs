@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use protocols::mac::redundancy::trailer;
 use protocols::mac::slotted::LeftOn;
 use protocols::mac::tdma::switches::USUAL;
 use serde::{Serialize, Serializer};
@@ -43,6 +44,24 @@ pub enum Roams {
     MakesFirst,
 }
 
+/// When the two copies of a frame are sent.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Copies {
+    /// Both at once, and none is taken back.
+    Parallel,
+    /// Both at once; the ACK of one takes the other back.
+    Reactive,
+    /// The second when the first has failed, or after a quarter of the cycle.
+    Proactive,
+}
+
+/// Two adapters as one, by the word for it.
+const PAIRS: [(&str, Copies); 3] = [
+    ("redundancy", Copies::Parallel),
+    ("reactive", Copies::Reactive),
+    ("proactive", Copies::Proactive),
+];
+
 /// A way to share the channel. Written as its layers from the adapter upwards with `+` between them.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Scheme {
@@ -52,8 +71,8 @@ pub struct Scheme {
     pub ordered: bool,
     /// Who chooses rates.
     pub rule: Rule,
-    /// Two adapters as one.
-    pub redundant: bool,
+    /// Two adapters as one, if it has two.
+    pub copies: Option<Copies>,
     /// From one access point to another; above plain Wi-Fi only.
     pub roams: Roams,
     /// Of slots: what is not switched off at the adapters.
@@ -89,7 +108,7 @@ impl Scheme {
             turn,
             ordered: false,
             rule: Rule::Fixed,
-            redundant: false,
+            copies: None,
             roams: Roams::Never,
             left_on: USUAL,
             joins: false,
@@ -123,8 +142,18 @@ impl Scheme {
 
     /// Adapters of each node.
     pub fn adapters(self) -> u32 {
-        let two = self.redundant || self.roams == Roams::MakesFirst;
+        let two = self.is_redundant() || self.roams == Roams::MakesFirst;
         1 + u32::from(two)
+    }
+
+    /// Whether two adapters are one.
+    pub fn is_redundant(self) -> bool {
+        self.copies.is_some()
+    }
+
+    /// Octets behind every data frame that tell copies.
+    pub fn trailer_octets(self) -> usize {
+        if self.is_redundant() { trailer::OCTETS } else { 0 }
     }
 
     /// Whether nodes walk from one access point to another.
@@ -145,13 +174,16 @@ impl Scheme {
     pub fn parse(text: &str) -> Result<Scheme, String> {
         let wrong = || {
             format!(
-                "'{text}' is not a scheme: choose edca, edf, tdma, tdma+edf, tbmac, slotted, minstrel, rsin, roam or roam+second, with redundancy+ before edca, edf, tdma, minstrel and rsin, or alone; tdma may have +join, +backoff, -reception, -carrier_sense, -virtual_carrier_sense and -acks behind it, but not with redundancy"
+                "'{text}' is not a scheme: choose edca, edf, tdma, tdma+edf, tbmac, slotted, minstrel, rsin, roam or roam+second, with redundancy+ or reactive+ before edca, edf, tdma, tbmac, minstrel and rsin, or alone, and proactive+ before those without slots; tdma may have +join, +backoff, -reception, -carrier_sense, -virtual_carrier_sense and -acks behind it"
             )
         };
-        let (redundant, rest) = match text.strip_prefix("redundancy") {
-            Some("") => (true, "edca"),
-            Some(rest) => (true, rest.strip_prefix('+').ok_or_else(wrong)?),
-            None => (false, text),
+        let pair = PAIRS
+            .iter()
+            .find_map(|(word, copies)| Some((*copies, text.strip_prefix(word)?)));
+        let (copies, rest) = match pair {
+            Some((copies, "")) => (Some(copies), "edca"),
+            Some((copies, rest)) => (Some(copies), rest.strip_prefix('+').ok_or_else(wrong)?),
+            None => (None, text),
         };
         let scheme = match rest {
             "edca" => Scheme::EDCA,
@@ -164,28 +196,25 @@ impl Scheme {
                 rule: Rule::Rsin,
                 ..Scheme::EDCA
             },
-            "roam" | "roam+second" if !redundant => Scheme {
+            "roam" | "roam+second" if copies.is_none() => Scheme {
                 roams: match rest {
                     "roam" => Roams::BreaksFirst,
                     _ => Roams::MakesFirst,
                 },
                 ..Scheme::EDCA
             },
-            "tbmac" if !redundant => Scheme::plain(Turn::Tbmac),
-            "slotted" if !redundant => Scheme::plain(Turn::Slotted),
-            _ => {
-                let slots = rest
-                    .strip_prefix("tdma")
-                    .and_then(Scheme::slots)
-                    .ok_or_else(wrong)?;
-                // the overlay turns the switches of one adapter
-                if redundant && (slots.left_on != USUAL || slots.joins) {
-                    return Err(wrong());
-                }
-                slots
-            }
+            "tbmac" => Scheme::plain(Turn::Tbmac),
+            "slotted" if copies.is_none() => Scheme::plain(Turn::Slotted),
+            _ => rest
+                .strip_prefix("tdma")
+                .and_then(Scheme::slots)
+                .ok_or_else(wrong)?,
         };
-        Ok(Scheme { redundant, ..scheme })
+        // a second copy that waits comes when the slot is over
+        if copies == Some(Copies::Proactive) && matches!(scheme.turn, Turn::Tdma | Turn::Tbmac) {
+            return Err(wrong());
+        }
+        Ok(Scheme { copies, ..scheme })
     }
 }
 
@@ -205,8 +234,10 @@ impl fmt::Display for Scheme {
             (_, Turn::Tbmac) => "tbmac",
             (_, Turn::Slotted) => "slotted",
         };
-        let below = if self.redundant { "redundancy+" } else { "" };
-        write!(f, "{below}{turn}")?;
+        if let Some((word, _)) = PAIRS.iter().find(|(_, c)| Some(*c) == self.copies) {
+            write!(f, "{word}+")?;
+        }
+        f.write_str(turn)?;
         for (name, switch) in SWITCHES {
             let (mut on, mut usual) = (self.left_on, USUAL);
             match (*switch(&mut on), *switch(&mut usual)) {
@@ -262,17 +293,26 @@ mod tests {
             "redundancy+tdma+edf",
             "redundancy+minstrel",
             "redundancy+rsin",
+            "redundancy+tbmac",
+            "redundancy+tdma-reception+join",
+            "reactive+tdma+edf",
+            "reactive+tbmac",
+            "proactive+edf",
         ] {
             assert_eq!(Scheme::parse(text).unwrap().to_string(), text);
         }
-        assert_eq!(Scheme::parse("redundancy"), Scheme::parse("redundancy+edca"));
+        for word in ["redundancy", "reactive", "proactive"] {
+            assert_eq!(Scheme::parse(word), Scheme::parse(&format!("{word}+edca")));
+        }
         for bad in [
             "",
             "x",
             "redundancy+",
             "redundancytdma",
-            "redundancy+tbmac",
             "redundancy+roam",
+            "reactive+slotted",
+            "proactive+tdma",
+            "proactive+tbmac",
             "roam+third",
             "edf+tdma",
             "tdma+edf+edf",
@@ -284,8 +324,6 @@ mod tests {
             "tdma.acks",
             "tdmaé",
             "edca-reception",
-            "redundancy+tdma-reception",
-            "redundancy+tdma+join",
         ] {
             assert!(
                 Scheme::parse(bad).unwrap_err().contains("is not a scheme"),
