@@ -8,7 +8,7 @@ use super::super::estimate::Estimate;
 use super::super::values::Values;
 use super::calibrate::{BINS, RECEIVED};
 use super::link::{Arrivals, BEACON_EVERY, OCTETS, SLOT_NS, rate};
-use super::timers::{Load, Timer, categories};
+use super::timers::{Load, SAMPLES, Timer, categories};
 use super::{Ablation, Measured};
 
 /// The slot, us.
@@ -82,12 +82,34 @@ fn timers(values: &mut Values, measured: &Measured) {
         "ten_over_network",
         difference(Load::TenTimers, Load::Network),
     );
+    largest_deviations(values, measured);
+    let quiet = measured.timer(1_000, Timer::High, Load::Quiet);
+    let off = |(ns, _): &(u64, u64)| ns.abs_diff(1_000_000) > 2_000;
+    // they come in pairs
+    let late: u64 = quiet.iter().filter(off).map(|(_, times)| times).sum::<u64>() / 2;
+    let of_500000 =
+        (quiet.count() > 0).then(|| Estimate::counted(late).times(2.0 * 5e5 / quiet.count() as f64));
+    values.put("2-9", "of_500000", of_500000);
     let printing = measured.timer(1_000, Timer::High, Load::Printing);
     let longest = printing
         .max(printing.count())
         .map(|e| Estimate::exact(e.value / 1e3 - 1.0));
     values.put("2-10", "outage", longest.filter(|e| e.value > 1.0));
     values.put("2-18", "blocked", longest.filter(|e| e.value > 1.0));
+}
+
+/// By how much an interval differs from the mean at most, with ten timers beside.
+fn largest_deviations(values: &mut Values, measured: &Measured) {
+    let largest = |period: u64, timer: Timer| {
+        let all = measured.timer(period, timer, Load::TenTimers);
+        let (mean, max, min) = (all.mean()?, all.max(SAMPLES)?, all.min(SAMPLES)?);
+        let (above, below) = (max - mean, mean - min);
+        Some(if above.value < below.value { below } else { above })
+    };
+    for period in [250, 1_000] {
+        values.put("2-8", &format!("us_{period}"), largest(period, Timer::High));
+        values.put("2-11", &format!("us_{period}"), largest(period, Timer::Beacon));
+    }
 }
 
 /// Share of intervals that deviate from the slot by `from` us or more and less than `to`.
@@ -165,6 +187,11 @@ fn ablations(values: &mut Values, measured: &Measured) {
     values.put("2-38", "off", longest(Ablation::Off));
     values.put("2-38", "on_6M", longest(Ablation::Reception));
     values.put("2-38", "on_1M", longest(Ablation::SlowReception));
+    values.put("2-40", "in_slots", longest(Ablation::Off));
+    values.put("2-40", "own_timer", longest(Ablation::OwnBeacons));
+    let behind = [Ablation::BeaconsFirst, Ablation::SlowReception].map(longest);
+    let longer = behind[0].zip(behind[1]).map(|(first, in_line)| first - in_line);
+    values.put("2-40", "behind_probe", longer);
     for (name, which) in [
         ("off", Ablation::Off),
         ("carrier_sense", Ablation::CarrierSense),
