@@ -190,10 +190,10 @@ fn fuzzed(target: &str, command: &mut Command) -> bool {
     let said = match command.output() {
         Ok(output) => {
             let said = String::from_utf8_lossy(&output.stderr).into_owned();
-            // libFuzzer's last word
-            let done = said.lines().rev().find(|line| line.starts_with("Done "));
-            if let Some(done) = done.filter(|_| output.status.success()) {
-                println!("{target}: {done}");
+            if output.status.success() {
+                // libFuzzer's last word; what makes the corpus has none
+                let done = said.lines().rev().find(|line| line.starts_with("Done "));
+                println!("{target}: {}", done.unwrap_or("done"));
                 return true;
             }
             said + &String::from_utf8_lossy(&output.stdout)
