@@ -4,6 +4,7 @@
 
 mod binaries;
 mod c;
+mod counts;
 mod firmware;
 mod lab;
 mod steps;

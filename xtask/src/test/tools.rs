@@ -9,6 +9,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail, ensure};
 
+use super::counts::Counts;
 use crate::workspace::{Workspace, cargo};
 
 /// `cargo` with these arguments, spaces between them, at the root.
@@ -178,7 +179,8 @@ pub(super) fn nightly(components: &[&str]) -> Result<(), String> {
 impl Run {
     /// How many tests it says there were; an error if one failed, or if it ended badly for another reason.
     pub(super) fn tests(&self) -> Result<String> {
-        let counts = Counts::parse(&self.stdout)?;
+        let mut counts = Counts::parse(&self.stdout)?;
+        counts.look_for_panics(&self.stderr);
         if counts.failed == 0 && self.code != Some(0) {
             let code = self
                 .code
@@ -192,106 +194,6 @@ impl Run {
         }
         counts.remark()
     }
-}
-
-/// How many tests a run of `cargo test` counted.
-#[derive(Debug, Default, PartialEq, Eq)]
-struct Counts {
-    passed: u64,
-    failed: u64,
-    /// Those that failed, as far as they were told.
-    failures: Vec<Failure>,
-    /// Names with reasons.
-    ignored: Vec<String>,
-}
-
-/// A test that failed.
-#[derive(Debug, Default, PartialEq, Eq)]
-struct Failure {
-    name: String,
-    /// What it printed before it ended, the panic message among it.
-    said: Vec<String>,
-}
-
-/// Lines of a panic message that are told again at the end.
-const LINES: usize = 6;
-/// Characters of each.
-const WIDTH: usize = 400;
-
-impl Failure {
-    /// Its name, and below it where it panicked and the first lines of the message.
-    fn told(&self) -> String {
-        let panic = self.said.iter().position(|line| line.contains("panicked at"));
-        let first = self.said.iter().skip(panic.unwrap_or(0));
-        let lines = first.filter(|line| !line.trim().is_empty()).take(LINES);
-        let cut = |line: &String| format!("\n    {}", line.chars().take(WIDTH).collect::<String>());
-        format!("  {}{}", self.name, lines.map(cut).collect::<String>())
-    }
-}
-
-impl Counts {
-    /// Reads what the test harness prints.
-    fn parse(text: &str) -> Result<Counts> {
-        let mut counts = Counts::default();
-        // whether a test that failed is being quoted
-        let mut quotes = false;
-        for line in text.lines() {
-            let name = line
-                .strip_prefix("---- ")
-                .and_then(|rest| rest.strip_suffix(" stdout ----"));
-            quotes &= line != "failures:";
-            if let Some(name) = name {
-                quotes = true;
-                counts.failures.push(Failure {
-                    name: name.to_owned(),
-                    ..Failure::default()
-                });
-            } else if let Some(result) = line.strip_prefix("test result: ") {
-                counts.passed += number_before(result, " passed")?;
-                counts.failed += number_before(result, " failed")?;
-            } else if let Some((name, reason)) = line
-                .strip_prefix("test ")
-                .and_then(|rest| rest.split_once(" ... ignored"))
-            {
-                counts.ignored.push(format!("{name}{reason}"));
-            } else if let Some(failure) = counts.failures.last_mut().filter(|_| quotes) {
-                failure.said.push(line.to_owned());
-            }
-        }
-        Ok(counts)
-    }
-
-    /// For the table. Fails when a test failed, and when there was none: names in the first line, below it what each said.
-    fn remark(&self) -> Result<String> {
-        if self.failed > 0 {
-            let names: Vec<&str> = self.failures.iter().map(|f| f.name.as_str()).collect();
-            let told: String = self.failures.iter().map(|f| format!("\n{}", f.told())).collect();
-            bail!(
-                "{} of {} tests failed: {}{told}",
-                self.failed,
-                self.failed + self.passed,
-                names.join(", ")
-            );
-        }
-        ensure!(self.passed > 0, "not one test was run");
-        let mut remark = format!("{} tests", self.passed);
-        if !self.ignored.is_empty() {
-            remark += &format!("; ignored: {}", self.ignored.join("; "));
-        }
-        Ok(remark)
-    }
-}
-
-fn number_before(text: &str, word: &str) -> Result<u64> {
-    let head = text
-        .split_once(word)
-        .with_context(|| format!("no `{word}` in `{text}`"))?
-        .0;
-    head.rsplit(' ')
-        .next()
-        .unwrap_or("")
-        .parse()
-        .with_context(|| format!("no number before `{word}` in `{text}`"))
 }
 
 fn name(command: &Command) -> String {
@@ -330,53 +232,6 @@ fn quoted(word: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    const HARNESS: &str = "\nrunning 3 tests\ntest a::b ... ok\ntest a::c ... ignored, needs root\ntest a::d ... ok\n\n\
-        test result: ok. 2 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.00s\n\n\
-        test result: ok. 10 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 1.00s\n";
-
-    #[test]
-    fn tests_are_counted() {
-        let counts = Counts::parse(HARNESS).unwrap();
-        assert_eq!(counts.remark().unwrap(), "12 tests; ignored: a::c, needs root");
-    }
-
-    #[test]
-    fn failures_and_empty_runs_fail() {
-        let failure = "---- c::e stdout ----\ntest result: FAILED. 9 passed; 1 failed";
-        let text = HARNESS.replace("test result: ok. 10 passed; 0 failed", failure);
-        let failed = Counts::parse(&text).unwrap();
-        assert_eq!(
-            failed.remark().unwrap_err().to_string(),
-            "1 of 12 tests failed: c::e\n  c::e"
-        );
-        assert_eq!(
-            Counts::parse("").unwrap().remark().unwrap_err().to_string(),
-            "not one test was run"
-        );
-        assert!(Counts::parse("test result: many").is_err());
-    }
-
-    /// What a test printed before is left out, and what comes behind the message, too.
-    #[test]
-    fn what_a_failed_test_said_is_told_below_its_name() {
-        let text = "running 2 tests\ntest a::b ... FAILED\ntest c ... FAILED\n\nfailures:\n\n---- a::b stdout ----\n1\n\n\
-            thread 'a::b' (7) panicked at src/a.rs:3:5:\nassertion failed\n  left: 1\n right: 2\nnote: run with \
-            `RUST_BACKTRACE=1`\n\n---- c stdout ----\nError: \"no such file\"\n\n\nfailures:\n    a::b\n    c\n\n\
-            test result: FAILED. 0 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out\n";
-        let counts = Counts::parse(text).unwrap();
-        assert_eq!(
-            counts.remark().unwrap_err().to_string(),
-            "2 of 2 tests failed: a::b, c\n  a::b\n    thread 'a::b' (7) panicked at src/a.rs:3:5:\n    assertion failed\n\
-            \x20     left: 1\n     right: 2\n    note: run with `RUST_BACKTRACE=1`\n  c\n    Error: \"no such file\""
-        );
-        let long = Failure {
-            name: "d".to_owned(),
-            said: vec!["x".repeat(1_000); 100],
-        };
-        assert_eq!(long.told().lines().count(), 1 + LINES);
-        assert!(long.told().lines().all(|line| line.len() <= WIDTH + 4));
-    }
 
     #[test]
     fn commands_are_shown_as_typed() {
