@@ -20,7 +20,7 @@ use super::rows::{Reproduction, Totals};
 use crate::report::html::Report;
 use calibrate::Model;
 use link::{Arrivals, Beacons, Conditions, Foreign};
-use timers::{Load, Timer};
+use timers::{Load, PHASES, RUNS, Timer};
 
 /// Slots of one piece of work: a minute.
 const PIECE: u64 = 234_375;
@@ -154,22 +154,24 @@ impl Ablation {
     }
 }
 
-/// The runs of the timers: period, which timer, and load.
-const TIMERS: [(u64, Timer, Load); 13] = [
-    (250, Timer::Beacon, Load::Quiet),
-    (1_000, Timer::Beacon, Load::Quiet),
-    (250, Timer::Beacon, Load::TenTimers),
-    (1_000, Timer::Beacon, Load::TenTimers),
-    (250, Timer::High, Load::TenTimers),
-    (1_000, Timer::High, Load::Quiet),
-    (1_000, Timer::High, Load::Network),
-    (1_000, Timer::High, Load::TenTimers),
-    (1_000, Timer::High, Load::Printing),
+/// The runs of the timers: period, which timer, load, and number of runs.
+const TIMERS: [(u64, Timer, Load, u64); 14] = [
+    (250, Timer::Beacon, Load::Quiet, RUNS),
+    (1_000, Timer::Beacon, Load::Quiet, RUNS),
+    (250, Timer::Beacon, Load::TenTimers, RUNS),
+    (1_000, Timer::Beacon, Load::TenTimers, RUNS),
+    (250, Timer::High, Load::TenTimers, RUNS),
+    (1_000, Timer::High, Load::TenTimers, RUNS),
+    (1_000, Timer::High, Load::TenTimers, PHASES),
+    (1_000, Timer::High, Load::Quiet, RUNS),
+    (1_000, Timer::High, Load::Network, RUNS),
+    // it comes at fixed times
+    (1_000, Timer::High, Load::Printing, 1),
     // the kernels of 2-4
-    (250, Timer::Wheel(100), Load::Quiet),
-    (250, Timer::Wheel(250), Load::Quiet),
-    (250, Timer::Wheel(300), Load::Quiet),
-    (250, Timer::Wheel(1_000), Load::Quiet),
+    (250, Timer::Wheel(100), Load::Quiet, RUNS),
+    (250, Timer::Wheel(250), Load::Quiet, RUNS),
+    (250, Timer::Wheel(300), Load::Quiet, RUNS),
+    (250, Timer::Wheel(1_000), Load::Quiet, RUNS),
 ];
 
 /// A piece of work.
@@ -270,9 +272,9 @@ impl Plan {
                     slots
                 }
                 Work::Timer(i) => {
-                    let (period, timer, load) = TIMERS[i];
+                    let (period, timer, load, runs) = TIMERS[i];
                     let seed = mix3(self.seed, 10, i as u64);
-                    let found = timers::intervals(period, timer, load, self.samples(timer, load), seed);
+                    let found = timers::intervals(period, timer, load, runs, self.samples(timer, load), seed);
                     lock().timers[i] = found;
                     0
                 }
@@ -297,8 +299,8 @@ impl Measured {
         &self.ablations[index.expect("it is in the list")]
     }
 
-    fn timer(&self, period_us: u64, timer: Timer, load: Load) -> &Counts {
-        let wanted = (period_us, timer, load);
+    fn timer(&self, period_us: u64, timer: Timer, load: Load, runs: u64) -> &Counts {
+        let wanted = (period_us, timer, load, runs);
         let index = TIMERS.iter().position(|t| *t == wanted);
         &self.timers[index.expect("it is in the list")]
     }
