@@ -65,10 +65,19 @@ fn run_jobs(workspace: &Workspace, rare: bool) -> Result<Outcome> {
         let name = format!("{}, {}", name.trim_end(), job.guest.unwrap_or("outside"));
         match end {
             Ok(remark) => remarks.push(format!("{name}: {remark}")),
-            Err(why) => failures.push(format!("{name}: {why:#}")),
+            Err(why) => failures.push((name, format!("{why:#}"))),
         }
     }
-    ensure!(failures.is_empty(), "{}", failures.join("; "));
+    let names: Vec<&str> = failures.iter().map(|(name, _)| name.as_str()).collect();
+    let told = failures.iter().map(|(name, why)| format!("\n{name}: {why}"));
+    ensure!(
+        failures.is_empty(),
+        "{} of {} test programs failed: {}{}",
+        failures.len(),
+        chosen.len(),
+        names.join("; "),
+        told.collect::<String>()
+    );
     let missing = [(Kernel::Own, "the lab's own kernel"), (Kernel::Debian, "QEMU")]
         .into_iter()
         .filter_map(|(kernel, where_)| {

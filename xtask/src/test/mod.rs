@@ -4,6 +4,7 @@
 
 mod binaries;
 mod c;
+mod counts;
 mod firmware;
 mod lab;
 mod steps;
@@ -201,7 +202,7 @@ fn summary(reports: &[Report]) -> String {
             End::Done(remark) => ("ok", remark.clone()),
             End::Partly { remark, skipped } => ("in part", format!("NOT RUN: {skipped}; run: {remark}")),
             End::Skipped(why) => ("skipped", why.clone()),
-            End::Failed(why) => ("FAILED", why.clone()),
+            End::Failed(why) => ("FAILED", why.lines().next().unwrap_or("").to_owned()),
         };
         let line = format!(
             "{:<9} {result:<8} {:>7.1}  {remark}",
@@ -210,6 +211,14 @@ fn summary(reports: &[Report]) -> String {
         );
         text += line.trim_end();
         text.push('\n');
+    }
+    // last, where it is seen without looking for it
+    for report in reports {
+        if let End::Failed(why) = &report.end
+            && let Some((_, more)) = why.split_once('\n')
+        {
+            text += &format!("\n{} FAILED:\n{more}\n\n", report.name);
+        }
     }
     let count = |is_it: fn(&End) -> bool| reports.iter().filter(|report| is_it(&report.end)).count();
     let seconds: f64 = reports.iter().map(|report| report.took.as_secs_f64()).sum();
@@ -273,6 +282,10 @@ mod tests {
             ),
             report("absent", End::Skipped("no tool".to_owned())),
             report("bad", End::Failed("exit code 1".to_owned())),
+            report(
+                "worse",
+                End::Failed("1 of 2 tests failed: a\n  a\n    panicked at 3:5".to_owned()),
+            ),
         ]);
         assert_eq!(
             table,
@@ -281,7 +294,9 @@ mod tests {
              half      in part      1.5  NOT RUN: 4 guests, no QEMU; run: 3 tests\n\
              absent    skipped      1.5  no tool\n\
              bad       FAILED       1.5  exit code 1\n\
-             4 steps in 6 s: 1 ok, 1 in part, 1 skipped, 1 failed\n"
+             worse     FAILED       1.5  1 of 2 tests failed: a\n\n\
+             worse FAILED:\n  a\n    panicked at 3:5\n\n\
+             5 steps in 8 s: 1 ok, 1 in part, 1 skipped, 2 failed\n"
         );
     }
 

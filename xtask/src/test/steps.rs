@@ -7,7 +7,8 @@ use anyhow::{Context, Result, ensure};
 use super::Outcome;
 pub(super) use super::lab::{lab, more as lab_more};
 use super::tools::{
-    Run, cargo_at_root, exists, install, nightly, nightly_at_root, run, run_and_read, rust_target, with_tools,
+    Run, cargo_at_root, exists, install, nightly, nightly_at_root, run, run_and_read, rust_target, shown,
+    with_tools,
 };
 use crate::tidy;
 use crate::workspace::Workspace;
@@ -173,14 +174,34 @@ pub(super) fn fuzz(workspace: &Workspace) -> Result<Outcome> {
     }
     let targets = fuzz_targets(&manifest)?;
     ensure!(!targets.is_empty(), "fuzz/Cargo.toml names no [[bin]]");
+    run(&mut nightly_at_root(workspace, "fuzz build"))?;
     let limit = format!("-max_total_time={FUZZ_SECONDS}");
     let falls = |target: &&str| {
         let mut command = nightly_at_root(workspace, "fuzz run");
-        run(command.args([target, "--", &limit])).is_err()
+        !fuzzed(target, command.args([target, "--", &limit]))
     };
     let fallen: Vec<&str> = targets.iter().map(String::as_str).filter(falls).collect();
     ensure!(fallen.is_empty(), "failed: {}", fallen.join(", "));
     done(format!("{FUZZ_SECONDS} s each: {}", targets.join(", ")))
+}
+
+/// Runs a fuzz target. One line if it passes, else all that it said.
+fn fuzzed(target: &str, command: &mut Command) -> bool {
+    let said = match command.output() {
+        Ok(output) => {
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            if output.status.success() {
+                // libFuzzer's last word; what makes the corpus has none
+                let done = said.lines().rev().find(|line| line.starts_with("Done "));
+                println!("{target}: {}", done.unwrap_or("done"));
+                return true;
+            }
+            said + &String::from_utf8_lossy(&output.stdout)
+        }
+        Err(why) => format!("cannot run it: {why}"),
+    };
+    println!("$ {}\n{said}", shown(command));
+    false
 }
 
 /// Links, includes and the code of the book are checked by `tidy` and `test`; this looks at the rest.
@@ -291,6 +312,17 @@ mod tests {
         assert!(!ends("", Some(0)));
         assert!(!ends(&one_passes.replace("TDMA", "CSMA"), Some(0)));
         assert!(!ends(&one_passes.replace("UNDECIDED", "FAILURE"), Some(0)));
+    }
+
+    #[test]
+    fn a_fuzz_target_has_passed_if_it_ends_well() {
+        let ends = |script: &str| fuzzed("x", Command::new("sh").args(["-c", script]));
+        assert!(ends(
+            "echo '#1 INITED' >&2; echo 'Done 7 runs in 5 second(s)' >&2"
+        ));
+        assert!(!ends("echo 'Done 7 runs in 5 second(s)' >&2; exit 77"));
+        assert!(ends("echo 'body: 29 inputs'"));
+        assert!(!fuzzed("x", &mut Command::new("no-such-program")));
     }
 
     #[test]

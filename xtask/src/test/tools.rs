@@ -9,6 +9,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail, ensure};
 
+use super::counts::Counts;
 use crate::workspace::{Workspace, cargo};
 
 /// `cargo` with these arguments, spaces between them, at the root.
@@ -178,7 +179,8 @@ pub(super) fn nightly(components: &[&str]) -> Result<(), String> {
 impl Run {
     /// How many tests it says there were; an error if one failed, or if it ended badly for another reason.
     pub(super) fn tests(&self) -> Result<String> {
-        let counts = Counts::parse(&self.stdout)?;
+        let mut counts = Counts::parse(&self.stdout)?;
+        counts.look_for_panics(&self.stderr);
         if counts.failed == 0 && self.code != Some(0) {
             let code = self
                 .code
@@ -192,70 +194,6 @@ impl Run {
         }
         counts.remark()
     }
-}
-
-/// How many tests a run of `cargo test` counted.
-#[derive(Debug, Default, PartialEq, Eq)]
-struct Counts {
-    passed: u64,
-    failed: u64,
-    /// Names of those that failed, as far as they were told.
-    failures: Vec<String>,
-    /// Names with reasons.
-    ignored: Vec<String>,
-}
-
-impl Counts {
-    /// Reads what the test harness prints.
-    fn parse(text: &str) -> Result<Counts> {
-        let mut counts = Counts::default();
-        for line in text.lines() {
-            if let Some(result) = line.strip_prefix("test result: ") {
-                counts.passed += number_before(result, " passed")?;
-                counts.failed += number_before(result, " failed")?;
-            } else if let Some((name, reason)) = line
-                .strip_prefix("test ")
-                .and_then(|rest| rest.split_once(" ... ignored"))
-            {
-                counts.ignored.push(format!("{name}{reason}"));
-            } else if let Some(name) = line.strip_prefix("---- ") {
-                counts
-                    .failures
-                    .extend(name.strip_suffix(" stdout ----").map(str::to_owned));
-            }
-        }
-        Ok(counts)
-    }
-
-    /// For the table. Fails when a test failed, and when there was none.
-    fn remark(&self) -> Result<String> {
-        if self.failed > 0 {
-            let names = self.failures.join(", ");
-            bail!(
-                "{} of {} tests failed: {names}",
-                self.failed,
-                self.failed + self.passed
-            );
-        }
-        ensure!(self.passed > 0, "not one test was run");
-        let mut remark = format!("{} tests", self.passed);
-        if !self.ignored.is_empty() {
-            remark += &format!("; ignored: {}", self.ignored.join("; "));
-        }
-        Ok(remark)
-    }
-}
-
-fn number_before(text: &str, word: &str) -> Result<u64> {
-    let head = text
-        .split_once(word)
-        .with_context(|| format!("no `{word}` in `{text}`"))?
-        .0;
-    head.rsplit(' ')
-        .next()
-        .unwrap_or("")
-        .parse()
-        .with_context(|| format!("no number before `{word}` in `{text}`"))
 }
 
 fn name(command: &Command) -> String {
@@ -294,32 +232,6 @@ fn quoted(word: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    const HARNESS: &str = "\nrunning 3 tests\ntest a::b ... ok\ntest a::c ... ignored, needs root\ntest a::d ... ok\n\n\
-        test result: ok. 2 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.00s\n\n\
-        test result: ok. 10 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 1.00s\n";
-
-    #[test]
-    fn tests_are_counted() {
-        let counts = Counts::parse(HARNESS).unwrap();
-        assert_eq!(counts.remark().unwrap(), "12 tests; ignored: a::c, needs root");
-    }
-
-    #[test]
-    fn failures_and_empty_runs_fail() {
-        let failure = "---- c::e stdout ----\ntest result: FAILED. 9 passed; 1 failed";
-        let text = HARNESS.replace("test result: ok. 10 passed; 0 failed", failure);
-        let failed = Counts::parse(&text).unwrap();
-        assert_eq!(
-            failed.remark().unwrap_err().to_string(),
-            "1 of 12 tests failed: c::e"
-        );
-        assert_eq!(
-            Counts::parse("").unwrap().remark().unwrap_err().to_string(),
-            "not one test was run"
-        );
-        assert!(Counts::parse("test result: many").is_err());
-    }
 
     #[test]
     fn commands_are_shown_as_typed() {

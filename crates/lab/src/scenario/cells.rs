@@ -275,6 +275,7 @@ pub(super) fn slotted(p: &Slotted, node: u32) -> SlottedConfig {
             every,
             rate: p.send.rate.get_ref().0,
             ssid: "sdmac",
+            queue: Queue::Beacon,
         }),
         queue: p.send.queue.map_or(Queue::BestEffort, |q| category(q).into()),
         adapter: AdapterId(p.send.adapter.get_ref().0),

@@ -56,6 +56,9 @@ pub struct SlotBeacon {
     pub rate: Rate,
     /// Network name, 32 octets at most.
     pub ssid: &'static str,
+    /// Its queue. In [`Queue::Beacon`] it goes before data that are held up; in that of the data all go in their order. Linux has
+    /// no beacons in the queue of best effort.
+    pub queue: Queue,
 }
 
 /// How a [`Slotted`] works.
@@ -275,7 +278,7 @@ impl<P: Protocol, const N: usize, const L: usize> Slotted<P, N, L> {
         };
         self.sequence = (self.sequence + 1) & 0xfff;
         let how = TxHow::one_shot(beacon.rate)
-            .queue(Queue::Beacon)
+            .queue(beacon.queue)
             .adapter(self.config.adapter);
         let token = radio.token();
         self.beacon = Some(token);
@@ -358,6 +361,7 @@ mod tests {
                 every: 10,
                 rate: Rate::OFDM_24,
                 ssid: "slots",
+                queue: Queue::Beacon,
             }),
             ..SlottedConfig::new(AP, Duration::from_us(256))
         }

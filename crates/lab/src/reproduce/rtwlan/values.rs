@@ -8,7 +8,7 @@ use super::super::values::Values;
 use super::bed::{Found, Host, rounds};
 use super::path::{self, BOUND_US, OCTETS, RATE};
 use super::{Experiment, Measured};
-use crate::stats::Running;
+use crate::stats::{Running, Sorted};
 
 /// All that the measurements allow. `claims` gives the numbers of the paper to the rows that check its arithmetic.
 pub fn of(measured: &Measured, claims: &[Claim]) -> Values {
@@ -133,6 +133,17 @@ fn benchmark(values: &mut Values, found: &Found) {
     );
     values.put("3-9", "mean", mean(communication));
     values.put("3-10", "share", percent(communication, |us| us > BOUND_US));
+    for (name, ns) in [
+        ("software", software),
+        ("firmware", firmware),
+        ("communication", communication),
+    ] {
+        let sorted = Sorted::new(ns.clone());
+        for (quantile, p) in [("p50", 0.5), ("p99", 0.99)] {
+            let us = sorted.quantile(p).map(|ns| Estimate::exact(ns as f64 / 1e3));
+            values.put("3-35", &format!("{name}_{quantile}"), us);
+        }
+    }
     let not = dropped(found, 1);
     values.put("3-11", "delivered", not.map(|e| Estimate::exact(100.0) - e));
     values.put("3-11", "rtt", mean(&answering.round_trip));

@@ -8,7 +8,7 @@ use frame::{AccessCategory, GuardInterval, MacAddr, Phy, Rate, RateSet, Width};
 use protocols::mac::data::Identity;
 use protocols::mac::sender::{Sender, SenderConfig};
 use protocols::mac::slotted::{LeftOn, SlotBeacon, Slotted, SlottedConfig};
-use radio::{AckPolicy, Confirm, Duration, Event, Instant, Protocol, Radio, RtsPolicy, Token, TxHow};
+use radio::{AckPolicy, Confirm, Duration, Event, Instant, Protocol, Queue, Radio, RtsPolicy, Token, TxHow};
 use sim::host::InterruptConfig;
 use sim::rng::{Cause, Stream};
 use sim::trace::{OnAir, ReceptionEnd, Transmission};
@@ -44,11 +44,27 @@ pub fn rate() -> Rate {
 pub enum Foreign {
     /// Nobody.
     Nobody,
-    /// Probe requests of so many octets (with FCS), every 10.1 ms.
+    /// Probe requests of so many octets (with FCS), at all times of a slot.
     Probes(u16, Rate),
     /// Two stations that exchange 500 octets at 6 Mb/s with RTS and CTS, every 5.3 ms.
     Pair,
 }
+
+/// How the access point sends its beacons.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Beacons {
+    /// In slots of their own and in the queue of the data, as the paper does: all go in their order.
+    InLine,
+    /// In slots of their own, but in the queue that goes before all others.
+    First,
+    /// In that queue, at 6 Mb/s with [`BEACON_OCTETS`], by a timer that knows nothing of slots.
+    OwnTimer,
+}
+
+/// Length of a beacon of 802.11n, with FCS; 200 to 300 octets.
+pub const BEACON_OCTETS: u16 = 250;
+/// From one probe request to the next, and between beacons by a timer of their own: they come at all times of a slot.
+const EVERY: Duration = Duration::from_us(10_100);
 
 /// How the link is run.
 #[derive(Clone, PartialEq, Debug)]
@@ -63,6 +79,8 @@ pub struct Conditions {
     pub loss: f64,
     /// Who else is there.
     pub foreign: Foreign,
+    /// How beacons are sent.
+    pub beacons: Beacons,
     /// 5 GHz, or 2.4.
     pub phy: Phy,
 }
@@ -173,8 +191,23 @@ impl Observer for Shared {
 /// Sends a frame of a fixed length now and then.
 struct Prober {
     octets: u16,
-    rate: Rate,
+    how: TxHow,
+    /// First octet of its frames: what they are.
+    kind: u8,
     next: Instant,
+    token: Token,
+}
+
+impl Prober {
+    fn new(octets: u16, kind: u8, how: TxHow) -> Prober {
+        Prober {
+            octets,
+            how,
+            kind,
+            next: Instant::from_us(5_000),
+            token: Token(u64::MAX),
+        }
+    }
 }
 
 impl Protocol for Prober {
@@ -183,13 +216,13 @@ impl Protocol for Prober {
             return;
         }
         let mut frame = vec![0; usize::from(self.octets) - 4];
-        frame[0] = 0x40;
+        frame[0] = self.kind;
         frame[4..10].copy_from_slice(&MacAddr::BROADCAST.0);
         frame[10..16].copy_from_slice(&MacAddr::local(9).0);
         frame[16..22].copy_from_slice(&MacAddr::BROADCAST.0);
-        let token = radio.token();
-        radio.request(token, &frame, &TxHow::one_shot(self.rate));
-        self.next += Duration::from_us(10_100);
+        self.token = radio.token();
+        radio.request(self.token, &frame, &self.how);
+        self.next += EVERY;
     }
 
     fn deadline(&self) -> Option<Instant> {
@@ -199,7 +232,8 @@ impl Protocol for Prober {
 
 #[allow(clippy::large_enum_variant, reason = "a handful of nodes for each world")]
 enum Role {
-    AccessPoint(Slotted<Sender<1>, 8>),
+    /// With beacons that know nothing of slots, or without.
+    AccessPoint(Slotted<Sender<1>, 8>, Option<Prober>),
     Other(Sender<4>),
     Prober(Prober),
 }
@@ -207,7 +241,14 @@ enum Role {
 impl Protocol for Role {
     fn handle(&mut self, now: Instant, event: Event<'_>, radio: &mut dyn Radio) {
         match self {
-            Role::AccessPoint(p) => p.handle(now, event, radio),
+            Role::AccessPoint(_, Some(beacons)) if matches!(event, Event::Confirm(c) if c.token == beacons.token) =>
+                {}
+            Role::AccessPoint(slots, beacons) => {
+                if let Some(beacons) = beacons.as_mut().filter(|b| b.next <= now) {
+                    beacons.handle(now, event, radio);
+                }
+                slots.handle(now, event, radio);
+            }
             Role::Other(p) => p.handle(now, event, radio),
             Role::Prober(p) => p.handle(now, event, radio),
         }
@@ -215,7 +256,10 @@ impl Protocol for Role {
 
     fn deadline(&self) -> Option<Instant> {
         match self {
-            Role::AccessPoint(p) => p.deadline(),
+            Role::AccessPoint(slots, beacons) => {
+                let all = [slots.deadline(), beacons.as_ref().and_then(Prober::deadline)];
+                all.into_iter().flatten().min()
+            }
             Role::Other(p) => p.deadline(),
             Role::Prober(p) => p.deadline(),
         }
@@ -246,10 +290,14 @@ pub fn run(conditions: &Conditions, seed: u64, slots: u64) -> Arrivals {
         sender.how.rts = RtsPolicy::Always;
     }
     let slotted = SlottedConfig {
-        beacon: Some(SlotBeacon {
+        beacon: (conditions.beacons != Beacons::OwnTimer).then_some(SlotBeacon {
             every: BEACON_EVERY,
             rate: rate(),
             ssid: "slots",
+            queue: match conditions.beacons {
+                Beacons::InLine => Queue::BestEffort,
+                Beacons::First | Beacons::OwnTimer => Queue::Beacon,
+            },
         }),
         left_on: conditions.left_on,
         ..SlottedConfig::new(AP, Duration::from_ns(SLOT_NS))
@@ -262,10 +310,12 @@ pub fn run(conditions: &Conditions, seed: u64, slots: u64) -> Arrivals {
         interrupts,
         ..node(AP)
     };
-    world.add_node(
-        access_point,
-        Role::AccessPoint(Slotted::new(slotted, Sender::new(sender))),
-    );
+    let own_timer = (conditions.beacons == Beacons::OwnTimer).then(|| {
+        let how = TxHow::one_shot(Rate::OFDM_6).queue(Queue::Beacon);
+        Prober::new(BEACON_OCTETS, 0x80, how)
+    });
+    let slotted = Slotted::new(slotted, Sender::new(sender));
+    world.add_node(access_point, Role::AccessPoint(slotted, own_timer));
     let receiver = SenderConfig::new(Identity::station(STATION, AP), rate());
     world.add_node(node(STATION), Role::Other(Sender::new(receiver)));
     add_foreigners(&mut world, conditions.foreign, node);
@@ -310,11 +360,7 @@ fn add_foreigners(world: &mut World<Role>, foreign: Foreign, node: impl Fn(MacAd
     match foreign {
         Foreign::Nobody => {}
         Foreign::Probes(octets, rate) => {
-            let prober = Prober {
-                octets,
-                rate,
-                next: Instant::from_us(5_000),
-            };
+            let prober = Prober::new(octets, 0x40, TxHow::one_shot(rate));
             world.add_node(node(MacAddr::local(9)), Role::Prober(prober));
         }
         Foreign::Pair => {
@@ -354,6 +400,7 @@ mod tests {
             model: None,
             loss: 0.0,
             foreign: Foreign::Nobody,
+            beacons: Beacons::InLine,
             phy: Phy::N5,
         }
     }
@@ -387,6 +434,23 @@ mod tests {
         assert!(
             on > 0.5 * airtime && on <= airtime + 25.0 && off < 26.0,
             "{on} {off}"
+        );
+    }
+    /// A beacon of a timer that knows nothing of slots holds packets up for as long as it is on the air, whatever is off; one in a slot
+    /// does not.
+    #[test]
+    fn a_beacon_in_the_queue_that_goes_first_delays_the_release() {
+        let longest = |beacons| run(&Conditions { beacons, ..quiet() }, 1, 8_000);
+        let (own, slot) = (longest(Beacons::OwnTimer), longest(Beacons::InLine));
+        assert_eq!((own.lost, slot.lost, slot.beacons), (0, 0, 20));
+        assert!((200..205).contains(&own.beacons), "{}", own.beacons);
+        let of = |a: &Arrivals| a.waits.max(a.waits.count()).unwrap().value;
+        let octets = u32::from(BEACON_OCTETS);
+        let airtime = f64::from(frame::ppdu_us(Rate::OFDM_6, octets, Phy::N5.band));
+        let (own, slot) = (of(&own), of(&slot));
+        assert!(
+            own > 0.9 * airtime && own <= airtime + 34.0 && slot == 0.0,
+            "{own} {slot}"
         );
     }
 }

@@ -19,8 +19,8 @@ use super::counts::Counts;
 use super::rows::{Reproduction, Totals};
 use crate::report::html::Report;
 use calibrate::Model;
-use link::{Arrivals, Conditions, Foreign};
-use timers::{Load, Timer};
+use link::{Arrivals, Beacons, Conditions, Foreign};
+use timers::{Load, PHASES, RUNS, Timer};
 
 /// Slots of one piece of work: a minute.
 const PIECE: u64 = 234_375;
@@ -65,10 +65,14 @@ pub(crate) enum Ablation {
     Rts,
     /// ACKs and retries, with a tenth of the packets lost.
     Acks,
+    /// As [`SlowReception`](Ablation::SlowReception), with beacons that go before data.
+    BeaconsFirst,
+    /// Everything off, and nobody else, but beacons by their own timer.
+    OwnBeacons,
 }
 
 impl Ablation {
-    const ALL: [Ablation; 8] = [
+    const ALL: [Ablation; 10] = [
         Ablation::Off,
         Ablation::Reception,
         Ablation::SlowReception,
@@ -77,6 +81,8 @@ impl Ablation {
         Ablation::Backoff,
         Ablation::Rts,
         Ablation::Acks,
+        Ablation::BeaconsFirst,
+        Ablation::OwnBeacons,
     ];
 
     fn conditions(self) -> Conditions {
@@ -89,7 +95,7 @@ impl Ablation {
         let (left_on, foreign) = match self {
             Ablation::Off => (none, probes),
             Ablation::Reception => (hearing, probes),
-            Ablation::SlowReception => (hearing, Foreign::Probes(150, Rate::DSSS_1)),
+            Ablation::SlowReception | Ablation::BeaconsFirst => (hearing, Foreign::Probes(150, Rate::DSSS_1)),
             Ablation::CarrierSense => (
                 LeftOn {
                     carrier_sense: true,
@@ -111,6 +117,7 @@ impl Ablation {
                 },
                 Foreign::Nobody,
             ),
+            Ablation::OwnBeacons => (none, Foreign::Nobody),
             // the CTS must be heard
             Ablation::Rts => (
                 LeftOn {
@@ -134,28 +141,37 @@ impl Ablation {
             model: None,
             loss: if self == Ablation::Acks { 0.1 } else { 0.0 },
             foreign,
-            phy: if self == Ablation::SlowReception {
-                Phy::N2_4
-            } else {
-                Phy::N5
+            beacons: match self {
+                Ablation::BeaconsFirst => Beacons::First,
+                Ablation::OwnBeacons => Beacons::OwnTimer,
+                _ => Beacons::InLine,
+            },
+            phy: match self {
+                Ablation::SlowReception | Ablation::BeaconsFirst => Phy::N2_4,
+                _ => Phy::N5,
             },
         }
     }
 }
 
-/// The runs of the timers: period, which timer, and load.
-const TIMERS: [(u64, Timer, Load); 10] = [
-    (250, Timer::Beacon, Load::Quiet),
-    (1_000, Timer::Beacon, Load::Quiet),
-    (1_000, Timer::High, Load::Quiet),
-    (1_000, Timer::High, Load::Network),
-    (1_000, Timer::High, Load::TenTimers),
-    (1_000, Timer::High, Load::Printing),
+/// The runs of the timers: period, which timer, load, and number of runs.
+const TIMERS: [(u64, Timer, Load, u64); 14] = [
+    (250, Timer::Beacon, Load::Quiet, RUNS),
+    (1_000, Timer::Beacon, Load::Quiet, RUNS),
+    (250, Timer::Beacon, Load::TenTimers, RUNS),
+    (1_000, Timer::Beacon, Load::TenTimers, RUNS),
+    (250, Timer::High, Load::TenTimers, RUNS),
+    (1_000, Timer::High, Load::TenTimers, RUNS),
+    (1_000, Timer::High, Load::TenTimers, PHASES),
+    (1_000, Timer::High, Load::Quiet, RUNS),
+    (1_000, Timer::High, Load::Network, RUNS),
+    // it comes at fixed times
+    (1_000, Timer::High, Load::Printing, 1),
     // the kernels of 2-4
-    (250, Timer::Wheel(100), Load::Quiet),
-    (250, Timer::Wheel(250), Load::Quiet),
-    (250, Timer::Wheel(300), Load::Quiet),
-    (250, Timer::Wheel(1_000), Load::Quiet),
+    (250, Timer::Wheel(100), Load::Quiet, RUNS),
+    (250, Timer::Wheel(250), Load::Quiet, RUNS),
+    (250, Timer::Wheel(300), Load::Quiet, RUNS),
+    (250, Timer::Wheel(1_000), Load::Quiet, RUNS),
 ];
 
 /// A piece of work.
@@ -204,12 +220,14 @@ impl Plan {
         if self.quick { 8_000 } else { 80_000 }
     }
 
-    fn samples(&self, load: Load) -> u64 {
-        match (self.quick, load) {
-            // outages are rare
-            (_, Load::Printing) => 5_000_000,
-            (true, _) => 50_000,
-            (false, _) => 500_000,
+    fn samples(&self, timer: Timer, load: Load) -> u64 {
+        match (self.quick, timer, load) {
+            // outages are rare, and so are late timers on a quiet computer
+            (_, Timer::High, Load::Printing | Load::Quiet) => timers::SAMPLES,
+            // largest values are those of as many samples
+            (false, Timer::High | Timer::Beacon, Load::TenTimers) => timers::SAMPLES,
+            (true, ..) => 50_000,
+            (false, ..) => 500_000,
         }
     }
 
@@ -231,6 +249,7 @@ impl Plan {
                         loss: LOSS[test],
                         phy: if test == 2 { Phy::N2_4 } else { Phy::N5 },
                         foreign: Foreign::Nobody,
+                        beacons: Beacons::InLine,
                         rts: false,
                         left_on: LeftOn::default(),
                     };
@@ -253,9 +272,9 @@ impl Plan {
                     slots
                 }
                 Work::Timer(i) => {
-                    let (period, timer, load) = TIMERS[i];
+                    let (period, timer, load, runs) = TIMERS[i];
                     let seed = mix3(self.seed, 10, i as u64);
-                    let found = timers::intervals(period, timer, load, self.samples(load), seed);
+                    let found = timers::intervals(period, timer, load, runs, self.samples(timer, load), seed);
                     lock().timers[i] = found;
                     0
                 }
@@ -280,8 +299,8 @@ impl Measured {
         &self.ablations[index.expect("it is in the list")]
     }
 
-    fn timer(&self, period_us: u64, timer: Timer, load: Load) -> &Counts {
-        let wanted = (period_us, timer, load);
+    fn timer(&self, period_us: u64, timer: Timer, load: Load, runs: u64) -> &Counts {
+        let wanted = (period_us, timer, load, runs);
         let index = TIMERS.iter().position(|t| *t == wanted);
         &self.timers[index.expect("it is in the list")]
     }

@@ -6,11 +6,19 @@ use std::rc::Rc;
 use frame::{MacAddr, Phy};
 use radio::{Duration, Event, Instant, Protocol, Radio};
 use sim::host::wheel::TimerWheel;
-use sim::host::{InterruptConfig, Other, WheelConfig};
+use sim::host::{InterruptConfig, Late, Other, WheelConfig};
 use sim::rng::mix3;
 use sim::{AdapterConfig, MediumConfig, NodeConfig, Position, World};
 
 use super::super::counts::Counts;
+
+/// What a high-resolution timer is late by on a quiet computer: seven of 500,000 intervals deviate by more than 2 us, and one late
+/// interrupt makes two of them. How far they deviate the paper does not say, so it is kept out of where the largest deviation is asked for.
+const QUIET_LATENESS: Late = Late {
+    probability: 3.5 / 500_000.0,
+    from_ns: 2_001,
+    to_ns: 40_000,
+};
 
 /// Which timer it is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -115,12 +123,16 @@ pub fn categories() -> Vec<u64> {
     (0..5).map(too_long).collect()
 }
 
-/// Runs of each timer: what disturbs it has another phase in each.
-const RUNS: u64 = 10;
+/// All samples that the paper has of a timer: ten runs of half a million.
+pub const SAMPLES: u64 = 5_000_000;
+/// The runs that these are from.
+pub const RUNS: u64 = 10;
+/// Runs for what is true on average: ten timers with periods of whole tenths of ours keep their phases for a whole run, and few phases say
+/// little.
+pub const PHASES: u64 = 200;
 
-/// Intervals between `samples` interrupts of a timer with this period, in ten runs; where printing holds it up, in one.
-pub fn intervals(period_us: u64, timer: Timer, load: Load, samples: u64, seed: u64) -> Counts {
-    let runs = if load == Load::Printing { 1 } else { RUNS };
+/// Intervals between `samples` interrupts of a timer with this period, in so many runs: what disturbs it has another phase in each.
+pub fn intervals(period_us: u64, timer: Timer, load: Load, runs: u64, samples: u64, seed: u64) -> Counts {
     let mut all = Counts::default();
     for run in 0..runs {
         let seed = mix3(seed, run, 0);
@@ -135,7 +147,10 @@ fn one_run(period_us: u64, timer: Timer, load: Load, samples: u64, seed: u64) ->
     let node = NodeConfig {
         interrupts: Some(InterruptConfig {
             granularity_ns: if timer == Timer::Beacon { 128_000 } else { 0 },
-            late: Vec::new(),
+            late: match (timer, load) {
+                (Timer::High, Load::Quiet) => vec![QUIET_LATENESS],
+                _ => Vec::new(),
+            },
             others: load.others(),
             wheel: match timer {
                 Timer::Wheel(hz) => Some(WheelConfig { hz, ..IDLE }),
@@ -146,6 +161,11 @@ fn one_run(period_us: u64, timer: Timer, load: Load, samples: u64, seed: u64) ->
     };
     let intervals = Rc::new(RefCell::new(Counts::default()));
     let period = Duration::from_us(period_us);
+    // as many interrupts as are asked for
+    let given_us = match timer {
+        Timer::Beacon => period_us.next_multiple_of(128),
+        Timer::High | Timer::Wheel(_) => period_us,
+    };
     let ticker = Ticker {
         period,
         from_interrupt: timer != Timer::High,
@@ -154,7 +174,7 @@ fn one_run(period_us: u64, timer: Timer, load: Load, samples: u64, seed: u64) ->
         intervals: Rc::clone(&intervals),
     };
     world.add_node(node, ticker);
-    world.run_until((samples + 1) * period_us * 1_000);
+    world.run_until((samples + 1) * given_us * 1_000);
     intervals.take()
 }
 
@@ -164,10 +184,15 @@ mod tests {
 
     #[test]
     fn more_interrupts_more_jitter() {
-        let sd = |load| intervals(1_000, Timer::High, load, 20_000, 1).sd().unwrap().value;
+        let sd = |load| {
+            intervals(1_000, Timer::High, load, PHASES, 50_000, 1)
+                .sd()
+                .unwrap()
+                .value
+        };
         let [quiet, network, ten] = [Load::Quiet, Load::Network, Load::TenTimers].map(sd);
         assert!(
-            quiet == 0.0 && network > 0.1 && ten > network,
+            quiet < 0.5 && network > quiet + 0.1 && ten > network,
             "{quiet} {network} {ten}"
         );
     }
@@ -183,7 +208,7 @@ mod tests {
             (1_000, 1_001, 2_000.0),
             (250, 10_000, 12_000.0),
         ] {
-            let all = intervals(asked_us, Timer::Wheel(hz), Load::Quiet, 5_000, 1);
+            let all = intervals(asked_us, Timer::Wheel(hz), Load::Quiet, RUNS, 5_000, 1);
             assert_eq!(all.mean().unwrap().value, given_us, "{hz} Hz, {asked_us} us");
         }
     }

@@ -8,7 +8,7 @@ use super::super::estimate::Estimate;
 use super::super::values::Values;
 use super::calibrate::{BINS, RECEIVED};
 use super::link::{Arrivals, BEACON_EVERY, OCTETS, SLOT_NS, rate};
-use super::timers::{Load, Timer, categories};
+use super::timers::{Load, PHASES, RUNS, SAMPLES, Timer, categories};
 use super::{Ablation, Measured};
 
 /// The slot, us.
@@ -59,14 +59,17 @@ fn timers(values: &mut Values, measured: &Measured) {
         values.put("2-5", &format!("n{n}"), Estimate::exact(jiffies as f64));
     }
     for hz in [100, 250, 300, 1_000] {
-        let period = measured.timer(250, Timer::Wheel(hz), Load::Quiet).mean();
+        let period = measured.timer(250, Timer::Wheel(hz), Load::Quiet, RUNS).mean();
         values.put("2-5", &format!("period_250_at_{hz}"), period);
     }
     for period in [250, 1_000] {
-        let mean = measured.timer(period, Timer::Beacon, Load::Quiet).mean();
+        let mean = measured.timer(period, Timer::Beacon, Load::Quiet, RUNS).mean();
         values.put("2-6", &format!("period_{period}"), mean);
     }
-    let sd = |load| measured.timer(1_000, Timer::High, load).sd();
+    let sd = |load| {
+        let runs = if load == Load::TenTimers { PHASES } else { RUNS };
+        measured.timer(1_000, Timer::High, load, runs).sd()
+    };
     values.put("2-13", "quiet", sd(Load::Quiet));
     values.put("2-13", "network", sd(Load::Network));
     values.put("2-13", "ten_timers", sd(Load::TenTimers));
@@ -82,12 +85,40 @@ fn timers(values: &mut Values, measured: &Measured) {
         "ten_over_network",
         difference(Load::TenTimers, Load::Network),
     );
-    let printing = measured.timer(1_000, Timer::High, Load::Printing);
+    largest_deviations(values, measured);
+    let quiet = measured.timer(1_000, Timer::High, Load::Quiet, RUNS);
+    let off = |(ns, _): &(u64, u64)| ns.abs_diff(1_000_000) > 2_000;
+    let late = quiet.iter().filter(off).map(|(_, times)| times).sum();
+    let of_500000 = (quiet.count() > 0).then(|| paired(late).times(5e5 / quiet.count() as f64));
+    values.put("2-9", "of_500000", of_500000);
+    let printing = measured.timer(1_000, Timer::High, Load::Printing, 1);
     let longest = printing
         .max(printing.count())
         .map(|e| Estimate::exact(e.value / 1e3 - 1.0));
     values.put("2-10", "outage", longest.filter(|e| e.value > 1.0));
     values.put("2-18", "blocked", longest.filter(|e| e.value > 1.0));
+}
+
+/// Deviations of intervals: one that comes late makes two of them, so chance is in half of their number.
+fn paired(count: u64) -> Estimate {
+    Estimate {
+        value: count as f64,
+        ..Estimate::counted(count / 2).times(2.0)
+    }
+}
+
+/// By how much an interval differs from the mean at most, with ten timers beside.
+fn largest_deviations(values: &mut Values, measured: &Measured) {
+    let largest = |period: u64, timer: Timer| {
+        let all = measured.timer(period, timer, Load::TenTimers, RUNS);
+        let (mean, max, min) = (all.mean()?, all.max(SAMPLES)?, all.min(SAMPLES)?);
+        let (above, below) = (max - mean, mean - min);
+        Some(if above.value < below.value { below } else { above })
+    };
+    for period in [250, 1_000] {
+        values.put("2-8", &format!("us_{period}"), largest(period, Timer::High));
+        values.put("2-11", &format!("us_{period}"), largest(period, Timer::Beacon));
+    }
 }
 
 /// Share of intervals that deviate from the slot by `from` us or more and less than `to`.
@@ -114,7 +145,7 @@ fn tests(values: &mut Values, measured: &Measured) {
         values.put("2-25", "slots", Estimate::exact(slots));
         values.put("2-25", "missed", Estimate::counted(hour.lost).times(scale));
         values.put("2-26", "mean", hour.intervals.mean());
-        let beyond = Estimate::counted(between(&hour.intervals, 10.0, f64::INFINITY));
+        let beyond = paired(between(&hour.intervals, 10.0, f64::INFINITY));
         let share = beyond.times(100.0 / hour.intervals.count() as f64);
         values.put("2-36", "share", share);
         values.put("2-28", "within_4", within_4(&hour.intervals));
@@ -122,7 +153,7 @@ fn tests(values: &mut Values, measured: &Measured) {
     if minute.received > 0 {
         values.put("2-31", "missed", Estimate::counted(minute.lost));
         values.put("2-33", "within_4", within_4(&minute.intervals));
-        let beyond = Estimate::counted(between(&minute.intervals, 10.0, f64::INFINITY));
+        let beyond = paired(between(&minute.intervals, 10.0, f64::INFINITY));
         values.put(
             "2-33",
             "ours",
@@ -136,8 +167,7 @@ fn tests(values: &mut Values, measured: &Measured) {
 }
 
 fn within_4(intervals: &Counts) -> Estimate {
-    let beyond =
-        Estimate::counted(between(intervals, 4.0, f64::INFINITY)).times(100.0 / intervals.count() as f64);
+    let beyond = paired(between(intervals, 4.0, f64::INFINITY)).times(100.0 / intervals.count() as f64);
     Estimate::exact(100.0) - beyond
 }
 
@@ -151,7 +181,7 @@ fn test(values: &mut Values, arrivals: &Arrivals, id: &str, bins: Option<&str>, 
     values.put(id, "received", Estimate::counted(arrivals.received).times(scale));
     for (from, to) in BINS {
         if let Some(bins) = bins {
-            let count = Estimate::counted(between(intervals, f64::from(from), f64::from(to)));
+            let count = paired(between(intervals, f64::from(from), f64::from(to)));
             values.put(bins, &format!("{from}-{to}"), count.times(scale));
         }
     }
@@ -165,6 +195,11 @@ fn ablations(values: &mut Values, measured: &Measured) {
     values.put("2-38", "off", longest(Ablation::Off));
     values.put("2-38", "on_6M", longest(Ablation::Reception));
     values.put("2-38", "on_1M", longest(Ablation::SlowReception));
+    values.put("2-40", "in_slots", longest(Ablation::Off));
+    values.put("2-40", "own_timer", longest(Ablation::OwnBeacons));
+    let behind = [Ablation::BeaconsFirst, Ablation::SlowReception].map(longest);
+    let longer = behind[0].zip(behind[1]).map(|(first, in_line)| first - in_line);
+    values.put("2-40", "behind_probe", longer);
     for (name, which) in [
         ("off", Ablation::Off),
         ("carrier_sense", Ablation::CarrierSense),

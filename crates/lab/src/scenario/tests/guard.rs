@@ -1,6 +1,10 @@
 //! `guard_probability`: the guard follows from the hosts, and what it leaves out is counted.
 
+use linux::host::{Cpus, Environment, Load, Measurement, Mechanism, Sched, Series, SeriesKind};
+
 use super::*;
+use crate::measure::host::{Condition, profile};
+use crate::qualify::{self, Link, Question, Scheme, Setting};
 
 /// Host clocks are network time and exact, so that the release is all there is in a guard.
 const LOOP: &str = r#"
@@ -85,5 +89,119 @@ fn ideal_hosts_need_no_guard_and_what_is_told_counts() {
         let error = parse(&with(&format!("guard_probability = {wrong}")), &[]);
         let error = error.map(|_| ()).unwrap_err().to_string();
         assert!(error.contains("from 0.5 to 0.99999"), "{error}");
+    }
+}
+
+/// So many ns at least, up to 6 us more, and one in `rare` by 20 to 60 us more.
+fn samples(at_least: u64, rare: u64, salt: u64) -> Vec<u64> {
+    let one = |i| {
+        let noise = |k| sim::rng::mix3(salt, i, k);
+        let late = if noise(1) % rare == 0 {
+            20_000 + noise(2) % 40_000
+        } else {
+            0
+        };
+        at_least + noise(0) % 6_000 + late
+    };
+    (0..2_000).map(one).collect()
+}
+
+/// What of all sums of one value of each is passed with 1 - `probability`, less the smallest of them; ns.
+fn spread_of_sums(a: &[u64], b: &[u64], probability: f64) -> f64 {
+    let mut sums: Vec<u64> = a.iter().flat_map(|x| b.iter().map(move |y| x + y)).collect();
+    let rank = (probability * sums.len() as f64).ceil() as usize - 1;
+    let high = *sums.select_nth_unstable(rank).1;
+    (high - sums.iter().min().unwrap()) as f64
+}
+
+/// From samples through the file that `sdmac measure --host` writes to slots, in a scenario and in `sdmac qualify --host FILE`: the guard is the
+/// quantile of the wake-up and the request together, by the samples themselves.
+#[test]
+fn a_profile_that_was_measured_makes_the_guard() {
+    let sleep = samples(52_000, 50, 1);
+    let timerfd = samples(30_000, 400, 2);
+    let send = samples(3_000, 100, 3);
+    let condition = Condition {
+        load: Load::Idle,
+        sched: Sched::OTHER,
+    };
+    let series = |what, samples_ns: &Vec<u64>| Series {
+        what,
+        load: condition.load,
+        sched: condition.sched,
+        samples_ns: samples_ns.clone(),
+        gaps: Vec::new(),
+        lost: 0,
+        interrupted: false,
+    };
+    let measured = Measurement {
+        environment: Environment::default(),
+        cpus: Cpus {
+            measured: 0,
+            helper: 0,
+        },
+        packet_path: None,
+        results: vec![
+            series(SeriesKind::Timer(Mechanism::Sleep), &sleep),
+            series(SeriesKind::Timer(Mechanism::Timerfd), &timerfd),
+            series(SeriesKind::PacketSend, &send),
+        ],
+        load_reports: Vec::new(),
+        left_out: Vec::new(),
+    };
+    // nothing else takes time
+    let base = sim::host::Profile::built_in("ideal").unwrap();
+    let found = profile(&measured, condition, &base).unwrap().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("host.toml");
+    std::fs::write(&file, found.profile.to_toml()).unwrap();
+
+    let in_scenario = |wait: &str, probability: f64| {
+        let host = format!("host = \"host.toml\"\nwait = \"{wait}\"");
+        let text = with(&format!("guard_probability = {probability}")).replace("host = \"table5\"", &host);
+        let scenario = Scenario::parse(&folder.path().join("loop.toml"), &text, &[]);
+        let scenario = scenario.unwrap_or_else(|e| panic!("{e}"));
+        scenario.schedules[0].guard().as_ns() as f64
+    };
+    let in_qualify = |guard_probability: f64| {
+        let question = Question {
+            host: qualify::host(file.to_str().unwrap()).unwrap(),
+            nodes: 1,
+            cycle_ns: 20_000_000,
+            guard_probability,
+            schemes: vec![Scheme::TDMA],
+            link: Link::Per { data: 0.0, ack: 0.0 },
+            max_cycles: Some(20),
+            quick: true,
+            ..Question::example()
+        };
+        let setting = Setting {
+            jobs: 1,
+            stop: &AtomicBool::new(false),
+            progress: &|_| {},
+        };
+        let answer = qualify::qualify(&question, &setting).unwrap();
+        let slots = answer.schemes[0].slots.unwrap();
+        assert_eq!(
+            slots.guard_ns,
+            slots.release_high_ns - slots.release_min_ns + slots.sync_error_ns
+        );
+        (slots.guard_ns - slots.sync_error_ns) as f64
+    };
+    // 50,000 draws of the release, and straight lines between the samples of the profile
+    let agree = |guard: f64, expected: f64| (guard / expected - 1.0).abs() < 0.05;
+    for probability in [0.9, 0.99, 0.999] {
+        let expected = spread_of_sums(&sleep, &send, probability);
+        let guards = [in_scenario("sleep", probability), in_qualify(probability)];
+        println!("{probability}: {expected} {guards:?}");
+        assert!(
+            guards.iter().all(|guard| agree(*guard, expected)),
+            "{probability}: {guards:?}, not {expected}"
+        );
+        // another timer of the same file, whose rare values are rarer
+        let expected = spread_of_sums(&timerfd, &send, probability);
+        let guard = in_scenario("timerfd", probability);
+        println!("timerfd, {probability}: {expected} {guard}");
+        assert!(agree(guard, expected), "{probability}: {guard}, not {expected}");
     }
 }
