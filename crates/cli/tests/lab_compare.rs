@@ -30,9 +30,6 @@ struct Case {
     overlapping: Range<u64>,
     /// By how much a time may be apart.
     slack_us: f64,
-    /// By how much a latency may be apart, as a share of it: it hangs on the round in which hosts start, on each computer another
-    /// one, and in the simulator always the same.
-    slack_latency: f64,
     /// Messages that may fare differently, as a share of all.
     slack: f64,
     /// Frames more or less for each message.
@@ -48,7 +45,6 @@ const CASE: Case = Case {
     real_runs: "1",
     overlapping: 0..1,
     slack_us: 0.0,
-    slack_latency: 0.0,
     slack: 0.0,
     slack_tries: 0.0,
     of_layers: 0,
@@ -67,10 +63,7 @@ impl Case {
             let slack = match row["name"].as_str().unwrap() {
                 // Each change of channel takes the kernel some milliseconds.
                 "longest gap, us" => 0.02 * simulator,
-                // In which round the robot crosses depends on when the hosts start.
-                "frames over borders" => 0.1 * simulator,
                 "tries for each MSDU" => self.slack_tries,
-                name if name.starts_with("latency") => self.slack_us.max(self.slack_latency * simulator),
                 name if name.ends_with("us") => self.slack_us,
                 _ => self.slack,
             };
@@ -123,7 +116,6 @@ fn hosts_that_agree_on_slots() {
         real_runs: "5",
         overlapping: 0..u64::MAX,
         slack_us: 12.0,
-        slack_latency: 0.1,
         ..CASE
     }
     .agrees();
@@ -147,7 +139,6 @@ fn cells_with_gateways() {
         real_runs: "2",
         overlapping: 0..u64::MAX,
         slack_us: 12.0,
-        slack_latency: 0.2,
         slack: 0.0001,
         slack_tries: 0.1,
         of_layers: 1,
