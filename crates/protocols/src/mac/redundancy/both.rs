@@ -149,11 +149,7 @@ mod tests {
             pair.handle(Instant::ZERO, Event::Set(answer), &mut radio);
         }
         assert_eq!(pair.protocol().answered, pair.protocol().own);
-        let mut sets: Vec<_> = radio
-            .sets
-            .iter()
-            .map(|(_, a, what)| (a.0, what.clone()))
-            .collect();
+        let mut sets: Vec<_> = radio.sets.iter().map(|(_, a, what)| (a.0, *what)).collect();
         sets.sort_by_key(|(a, _)| *a);
         sets
     }
@@ -161,19 +157,16 @@ mod tests {
     #[test]
     fn a_switch_of_one_is_turned_at_both() {
         let off = Attribute::CarrierSense(false);
-        assert_eq!(
-            settings(&[(PAIR[0], off.clone())]),
-            [(1, off.clone()), (3, off.clone())]
-        );
-        assert_eq!(settings(&[(PAIR[1], off.clone())]), [(1, off.clone()), (3, off)]);
+        assert_eq!(settings(&[(PAIR[0], off)]), [(1, off), (3, off)]);
+        assert_eq!(settings(&[(PAIR[1], off)]), [(1, off), (3, off)]);
     }
 
     #[test]
     fn channels_and_other_adapters_are_left_alone() {
         let channel = Attribute::Channel(5_180);
-        assert_eq!(settings(&[(PAIR[0], channel.clone())]), [(1, channel)]);
+        assert_eq!(settings(&[(PAIR[0], channel)]), [(1, channel)]);
         let off = Attribute::Reception(false);
-        assert_eq!(settings(&[(AdapterId(0), off.clone())]), [(0, off)]);
+        assert_eq!(settings(&[(AdapterId(0), off)]), [(0, off)]);
     }
 
     #[test]

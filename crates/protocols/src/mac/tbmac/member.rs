@@ -17,14 +17,12 @@
 //! 6. In a cell that was silent for [`LISTEN_ROUNDS`] hosts claim slot 0; of claims that hear each other that of the
 //!    longer listener wins, then that of the smaller address. Claims that collided hear nothing of each other, so a
 //!    founder is on probation: in each pair of its first [`PROBATION_ROUNDS`] rounds it sends in one and listens in
-//!    the other; a hash of its address draws which one. In half of the pairs both are as likely: of two founders in one
-//!    slot one hears the other as soon as they draw differently. In the others it sends first with a chance of one in
-//!    eight: of many founders one is alone there soon, and all others hear it. Who hears nobody in all that time goes on
-//!    listening in every fourth round, until somebody is heard, but in one of 2, 4, 8 or 16 of these, which a hash draws.
+//!    the other, and after them it listens now and then until somebody is heard.
+
+mod probation;
 
 use super::message::{Report, Request};
 use super::table::{Code, Entry, MAX_REQUESTS, Promises, SILENT_ROUNDS, View};
-use crate::mac::tdma::mix;
 use frame::MacAddr;
 
 /// Silent rounds after which a cell counts as empty. A founder on probation is never silent for as long.
@@ -148,18 +146,7 @@ impl<const S: usize> Member<S> {
         let Phase::Owner(slot, probation) = self.phase else {
             return None;
         };
-        let listens = match probation {
-            0 => false,
-            1 => round % 4 == 3 && !mix(round.into(), self.me, 1).is_multiple_of(2 << (round / 4 % 4)),
-            _ => {
-                let pair = round / 2 % 16;
-                let draws = match pair & 2 {
-                    0 => mix(0, self.me, 0) >> pair & 1 == 1,
-                    _ => mix(pair.into(), self.me, 0).is_multiple_of(8),
-                };
-                draws == (round % 2 == 1)
-            }
-        };
+        let listens = probation::listens(self.me, round, probation);
         (!listens || !self.keeps(Rule::Probation)).then_some(slot)
     }
 

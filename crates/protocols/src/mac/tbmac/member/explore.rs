@@ -3,8 +3,9 @@
 //! of frames that collide, all of them are possible; where losses and slots of the contention period are drawn, one choice has
 //! several ends with their probabilities.
 
-use super::{Chance, Member, Rule, mix};
+use super::{Chance, Member, Rule};
 use crate::mac::tbmac::message::Request;
+use crate::mac::tdma::mix;
 use frame::MacAddr;
 use std::collections::{BTreeMap, BTreeSet};
 use std::vec;
