@@ -291,3 +291,74 @@ fn an_ad_hoc_network_runs_on_sticks() {
         assert!(reads > Some(50), "{stick}");
     }
 }
+
+/// A controller and a device with a slot each in a cycle, and clocks that follow the controller's beacons. Guards are those of an
+/// emulated processor.
+const TDMA: &str = r#"
+[run]
+duration = "20s"
+[[schedule]]
+name = "loop"
+cycle = "200ms"
+beacon = { from = "controller", rate = "6M", holdover = "3s" }
+release = { min = "0us", high = "20ms" }
+sync_error = "5ms"
+send = { rate = "24M" }
+[[group]]
+name = "controller"
+phy = "g"
+protocol.tdma.schedule = "loop"
+[[group]]
+name = "device"
+phy = "g"
+ap = "controller"
+protocol.tdma.schedule = "loop"
+[[traffic]]
+from = "controller"
+to = "device"
+octets = 58
+category = "voice"
+lifetime = "600ms"
+pattern.periodic = { period = "200ms" }
+[[traffic]]
+from = "device"
+to = "controller"
+octets = 58
+category = "voice"
+lifetime = "600ms"
+pattern.periodic = { period = "200ms" }
+"#;
+
+#[test]
+#[ignore = "needs Debian's kernel in QEMU: cargo xtask lab"]
+fn a_schedule_runs_on_sticks() {
+    let (text, seen) = deploy(TDMA, "controller", "device");
+    let numbers = |line: &str| -> Vec<u64> {
+        let words = line.split([' ', ',']);
+        words.filter_map(|word| word.parse().ok()).collect()
+    };
+    for (flow, node) in [(0, "device"), (1, "controller")] {
+        let told =
+            |line: &&str| line.starts_with(&format!("flow {flow}: ")) && line.ends_with("delivered here");
+        let count = text
+            .lines()
+            .find(told)
+            .and_then(|line| line.split(' ').nth(2)?.parse().ok());
+        assert!(count.is_some_and(|n: u64| n > 0), "{node}: {text}");
+    }
+    // used, failed, late, overruns, expired, without a slot: who has no clock in common with the controller uses none
+    let slots: Vec<_> = text.lines().filter(|l| l.starts_with("slots: ")).collect();
+    assert_eq!(slots.len(), 2, "{text}");
+    for line in slots {
+        let [used, .., without] = numbers(line)[..] else {
+            panic!("{line}")
+        };
+        assert!(used > 0 && without == 0, "{line}");
+    }
+    // nothing that a schedule asks of an adapter is refused by a stick, and the controller has sent beacons besides its data
+    assert!(!text.contains("settings that the protocol asked for"), "{text}");
+    let frames: Vec<_> = (seen["sticks"].as_array().unwrap().iter())
+        .map(|stick| stick["frames"].as_u64().unwrap())
+        .collect();
+    assert!(frames.iter().all(|n| *n > 0), "{seen}");
+}
