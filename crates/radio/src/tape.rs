@@ -268,6 +268,21 @@ pub fn replay(tape: &[u8], protocol: &mut impl Protocol) -> Result<Replayed, Rep
     }
 }
 
+/// The frames that the protocol of a tape has requested, in order, as far as it can be read.
+pub fn requested(tape: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut reader = Reader {
+        tape,
+        at: MAGIC.len().min(tape.len()),
+        matched: 0,
+        error: None,
+    };
+    let records = core::iter::from_fn(move || reader.read().ok().flatten());
+    records.filter_map(|record| match record {
+        Record::Request(_, frame, _) => Some(frame),
+        _ => None,
+    })
+}
+
 struct Reader<'a> {
     tape: &'a [u8],
     at: usize,
@@ -490,6 +505,20 @@ mod tests {
     }
 
     #[test]
+    fn what_was_requested_is_read_from_it() {
+        let tape = record();
+        let frames: Vec<Vec<u8>> = requested(&tape).map(<[u8]>::to_vec).collect();
+        let of = |i: u8| [std::vec![i; 300], b"again".to_vec()];
+        assert_eq!(frames, (0..10).flat_map(of).collect::<Vec<_>>());
+        assert_eq!(
+            requested(&tape[..tape.len() / 2]).count(),
+            10,
+            "as far as it goes"
+        );
+        assert_eq!(requested(b"").count(), 0);
+    }
+
+    #[test]
     fn another_protocol_diverges() {
         let tape = record();
         let mut other = Sample {
@@ -534,6 +563,7 @@ mod tests {
             let at = at % tape.len();
             tape[at] ^= 1 << bit;
             let _ = replay(&tape, &mut Sample::default());
+            requested(&tape).for_each(drop);
         }
     }
 }
