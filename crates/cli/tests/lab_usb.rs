@@ -362,3 +362,85 @@ fn a_schedule_runs_on_sticks() {
         .collect();
     assert!(frames.iter().all(|n| *n > 0), "{seen}");
 }
+
+/// One stick measures, and the other one is the station that acknowledges.
+#[test]
+#[ignore = "needs Debian's kernel in QEMU: cargo xtask lab"]
+fn a_stick_is_measured() {
+    const SHOTS: u64 = 200;
+    let folder = tempfile::tempdir().unwrap();
+    let sticks = Sticks::serve(folder.path(), 2, &[]);
+    let text = sticks.guest(&format!(
+        r#"
+firmware=$(cat /sys/module/firmware_class/parameters/path)/carl9170-1.fw
+set -- $(cd /sys/bus/usb/devices && grep -l 9170 */idProduct | cut -d/ -f1)
+measure() {{ place=$1; shift; {SDMAC} measure --iface usb:$place --channel 2437 --firmware $firmware "$@"; }}
+# not by the function: its number would be that of a shell
+{SDMAC} measure --iface usb:$2 --channel 2437 --firmware $firmware --peer > /tmp/peer 2>&1 & peer=$!
+n=0
+until grep -q -- "--to " /tmp/peer; do
+    sleep 1; n=$((n + 1))
+    [ $n -lt 60 ] || {{ cat /tmp/peer; exit 9; }}
+done
+to=$(sed -n 's/.*--to //p' /tmp/peer)
+cd /tmp
+measure $1 --to $to --count {SHOTS} --period-us 20000 --json --report /tmp/report > /tmp/measured 2> /tmp/said
+echo "code $?"
+cat /tmp/said
+echo "document $(tail -n 1 /tmp/measured)"
+echo "files $(ls /tmp/report | tr '\n' ' ')"
+ls /tmp/host.toml 2> /dev/null
+kill -INT $peer; wait $peer
+cat /tmp/peer
+measure $1 --to $to --probes 2>&1; echo "with probes: code $?"
+{SDMAC} certify --iface usb:$1 2>&1; echo "certified: code $?"
+"#,
+        SDMAC = sticks::SDMAC,
+    ));
+    sticks.end();
+    assert!(text.contains("code 0"), "{text}");
+    let document = text.lines().find_map(|line| line.strip_prefix("document "));
+    let told: serde_json::Value = serde_json::from_str(document.unwrap()).unwrap();
+    let condition = &told["conditions"][0];
+    let counts = &condition["counts"];
+    let number = |what: &str| counts[what].as_u64().unwrap();
+    assert_eq!(number("shots"), SHOTS, "{told:#}");
+    assert!(
+        number("acked") > 0 && number("refused") == 0 && number("repeated") == 0,
+        "{told:#}"
+    );
+    // the other stick has heard each that it acknowledged, and told so over the air
+    assert_eq!(condition["told_by_peer"], true, "{told:#}");
+    assert!(text.contains(": heard ") && text.contains("answered"), "{text}");
+    // what shows at a stick: from the request until the USB has taken it, and until its confirm
+    let rows = condition["rows"].as_array().unwrap();
+    let of = |what: &str| {
+        rows.iter()
+            .filter(|r| r["set"] == "A" && r["what"] == what)
+            .count()
+    };
+    assert_eq!(
+        ["T_sw_req", "T_SDMAC", "T_hw", "T_sw_con"].map(of),
+        [1, 1, 0, 0],
+        "{told:#}"
+    );
+    let notes = told["notes"].to_string();
+    assert!(
+        notes.contains("a stick has t1, t4") && notes.contains("no profile was written"),
+        "{notes}"
+    );
+    assert!(!notes.contains("no certificate"), "{notes}");
+    assert!(
+        text.contains("report.html") && text.contains("samples.parquet"),
+        "{text}"
+    );
+    assert!(!text.contains("host.toml\n"), "{text}");
+    assert_eq!(told["driver"], "ar9170 of sdmac");
+    for refused in [
+        "with probes: code 2",
+        "certified: code 2",
+        "leave --probes and --confirm out",
+    ] {
+        assert!(text.contains(refused), "{refused}: {text}");
+    }
+}

@@ -10,7 +10,7 @@ use radio::tape::requested;
 pub(super) fn first_by_clock() -> u64 {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     let since = since.unwrap_or_default();
-    since.as_secs() << 16 | u64::from(since.subsec_micros()) * (1 << 16) / 1_000_000
+    (since.as_secs() << 16) | (u64::from(since.subsec_micros()) * (1 << 16) / 1_000_000)
 }
 
 /// The first number of the station on a tape; `None` if it protected nothing.
