@@ -251,7 +251,7 @@ fn a_scenario_runs_on_sticks() {
     assert!(ap.contains(" 0 acked") && !ap.contains(" 0 received"), "{text}");
 }
 
-/// Two stations of an ad hoc network with power save, which talk to each other.
+/// Two stations of an ad hoc network with power save, a key and the sticks' filter, which talk to each other.
 const AD_HOC: &str = r#"
 [run]
 duration = "20s"
@@ -259,7 +259,7 @@ duration = "20s"
 name = "robots"
 phy = "g"
 count = 2
-protocol.ibss = { window_tu = 20, slot = "400us", wake_ahead = "4096us", send = { rate = "24M" } }
+protocol.ibss = { window_tu = 20, slot = "400us", wake_ahead = "8192us", receive_filter = true, key = "0f1e2d3c4b5a69788796a5b4c3d2e1f0", send = { rate = "24M" } }
 [[traffic]]
 from = "robots.0"
 to = "robots.1"
@@ -289,6 +289,9 @@ fn an_ad_hoc_network_runs_on_sticks() {
     for stick in seen["sticks"].as_array().unwrap() {
         let reads = stick["commands"]["ReadTsf"].as_u64();
         assert!(reads > Some(50), "{stick}");
+        // and the filter follows the parts of the intervals
+        let filters = stick["commands"]["RxFilter"].as_u64();
+        assert!(filters > Some(50), "{stick}");
     }
 }
 
