@@ -1,7 +1,6 @@
 /* The MAC driver: the library with its timer, and the queues between it and the stack.
  *
- * The library tells no outcome of a single payload, so payloads to one neighbour go down one after the other, and the
- * counters say what became of each. Payloads to everybody go down at once. */
+ * Payloads go down as the library has room for them, and it tells of each how it ended. */
 #include <string.h>
 
 #include "contiki.h"
@@ -19,6 +18,9 @@
 
 struct outgoing {
     linkaddr_t to;
+    enum { WAITS, BELOW, ENDED } state;
+    uint64_t number;
+    int status, tries;
     mac_callback_t sent;
     void *ptr;
     uint16_t octets;
@@ -31,14 +33,11 @@ struct incoming {
     uint8_t payload[SDMAC_IBSS_PAYLOAD];
 };
 
-static uint64_t memory[SDMAC_IBSS_OCTETS / sizeof(uint64_t)];
+static uint8_t memory[SDMAC_IBSS_OCTETS] __attribute__((aligned(16)));
 static SDMAC_IBSS_Station *station;
 static struct outgoing queue[SDMAC_CONF_QUEUE];
 static struct incoming heard[SDMAC_CONF_QUEUE];
 static unsigned queue_first, queue_length, heard_first, heard_length;
-/* The first of the queue is with the library; what was acknowledged before it. */
-static bool is_below;
-static uint64_t acked_before;
 
 PROCESS(sdmac_process, "sdmac");
 
@@ -89,42 +88,64 @@ void sdmac_frame_sent(uint64_t token, uint32_t outcome, uint16_t attempts, uint8
     process_poll(&sdmac_process);
 }
 
-static uint64_t acked(void)
+static int status_of(uint32_t outcome)
 {
-    SDMAC_IBSS_Counters counters;
-    SDMAC_IBSS_counters(station, sdmac_platform_now(), &counters);
-    return counters.acked;
+    switch (outcome) {
+    case SDMAC_IBSS_OUTCOME_ACKED:
+        return MAC_TX_OK;
+    case SDMAC_IBSS_OUTCOME_NOT_ACKED:
+    case SDMAC_IBSS_OUTCOME_EXPIRED:
+        return MAC_TX_NOACK;
+    default:
+        return MAC_TX_ERR;
+    }
+}
+
+/* From within a call of the library, too. What was for everybody has no place in the queue. */
+static void ended(void *context, uint64_t number, uint32_t outcome, uint16_t attempts)
+{
+    (void)context;
+    for (unsigned i = 0; i < queue_length; i++) {
+        struct outgoing *of = &queue[(queue_first + i) % SDMAC_CONF_QUEUE];
+        if (of->state == BELOW && of->number == number) {
+            of->status = status_of(outcome);
+            of->tries = attempts;
+            of->state = ENDED;
+        }
+    }
+    process_poll(&sdmac_process);
 }
 
 /* The stack finds in the packetbuf whom a callback is about. */
-static void tell(const struct outgoing *of, int status)
+static void tell(const struct outgoing *of)
 {
     packetbuf_clear();
     packetbuf_set_addr(PACKETBUF_ADDR_RECEIVER, &of->to);
-    mac_call_sent_callback(of->sent, of->ptr, status, 1);
+    mac_call_sent_callback(of->sent, of->ptr, of->status, of->tries);
 }
 
 static void work_queue(void)
 {
-    while (queue_length > 0) {
-        struct outgoing *first = &queue[queue_first];
-        if (!is_below) {
-            uint8_t to[6];
-            sdmac_from_linkaddr(to, &first->to);
-            acked_before = acked();
-            if (!SDMAC_IBSS_submit(station, sdmac_platform_now(), to, first->payload, first->octets))
-                return; /* groups fill the library: later */
-            is_below = true;
+    for (unsigned i = 0; i < queue_length; i++) {
+        struct outgoing *of = &queue[(queue_first + i) % SDMAC_CONF_QUEUE];
+        uint8_t to[6];
+        if (of->state != WAITS)
+            continue;
+        sdmac_from_linkaddr(to, &of->to);
+        of->state = BELOW; /* it may end before the call does */
+        if (!SDMAC_IBSS_submit(station, sdmac_platform_now(), to, of->payload, of->octets, &of->number)) {
+            of->state = WAITS;
+            break; /* the library is full: later */
         }
-        bool got_it = acked() != acked_before;
-        if (!got_it && SDMAC_IBSS_waiting(station) > 0)
-            return;
-        is_below = false;
+    }
+    while (queue_length > 0 && queue[queue_first].state == ENDED) {
+        const struct outgoing *first = &queue[queue_first];
+        /* the callback may send, and take the place */
+        struct outgoing done = {
+            .to = first->to, .sent = first->sent, .ptr = first->ptr, .status = first->status, .tries = first->tries};
         queue_first = (queue_first + 1) % SDMAC_CONF_QUEUE;
         queue_length--;
-        /* the callback may send, and take the place */
-        struct outgoing done = {.to = first->to, .sent = first->sent, .ptr = first->ptr};
-        tell(&done, got_it ? MAC_TX_OK : MAC_TX_NOACK);
+        tell(&done);
     }
 }
 
@@ -187,6 +208,7 @@ static void init(void)
     memset(&radio, 0, sizeof radio);
     sdmac_platform_radio(&radio);
     radio.deliver = deliver;
+    radio.sent = ended;
     SDMAC_IBSS_config(&config, address);
     config.ssid = ssid;
     config.ssid_octets = sizeof ssid - 1;
@@ -195,7 +217,7 @@ static void init(void)
     config.atim_window_tu = SDMAC_CONF_ATIM_WINDOW;
     config.slot_us = SDMAC_CONF_SLOT_US;
     config.cw_min = SDMAC_CONF_CW_MIN;
-    station = SDMAC_IBSS_init((uint8_t *)memory, sizeof memory, &config, &radio, sdmac_platform_now());
+    station = SDMAC_IBSS_init(memory, sizeof memory, &config, &radio, sdmac_platform_now());
     if (station != NULL)
         process_start(&sdmac_process, NULL);
 }
@@ -211,7 +233,8 @@ static void send(mac_callback_t sent, void *ptr)
     }
     if (linkaddr_cmp(to, &linkaddr_null)) {
         static const uint8_t everybody[6] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
-        if (SDMAC_IBSS_submit(station, sdmac_platform_now(), everybody, packetbuf_dataptr(), packetbuf_datalen()))
+        if (SDMAC_IBSS_submit(station, sdmac_platform_now(), everybody, packetbuf_dataptr(), packetbuf_datalen(),
+                              NULL))
             status = MAC_TX_OK;
         process_poll(&sdmac_process);
         mac_call_sent_callback(sent, ptr, status, 1);
@@ -224,6 +247,7 @@ static void send(mac_callback_t sent, void *ptr)
     linkaddr_copy(&place->to, to);
     place->sent = sent;
     place->ptr = ptr;
+    place->state = WAITS;
     place->octets = packetbuf_datalen();
     memcpy(place->payload, packetbuf_dataptr(), place->octets);
     queue_length++;

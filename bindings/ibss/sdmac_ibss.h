@@ -29,7 +29,7 @@
 #define SDMAC_IBSS_PAYLOAD 1280
 
 /*
- Octets of memory for a station, aligned to 8.
+ Octets of memory for a station, aligned to 16.
  */
 #define SDMAC_IBSS_OCTETS 8192
 
@@ -39,7 +39,7 @@
 #define SDMAC_IBSS_NEVER UINT64_MAX
 
 /*
- How a request ended.
+ How a request ended, or a payload.
  */
 typedef enum {
     /*
@@ -51,15 +51,15 @@ typedef enum {
      */
     SDMAC_IBSS_OUTCOME_NOT_ACKED = 1,
     /*
-     The radio did not take it.
+     The radio did not take it; a payload: it could not be protected.
      */
     SDMAC_IBSS_OUTCOME_REFUSED = 2,
     /*
-     Taken back, or lost in a reset.
+     Taken back, or lost in a reset; a payload: the network was left.
      */
     SDMAC_IBSS_OUTCOME_ABORTED = 3,
     /*
-     Its time was over.
+     Its time was over; a payload: nobody was there for it in so many beacon intervals.
      */
     SDMAC_IBSS_OUTCOME_EXPIRED = 4,
     /*
@@ -135,6 +135,25 @@ typedef struct {
      */
     uint32_t soft_beacon_us;
     /*
+     ATIMs name the final destination and are handed on, so that packets cross several hops in one interval; the radio then has
+     `destination` and `next_hop`. For all stations of a network, or none.
+     */
+    bool multi_hop;
+    /*
+     16 octets: data frames are protected by CCMP-128 with this key, which all stations of the network have; it is copied. NULL: plain
+     data.
+     */
+    const uint8_t *key;
+    /*
+     Number of the key, 0 to 3.
+     */
+    uint8_t key_id;
+    /*
+     Packet number of the first frame, below 2^48: above all that this station has used with the key, before a restart, too. Who
+     has no memory for it takes a clock: seconds since 1970, times 2^16. 0 has no meaning with a key.
+     */
+    uint64_t first_packet;
+    /*
      Rate of data to one station: below 128 in units of 500 kb/s, 128 + MCS for HT.
      */
     uint8_t rate;
@@ -197,7 +216,8 @@ typedef struct {
 } SDMAC_IBSS_How;
 
 /*
- What the firmware's radio does. Only `set_bssid` and `deliver` may be NULL.
+ What the firmware's radio does, and the layer above. `request`, `abort`, `get_tsf`, `set_tsf` and `set_receiver` have to be there;
+ the others may be NULL.
  */
 typedef struct {
     /*
@@ -234,9 +254,31 @@ typedef struct {
      */
     bool (*set_bssid)(void *context, const uint8_t *bssid);
     /*
+     Tells the beacon interval of its network and the ATIM window, both in units of 1024 us, and 0 when it has left it. For an adapter
+     that follows the clock of its network by itself: the library then leaves it to that. NULL: the library sets the adapter's time.
+     */
+    bool (*set_beacon_timing)(void *context, uint16_t interval_tu, uint16_t atim_window_tu);
+    /*
      A payload for the firmware; the octets are valid until it returns.
      */
     void (*deliver)(void *context, const uint8_t *from, const uint8_t *payload, size_t octets);
+    /*
+     The payload with this number, which SDMAC_IBSS_submit() told, has come to its end, by an SDMAC_IBSS_OUTCOME: each that was taken
+     once. `attempts`: frames of the last try that were on the air. What is for a group ends as not acked.
+     */
+    void (*sent)(void *context, uint64_t number, uint32_t outcome, uint16_t attempts);
+    /*
+     With `multi_hop`: whom a payload is for in the end, into 6 octets at `destination`; `next` is the neighbour that it goes to first.
+     */
+    void (*destination)(void *context,
+                        const uint8_t *next,
+                        const uint8_t *payload,
+                        size_t octets,
+                        uint8_t *destination);
+    /*
+     With `multi_hop`: the neighbour over which `destination` is reached, into 6 octets at `next`; false if there is no way.
+     */
+    bool (*next_hop)(void *context, const uint8_t *destination, uint8_t *next);
 } SDMAC_IBSS_Radio;
 
 /*
@@ -288,6 +330,26 @@ typedef struct {
      */
     uint64_t delivered;
     /*
+     ATIMs sent because others had asked, with `multi_hop`, and those that had no way on.
+     */
+    uint64_t atims_asked_on;
+    /*
+     See `atims_asked_on`.
+     */
+    uint64_t atims_unrouted;
+    /*
+     With a key: data frames protected, opened, and dropped (without protection, of another key, too old, changed).
+     */
+    uint64_t sealed;
+    /*
+     See `sealed`.
+     */
+    uint64_t opened;
+    /*
+     See `sealed`.
+     */
+    uint64_t dropped;
+    /*
      Energy with 1500, 800, 800 and 10 mW in transmit, receive, listen and doze, microjoules.
      */
     uint64_t microjoules;
@@ -306,7 +368,7 @@ void SDMAC_IBSS_config(SDMAC_IBSS_Config *config,
 
 /*
  Makes a station in `memory` and starts it; it looks for its network from now on. NULL if the memory is too small or not
- aligned, if a number in `config` has no meaning, or if `radio` lacks a function. Config and radio are copied; the memory
+ aligned, if a number in `config` has no meaning, or if `radio` lacks a function that this config takes. Config and radio are copied; the memory
  is the library's until the firmware uses it for something else.
  */
 SDMAC_IBSS_Station *SDMAC_IBSS_init(uint8_t *memory,
@@ -349,13 +411,15 @@ void SDMAC_IBSS_received(SDMAC_IBSS_Station *station,
 
 /*
  Hands a payload down, for `to` (6 octets). False if there is no room for it now, or never: it is longer than
- SDMAC_IBSS_PAYLOAD.
+ SDMAC_IBSS_PAYLOAD. `number`, unless it is NULL, gets the number by which `sent` of the radio tells how it ended; it is there before
+ anything is done with the payload.
  */
 bool SDMAC_IBSS_submit(SDMAC_IBSS_Station *station,
                        uint64_t now_ns,
                        const uint8_t *to,
                        const uint8_t *payload,
-                       size_t payload_octets);
+                       size_t payload_octets,
+                       uint64_t *number);
 
 /*
  Leaves the network; what waits is given up.

@@ -15,7 +15,8 @@
 #define IN_AIR 8
 
 static const uint8_t us[6] = {2, 0, 0, 0, 0, 1}, them[6] = {2, 0, 0, 0, 0, 2}, nobody[6] = {2, 0, 0, 0, 0, 9};
-static uint64_t now, air_is_free, memory[SDMAC_IBSS_OCTETS / 8];
+static uint64_t now, air_is_free;
+static _Alignas(16) uint8_t memory[SDMAC_IBSS_OCTETS];
 static SDMAC_IBSS_Station *peer;
 static bool receives[2] = {true, true};
 static int64_t offset_us[2] = {0, 5000000};
@@ -140,7 +141,11 @@ void sdmac_platform_address(uint8_t address[6]) { memcpy(address, us, 6); }
 
 void sdmac_platform_radio(SDMAC_IBSS_Radio *radio)
 {
-    *radio = (SDMAC_IBSS_Radio){NULL, request, take_back, get_tsf, set_tsf, set_receiver, NULL, NULL};
+    *radio = (SDMAC_IBSS_Radio){.request = request,
+                                .abort = take_back,
+                                .get_tsf = get_tsf,
+                                .set_tsf = set_tsf,
+                                .set_receiver = set_receiver};
 }
 
 void SDMAC_IBSS_panicked(uint32_t line)
@@ -199,7 +204,7 @@ static void run_until(uint64_t end)
         }
         if (echo_due) {
             echo_due = false;
-            SDMAC_IBSS_submit(peer, now, us, echo, echo_octets);
+            SDMAC_IBSS_submit(peer, now, us, echo, echo_octets, NULL);
             continue;
         }
         for (struct sending *s = air; s < air + IN_AIR; s++)
@@ -252,7 +257,7 @@ int main(void)
     config.channel = SDMAC_CONF_CHANNEL;
     config.atim_window_tu = SDMAC_CONF_ATIM_WINDOW;
     config.scan_ms = 100;
-    peer = SDMAC_IBSS_init((uint8_t *)memory, sizeof memory, &config, &radio, now);
+    peer = SDMAC_IBSS_init(memory, sizeof memory, &config, &radio, now);
     if (peer == NULL || sdmac_station() == NULL || memcmp(back, us, 6) != 0)
         return printf("no stations\n"), 1;
     run_until(10000 * MS);

@@ -1,5 +1,5 @@
-/* Three stations with power save in one program, on an air of a few lines: what a firmware has to do for its one station,
- * and nothing that needs an operating system. It runs on a computer, and on a Cortex-M3 in QEMU.
+/* Three stations in a line, with power save over both hops and a key, in one program, on an air of a few lines: what a firmware has
+ * to do for its one station, and nothing that needs an operating system. It runs on a computer, and on a Cortex-M3 in QEMU.
  *
  * A real firmware has one station, a radio in place of `air`, and a hardware timer in place of the loop. */
 #include <stdio.h>
@@ -15,12 +15,16 @@
 #define PAYLOADS 20
 
 static struct node {
-    uint64_t memory[SDMAC_IBSS_OCTETS / 8];
+    _Alignas(16) uint8_t memory[SDMAC_IBSS_OCTETS];
     SDMAC_IBSS_Station *station;
     uint8_t address[6];
     int64_t tsf_offset_us;
-    bool receives;
-    unsigned delivered;
+    bool receives, follows;
+    unsigned delivered, sent, acked, expired;
+    uint64_t last;
+    /* What it has to hand on, or to send back. */
+    uint8_t onward[64];
+    size_t onward_octets;
 } nodes[STATIONS];
 
 /* What has been asked for and is not over yet. */
@@ -87,21 +91,71 @@ static bool set_bssid(void *context, const uint8_t *bssid)
     return true;
 }
 
-/* The last station sends everything back. */
-static bool echo_due;
-static uint8_t echo[64];
-static size_t echo_octets;
+/* An adapter that follows its network's clock by itself. Clocks do not drift here, so there is nothing to be done. */
+static bool set_beacon_timing(void *context, uint16_t interval_tu, uint16_t atim_window_tu)
+{
+    ((struct node *)context)->follows = interval_tu == 100 && atim_window_tu == 20;
+    return true;
+}
 
+/* A payload has come to its end. */
+static void sent(void *context, uint64_t number, uint32_t outcome, uint16_t attempts)
+{
+    struct node *node = context;
+    node->sent++;
+    node->acked += outcome == SDMAC_IBSS_OUTCOME_ACKED && attempts > 0;
+    node->expired += outcome == SDMAC_IBSS_OUTCOME_EXPIRED;
+    node->last = number;
+}
+
+/* The first octet of a payload says whom it is for in the end, the second whom it is from: the last octets of their addresses, which
+ * are 1, 2 and 3 along the line. */
+static void destination(void *context, const uint8_t *next, const uint8_t *payload, size_t octets, uint8_t *to)
+{
+    (void)context;
+    memcpy(to, next, 6);
+    if (octets > 0)
+        to[5] = payload[0];
+}
+
+static bool next_hop(void *context, const uint8_t *to, uint8_t *next)
+{
+    const struct node *node = context;
+    memcpy(next, node->address, 6);
+    if (to[5] < 1 || to[5] > STATIONS || to[5] == node->address[5])
+        return false;
+    next[5] = (uint8_t)(node->address[5] + (to[5] > node->address[5] ? 1 : -1));
+    return true;
+}
+
+/* What is for others is handed on, and the last station sends everything back: later, since this is called by the library. */
 static void deliver(void *context, const uint8_t *from, const uint8_t *payload, size_t octets)
 {
     struct node *node = context;
     (void)from;
-    node->delivered++;
-    if (node == &nodes[STATIONS - 1] && octets <= sizeof echo) {
-        memcpy(echo, payload, octets);
-        echo_octets = octets;
-        echo_due = true;
+    if (octets < 2 || octets > sizeof node->onward)
+        return;
+    bool mine = payload[0] == node->address[5];
+    node->delivered += mine;
+    if (mine && node != &nodes[STATIONS - 1])
+        return;
+    memcpy(node->onward, payload, octets);
+    if (mine) {
+        node->onward[0] = payload[1];
+        node->onward[1] = payload[0];
     }
+    node->onward_octets = octets;
+}
+
+static uint64_t send_on(struct node *node, const uint8_t *payload, size_t octets)
+{
+    uint8_t to[6], next[6];
+    uint64_t number = 0;
+    memcpy(to, node->address, 6);
+    to[5] = payload[0];
+    if (!next_hop(node, to, next) || !SDMAC_IBSS_submit(node->station, now, next, payload, octets, &number))
+        refused++;
+    return number;
 }
 
 static void put_timestamp(uint8_t *frame, uint64_t value)
@@ -120,6 +174,8 @@ static void over(struct sending *s)
         put_timestamp(it.frame, tsf(it.from));
     for (struct node *node = nodes; node < nodes + STATIONS; node++) {
         bool to_it = memcmp(it.frame + 4, node->address, 6) == 0;
+        if (node - it.from > 1 || it.from - node > 1)
+            continue; /* out of reach */
         if (node == it.from || !node->receives || !(to_it || (it.frame[4] & 1)))
             continue;
         acked |= to_it;
@@ -153,9 +209,10 @@ static void run_until(uint64_t end)
             over(first);
         else
             return;
-        if (echo_due) {
-            echo_due = false;
-            SDMAC_IBSS_submit(nodes[STATIONS - 1].station, now, nodes[0].address, echo, echo_octets);
+        for (struct node *node = nodes; node < nodes + STATIONS; node++) {
+            if (node->onward_octets > 0)
+                send_on(node, node->onward, node->onward_octets);
+            node->onward_octets = 0;
         }
     }
 }
@@ -169,6 +226,8 @@ void SDMAC_IBSS_panicked(uint32_t line)
 
 /* What the network is to be called. */
 static const uint8_t network[6] = {2, 0, 0, 0, 0, 0xaa};
+/* What all of them have been given before. */
+static const uint8_t key[16] = {0x5d, 0x0c, 0xa1, 0x77, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
 
 int main(void)
 {
@@ -177,8 +236,18 @@ int main(void)
         memcpy(node->address, (uint8_t[6]){2, 0, 0, 0, 0, (uint8_t)(i + 1)}, 6);
         node->tsf_offset_us = 1000000 * i;
         node->receives = true;
-        SDMAC_IBSS_Radio radio = {node,         request,   take_back, get_tsf, set_tsf,
-                                  set_receiver, set_bssid, deliver};
+        SDMAC_IBSS_Radio radio = {
+            .context = node,
+            .request = request,
+            .abort = take_back,
+            .get_tsf = get_tsf,
+            .set_tsf = set_tsf,
+            .set_receiver = set_receiver,
+            .set_bssid = set_bssid,
+            .set_beacon_timing = set_beacon_timing,
+            .deliver = deliver,
+            .sent = sent,
+        };
         SDMAC_IBSS_Config config;
         SDMAC_IBSS_config(&config, node->address);
         config.ssid = "robots";
@@ -191,26 +260,45 @@ int main(void)
         memcpy(config.bssid, network, 6);
         /* who sent the beacon dozes, too, and sends others */
         config.soft_beacon_us = 999;
-        if (SDMAC_IBSS_init((uint8_t *)node->memory, sizeof node->memory, &config, &radio, now) != NULL) {
+        if (SDMAC_IBSS_init(node->memory, sizeof node->memory, &config, &radio, now) != NULL) {
             printf("999 us are too short\n");
             return 1;
         }
         config.soft_beacon_us = 25000;
-        node->station = SDMAC_IBSS_init((uint8_t *)node->memory, sizeof node->memory, &config, &radio, now);
+        config.key = key;
+        if (SDMAC_IBSS_init(node->memory, sizeof node->memory, &config, &radio, now) != NULL) {
+            printf("a key without a number for the first packet\n");
+            return 1;
+        }
+        /* a firmware takes a clock, or remembers the last one */
+        config.first_packet = 1;
+        config.multi_hop = true;
+        if (SDMAC_IBSS_init(node->memory, sizeof node->memory, &config, &radio, now) != NULL) {
+            printf("nobody knows the ways\n");
+            return 1;
+        }
+        radio.destination = destination;
+        radio.next_hop = next_hop;
+        node->station = SDMAC_IBSS_init(node->memory, sizeof node->memory, &config, &radio, now);
         if (node->station == NULL) {
             printf("no station %d\n", i);
             return 1;
         }
     }
     run_until(3 * SECOND);
+    bool in_order = true;
     for (int i = 0; i < PAYLOADS; i++) {
         char payload[32];
-        int octets = snprintf(payload, sizeof payload, "number %d", i);
-        SDMAC_IBSS_submit(nodes[0].station, now, nodes[STATIONS - 1].address, (uint8_t *)payload, (size_t)octets);
+        int octets = snprintf(payload, sizeof payload, "%c%cnumber %d", STATIONS, 1, i);
+        in_order &= send_on(&nodes[0], (uint8_t *)payload, (size_t)octets) == (uint64_t)i;
         run_until(now + 500 * MS);
     }
+    /* to nobody */
+    uint8_t nobody[6] = {2, 0, 0, 0, 0, 9}, lost[2] = {9, 1};
+    SDMAC_IBSS_submit(nodes[0].station, now, nobody, lost, sizeof lost, NULL);
+    run_until(now + 2 * SECOND);
     uint8_t bssid[6], other[6];
-    bool one = true;
+    bool one = in_order;
     for (int i = 0; i < STATIONS; i++) {
         SDMAC_IBSS_Counters c;
         SDMAC_IBSS_counters(nodes[i].station, now, &c);
@@ -219,7 +307,15 @@ int main(void)
         printf("station %d: neighbours %u, beacons %u, intervals %u, dozed %u, delivered %u, energy %u mJ\n", i,
                (unsigned)SDMAC_IBSS_neighbours(nodes[i].station), (unsigned)c.beacons, (unsigned)c.intervals,
                (unsigned)c.intervals_dozed, (unsigned)c.delivered, (unsigned)(c.microjoules / 1000));
-        one &= c.intervals_dozed > c.intervals / 4;
+        printf("  sent %u, acknowledged %u, expired %u; asked on %u; sealed %u, opened %u, dropped %u\n", nodes[i].sent,
+               nodes[i].acked, nodes[i].expired, (unsigned)c.atims_asked_on, (unsigned)c.sealed, (unsigned)c.opened,
+               (unsigned)c.dropped);
+        one &= c.intervals_dozed > c.intervals / 5 && nodes[i].follows && c.dropped == 0 && c.atims_unrouted == 0;
+        /* each end was told once, nothing went on the air without protection, and who is in the middle asks on: on the way back all are
+         * awake already */
+        one &= nodes[i].sent == c.submitted && nodes[i].last + 1 == c.submitted && c.sealed == nodes[i].acked;
+        one &= nodes[i].expired == (i == 0) && nodes[i].acked == (i == 1 ? 2 * PAYLOADS : PAYLOADS);
+        one &= c.atims_asked_on == (i == 1 ? PAYLOADS : 0) && c.opened == nodes[i].acked;
     }
     one &= nodes[0].delivered == PAYLOADS && nodes[STATIONS - 1].delivered == PAYLOADS && refused == 0;
     printf("%s\n", one ? "all came back" : "NOT all came back");

@@ -11,31 +11,32 @@ use core::panic::PanicInfo;
 use core::ptr;
 
 use frame::MacAddr;
+use protocols::mac::ccmp::{CcmpCounters, Secret};
 use protocols::mac::ibss::{Ibss, IbssConfig, PowerProfile};
 use radio::{
     AdapterId, Confirm, Duration, Event, Indication, Instant, Msdu, Outcome, Protocol, Stamps, Token, Tsf,
 };
 
-use crate::radio_of_c::{Desk, Radio};
+use crate::radio_of_c::{Above, Desk, Radio};
 use crate::types::{self, Config, Counters};
 
 /// Packets that wait for their receivers at most.
 const PACKETS: usize = 4;
 /// Octets of a payload at most: the MTU that IPv6 asks for.
 pub const PAYLOAD: usize = 1280;
-/// Octets of memory for a station, aligned to 8.
+/// Octets of memory for a station, aligned to 16.
 pub const OCTETS: usize = 8192;
 /// No deadline.
 pub const NEVER: u64 = u64::MAX;
 
 /// A station.
-#[repr(align(8))]
+#[repr(align(16))]
 pub struct Station {
-    link: Ibss<PACKETS, PAYLOAD>,
+    link: Ibss<PACKETS, PAYLOAD, Above>,
     desk: Desk,
 }
 
-const _: () = assert!(size_of::<Station>() <= OCTETS && align_of::<Station>() <= 8);
+const _: () = assert!(size_of::<Station>() <= OCTETS && align_of::<Station>() == 16);
 
 impl Station {
     fn tell(&mut self, now_ns: u64, event: Event<'_>) {
@@ -88,6 +89,10 @@ pub unsafe extern "C" fn SDMAC_IBSS_config(config: *mut Config, address: *const 
         wake_ahead_us: (own.wake_ahead.as_ns() / 1_000) as u32,
         adapt_wake_ahead: own.adapt_wake_ahead,
         soft_beacon_us: 0,
+        multi_hop: own.multi_hop,
+        key: ptr::null(),
+        key_id: 0,
+        first_packet: 0,
         rate: types::octet(own.rate),
         group_rate: types::octet(own.group_rate),
         tries: own.tries,
@@ -99,7 +104,7 @@ pub unsafe extern "C" fn SDMAC_IBSS_config(config: *mut Config, address: *const 
 }
 
 /// Makes a station in `memory` and starts it; it looks for its network from now on. NULL if the memory is too small or not
-/// aligned, if a number in `config` has no meaning, or if `radio` lacks a function. Config and radio are copied; the memory
+/// aligned, if a number in `config` has no meaning, or if `radio` lacks a function that this config takes. Config and radio are copied; the memory
 /// is the library's until the firmware uses it for something else.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn SDMAC_IBSS_init(
@@ -124,6 +129,13 @@ pub unsafe extern "C" fn SDMAC_IBSS_init(
     ) else {
         return ptr::null_mut();
     };
+    // SAFETY: the caller's promise: 16 octets, if it is not null.
+    let key = unsafe { octets(config.key, 16) };
+    let secret = key.try_into().ok().map(|key| Secret {
+        key,
+        id: config.key_id,
+        first_pn: config.first_packet,
+    });
     let fits = !place.is_null() && place.is_aligned() && memory_octets >= size_of::<Station>();
     let numbers = config.interval_tu > 0
         && config.atim_window_tu < config.interval_tu
@@ -131,8 +143,9 @@ pub unsafe extern "C" fn SDMAC_IBSS_init(
         && config.address[0] & 1 == 0
         && config.bssid[0] & 1 == 0
         && !(1..1_000).contains(&config.soft_beacon_us)
+        && secret.is_none_or(|s| s.id < 4 && (1..1 << 48).contains(&s.first_pn))
         && ssid.len() <= 32;
-    if !fits || !numbers || !radio.is_whole() {
+    if !fits || !numbers || !radio.is_whole(config.multi_hop) {
         return ptr::null_mut();
     }
     let own = IbssConfig {
@@ -146,6 +159,8 @@ pub unsafe extern "C" fn SDMAC_IBSS_init(
         scan: Duration::from_ms(config.scan_ms.into()),
         wake_ahead: Duration::from_us(config.wake_ahead_us.into()),
         adapt_wake_ahead: config.adapt_wake_ahead,
+        multi_hop: config.multi_hop,
+        secret,
         soft_beacon: (config.soft_beacon_us > 0).then(|| Duration::from_us(config.soft_beacon_us.into())),
         group_rate,
         tries: config.tries,
@@ -156,7 +171,7 @@ pub unsafe extern "C" fn SDMAC_IBSS_init(
         ..IbssConfig::new(MacAddr(config.address), ssid, rate)
     };
     let station = Station {
-        link: Ibss::new(own),
+        link: Ibss::with_routing(own, Above::of(radio)),
         desk: Desk::new(*radio),
     };
     // SAFETY: aligned, large enough, and by the caller's promise nobody else's.
@@ -241,7 +256,8 @@ pub unsafe extern "C" fn SDMAC_IBSS_received(
 }
 
 /// Hands a payload down, for `to` (6 octets). False if there is no room for it now, or never: it is longer than
-/// SDMAC_IBSS_PAYLOAD.
+/// SDMAC_IBSS_PAYLOAD. `number`, unless it is NULL, gets the number by which `sent` of the radio tells how it ended; it is there before
+/// anything is done with the payload.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn SDMAC_IBSS_submit(
     station: *mut Station,
@@ -249,14 +265,21 @@ pub unsafe extern "C" fn SDMAC_IBSS_submit(
     to: *const u8,
     payload: *const u8,
     payload_octets: usize,
+    number: *mut u64,
 ) -> bool {
     // SAFETY: the caller's promise on pointers and stations.
-    let (to, payload, station) =
-        unsafe { (octets(to, 6), octets(payload, payload_octets), station.as_mut()) };
+    let (to, payload, station, number) = unsafe {
+        let payload = octets(payload, payload_octets);
+        (octets(to, 6), payload, station.as_mut(), number.as_mut())
+    };
     let (Ok(to), Some(station)) = (to.try_into(), station) else {
         return false;
     };
-    let before = station.link.counters().no_room;
+    let c = station.link.counters();
+    let before = c.no_room;
+    if let Some(number) = number {
+        *number = c.submitted - before;
+    }
     station.tell(now_ns, Event::Submit(Msdu::new(MacAddr(to), payload)));
     station.link.counters().no_room == before
 }
@@ -322,6 +345,7 @@ pub unsafe extern "C" fn SDMAC_IBSS_counters(station: *const Station, now_ns: u6
     };
     let (link, now) = (&station.link, Instant::from_ns(now_ns));
     let c = link.counters();
+    let p: CcmpCounters = link.protected().copied().unwrap_or_default();
     *counters = Counters {
         beacons: c.beacons,
         beacons_heard: c.beacons_heard,
@@ -334,6 +358,11 @@ pub unsafe extern "C" fn SDMAC_IBSS_counters(station: *const Station, now_ns: u6
         expired: c.expired,
         acked: c.confirms.acked,
         delivered: c.delivered,
+        atims_asked_on: c.atims_asked_on,
+        atims_unrouted: c.atims_unrouted,
+        sealed: p.sealed,
+        opened: p.opened,
+        dropped: p.plain + p.unreadable + p.replays + p.mic_failures,
         microjoules: link.energy(now).microjoules(&PowerProfile::TYPICAL),
     };
 }

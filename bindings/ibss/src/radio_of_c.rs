@@ -1,11 +1,16 @@
 //! A radio whose functions are C's.
 #![allow(unsafe_code)]
 
-use crate::types::octet;
+use crate::types::{number, octet};
 use core::ffi::c_void;
-use radio::{AdapterId, Attribute, AttributeName, Msdu, Queue, SetAnswer, SetError, Token, Tsf, TxHow};
+use frame::MacAddr;
+use protocols::mac::ibss::{Ended, Routing};
+use radio::{
+    AdapterId, Attribute, AttributeName, BeaconTiming, Msdu, Queue, SetAnswer, SetError, Token, Tsf, TxHow,
+};
 
-/// Changes of attributes that are to be answered: the library asks for two at once at most.
+/// Changes of attributes that are to be answered: the library asks for five at once at most, when it enters a network out of a
+/// doze.
 const ANSWERS: usize = 8;
 
 /// How one frame is to be sent.
@@ -27,7 +32,8 @@ pub struct How {
     pub expires_ns: u64,
 }
 
-/// What the firmware's radio does. Only `set_bssid` and `deliver` may be NULL.
+/// What the firmware's radio does, and the layer above. `request`, `abort`, `get_tsf`, `set_tsf` and `set_receiver` have to be there;
+/// the others may be NULL.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct Radio {
@@ -54,26 +60,105 @@ pub struct Radio {
     pub set_receiver: Option<unsafe extern "C" fn(context: *mut c_void, on: bool) -> bool>,
     /// Tells which network it is in: 6 octets.
     pub set_bssid: Option<unsafe extern "C" fn(context: *mut c_void, bssid: *const u8) -> bool>,
+    /// Tells the beacon interval of its network and the ATIM window, both in units of 1024 us, and 0 when it has left it. For an adapter
+    /// that follows the clock of its network by itself: the library then leaves it to that. NULL: the library sets the adapter's time.
+    pub set_beacon_timing:
+        Option<unsafe extern "C" fn(context: *mut c_void, interval_tu: u16, atim_window_tu: u16) -> bool>,
     /// A payload for the firmware; the octets are valid until it returns.
     pub deliver: Option<
         unsafe extern "C" fn(context: *mut c_void, from: *const u8, payload: *const u8, octets: usize),
     >,
+    /// The payload with this number, which SDMAC_IBSS_submit() told, has come to its end, by an SDMAC_IBSS_OUTCOME: each that was taken
+    /// once. `attempts`: frames of the last try that were on the air. What is for a group ends as not acked.
+    pub sent: Option<unsafe extern "C" fn(context: *mut c_void, number: u64, outcome: u32, attempts: u16)>,
+    /// With `multi_hop`: whom a payload is for in the end, into 6 octets at `destination`; `next` is the neighbour that it goes to first.
+    pub destination: Option<
+        unsafe extern "C" fn(
+            context: *mut c_void,
+            next: *const u8,
+            payload: *const u8,
+            octets: usize,
+            destination: *mut u8,
+        ),
+    >,
+    /// With `multi_hop`: the neighbour over which `destination` is reached, into 6 octets at `next`; false if there is no way.
+    pub next_hop:
+        Option<unsafe extern "C" fn(context: *mut c_void, destination: *const u8, next: *mut u8) -> bool>,
 }
 
 impl Radio {
     /// Whether it has what cannot be missed.
-    pub(crate) fn is_whole(&self) -> bool {
-        self.request.is_some()
+    pub(crate) fn is_whole(&self, multi_hop: bool) -> bool {
+        let knows_ways = self.destination.is_some() && self.next_hop.is_some();
+        let radio = self.request.is_some()
             && self.abort.is_some()
             && self.get_tsf.is_some()
             && self.set_tsf.is_some()
-            && self.set_receiver.is_some()
+            && self.set_receiver.is_some();
+        radio && (knows_ways || !multi_hop)
+    }
+}
+
+/// The layer above as the link layer knows it.
+pub(crate) struct Above {
+    context: *mut c_void,
+    sent: Option<unsafe extern "C" fn(*mut c_void, u64, u32, u16)>,
+    destination: Option<unsafe extern "C" fn(*mut c_void, *const u8, *const u8, usize, *mut u8)>,
+    next_hop: Option<unsafe extern "C" fn(*mut c_void, *const u8, *mut u8) -> bool>,
+}
+
+impl Above {
+    pub(crate) fn of(radio: &Radio) -> Above {
+        let Radio {
+            context,
+            sent,
+            destination,
+            next_hop,
+            ..
+        } = *radio;
+        Above {
+            context,
+            sent,
+            destination,
+            next_hop,
+        }
+    }
+}
+
+impl Routing for Above {
+    fn destination(&self, next: MacAddr, payload: &[u8]) -> MacAddr {
+        let mut to = next;
+        if let Some(destination) = self.destination {
+            let (next, octets) = (next.0.as_ptr(), payload.len());
+            // SAFETY: as in `Desk::change`; addresses have 6 octets, the payload as many as is said, and all live for the time of the
+            // call.
+            unsafe { destination(self.context, next, payload.as_ptr(), octets, to.0.as_mut_ptr()) };
+        }
+        to
+    }
+
+    fn next_hop(&self, destination: MacAddr) -> Option<MacAddr> {
+        let mut next = MacAddr::ZERO;
+        let ask = self.next_hop?;
+        // SAFETY: as above.
+        let known = unsafe { ask(self.context, destination.0.as_ptr(), next.0.as_mut_ptr()) };
+        known.then_some(next)
+    }
+
+    fn ended(&mut self, ended: Ended) {
+        if let Some(sent) = self.sent {
+            let outcome = number(ended.outcome) as u32;
+            // SAFETY: as in `Desk::change`.
+            unsafe { sent(self.context, ended.number, outcome, ended.attempts) };
+        }
     }
 }
 
 /// The radio as the contract has it.
 pub(crate) struct Desk {
     pub of_c: Radio,
+    /// What its adapter follows, if it can.
+    follows: BeaconTiming,
     next_token: u64,
     owed: [Option<SetAnswer>; ANSWERS],
 }
@@ -82,6 +167,7 @@ impl Desk {
     pub(crate) fn new(of_c: Radio) -> Desk {
         Desk {
             of_c,
+            follows: BeaconTiming::default(),
             next_token: 0,
             owed: [None; ANSWERS],
         }
@@ -102,9 +188,15 @@ impl Desk {
                 Attribute::Tsf(tsf) => c.set_tsf.map(|f| f(c.context, tsf.0)),
                 Attribute::Reception(on) => c.set_receiver.map(|f| f(c.context, on)),
                 Attribute::Bssid(bssid) => c.set_bssid.map(|f| f(c.context, bssid.0.as_ptr())),
+                Attribute::BeaconTiming(t) => c
+                    .set_beacon_timing
+                    .map(|f| f(c.context, t.interval_tu, t.atim_window_tu)),
                 _ => None,
             }
         };
+        if let (Attribute::BeaconTiming(timing), Some(true)) = (attribute, done) {
+            self.follows = timing;
+        }
         match done {
             Some(true) => Ok(()),
             Some(false) => Err(SetError::OutOfRange),
@@ -152,6 +244,10 @@ impl radio::Radio for Desk {
     }
 
     fn get(&self, _: AdapterId, name: AttributeName) -> Option<Attribute> {
+        if name == AttributeName::BeaconTiming {
+            let can = self.of_c.set_beacon_timing.is_some();
+            return can.then_some(Attribute::BeaconTiming(self.follows));
+        }
         let get = self.of_c.get_tsf.filter(|_| name == AttributeName::Tsf)?;
         let mut tsf_us = 0;
         // SAFETY: as in `change`; the place lives for the time of the call.

@@ -3,7 +3,7 @@
 use core::ffi::c_char;
 use frame::{GuardInterval, Rate, Width};
 
-/// How a request ended.
+/// How a request ended, or a payload.
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
@@ -11,11 +11,11 @@ pub enum Outcome {
     Acked = 0,
     /// No ACK came; frames that ask for none end like this, too.
     NotAcked = 1,
-    /// The radio did not take it.
+    /// The radio did not take it; a payload: it could not be protected.
     Refused = 2,
-    /// Taken back, or lost in a reset.
+    /// Taken back, or lost in a reset; a payload: the network was left.
     Aborted = 3,
-    /// Its time was over.
+    /// Its time was over; a payload: nobody was there for it in so many beacon intervals.
     Expired = 4,
     /// Nobody knows.
     Unknown = 5,
@@ -54,6 +54,17 @@ pub struct Config {
     /// A station that is awake only because it sent the beacon dozes all the same, and sends a beacon whenever so much has passed,
     /// us, 1000 or more; 0: it listens, as the standard has it.
     pub soft_beacon_us: u32,
+    /// ATIMs name the final destination and are handed on, so that packets cross several hops in one interval; the radio then has
+    /// `destination` and `next_hop`. For all stations of a network, or none.
+    pub multi_hop: bool,
+    /// 16 octets: data frames are protected by CCMP-128 with this key, which all stations of the network have; it is copied. NULL: plain
+    /// data.
+    pub key: *const u8,
+    /// Number of the key, 0 to 3.
+    pub key_id: u8,
+    /// Packet number of the first frame, below 2^48: above all that this station has used with the key, before a restart, too. Who
+    /// has no memory for it takes a clock: seconds since 1970, times 2^16. 0 has no meaning with a key.
+    pub first_packet: u64,
     /// Rate of data to one station: below 128 in units of 500 kb/s, 128 + MCS for HT.
     pub rate: u8,
     /// Rate of everything else.
@@ -97,6 +108,16 @@ pub struct Counters {
     pub acked: u64,
     /// Payloads delivered.
     pub delivered: u64,
+    /// ATIMs sent because others had asked, with `multi_hop`, and those that had no way on.
+    pub atims_asked_on: u64,
+    /// See `atims_asked_on`.
+    pub atims_unrouted: u64,
+    /// With a key: data frames protected, opened, and dropped (without protection, of another key, too old, changed).
+    pub sealed: u64,
+    /// See `sealed`.
+    pub opened: u64,
+    /// See `sealed`.
+    pub dropped: u64,
     /// Energy with 1500, 800, 800 and 10 mW in transmit, receive, listen and doze, microjoules.
     pub microjoules: u64,
 }
@@ -114,6 +135,18 @@ pub(crate) fn octet(rate: Rate) -> u8 {
     match rate {
         Rate::Ht(mcs, ..) => 128 + mcs.index(),
         other => other.to_500kbps().unwrap_or(0),
+    }
+}
+
+/// The same, the other way round.
+pub(crate) fn number(outcome: radio::Outcome) -> Outcome {
+    match outcome {
+        radio::Outcome::Acked => Outcome::Acked,
+        radio::Outcome::NotAcked => Outcome::NotAcked,
+        radio::Outcome::Refused(_) => Outcome::Refused,
+        radio::Outcome::Aborted => Outcome::Aborted,
+        radio::Outcome::Expired => Outcome::Expired,
+        radio::Outcome::Unknown => Outcome::Unknown,
     }
 }
 

@@ -8,6 +8,7 @@ use std::process::ExitCode;
 
 use clap::value_parser;
 use frame::MacAddr;
+use lab::deploy::stick_at;
 use lab::testbed::job::goes_with_the_guest;
 use linux::host::EMULATED;
 use linux::wifi::certify::{Certificate, CertifyPlan, Peer, certify, identity};
@@ -123,6 +124,13 @@ pub fn of_all(radios: &[String], named: Option<&Path>) -> Result<Vec<Found>, Fai
 
 /// Runs the command.
 pub fn main(args: &Args, ui: &Ui) -> Result<ExitCode, Failure> {
+    let named = [&args.radio.iface, &args.radio.phy, &args.peer];
+    if named.into_iter().flatten().any(|radio| stick_at(radio).is_some()) {
+        return Err(Failure::input(
+            "a stick (usb:) is driven by this program, and its firmware tells the tries of each frame: there is no driver of the kernel to \
+             certify, and no command asks for a certificate of it",
+        ));
+    }
     let plan = plan(args);
     if let Some(path) = &args.out {
         writable(path)?;

@@ -251,7 +251,7 @@ fn a_scenario_runs_on_sticks() {
     assert!(ap.contains(" 0 acked") && !ap.contains(" 0 received"), "{text}");
 }
 
-/// Two stations of an ad hoc network with power save, which talk to each other.
+/// Two stations of an ad hoc network with power save, a key and the sticks' filter, which talk to each other.
 const AD_HOC: &str = r#"
 [run]
 duration = "20s"
@@ -259,7 +259,7 @@ duration = "20s"
 name = "robots"
 phy = "g"
 count = 2
-protocol.ibss = { window_tu = 20, slot = "400us", wake_ahead = "4096us", send = { rate = "24M" } }
+protocol.ibss = { window_tu = 20, slot = "400us", wake_ahead = "8192us", receive_filter = true, key = "0f1e2d3c4b5a69788796a5b4c3d2e1f0", send = { rate = "24M" } }
 [[traffic]]
 from = "robots.0"
 to = "robots.1"
@@ -289,5 +289,161 @@ fn an_ad_hoc_network_runs_on_sticks() {
     for stick in seen["sticks"].as_array().unwrap() {
         let reads = stick["commands"]["ReadTsf"].as_u64();
         assert!(reads > Some(50), "{stick}");
+        // and the filter follows the parts of the intervals
+        let filters = stick["commands"]["RxFilter"].as_u64();
+        assert!(filters > Some(50), "{stick}");
+    }
+}
+
+/// A controller and a device with a slot each in a cycle, and clocks that follow the controller's beacons. Guards are those of an
+/// emulated processor.
+const TDMA: &str = r#"
+[run]
+duration = "20s"
+[[schedule]]
+name = "loop"
+cycle = "200ms"
+beacon = { from = "controller", rate = "6M", holdover = "3s" }
+release = { min = "0us", high = "20ms" }
+sync_error = "5ms"
+send = { rate = "24M" }
+[[group]]
+name = "controller"
+phy = "g"
+protocol.tdma.schedule = "loop"
+[[group]]
+name = "device"
+phy = "g"
+ap = "controller"
+protocol.tdma.schedule = "loop"
+[[traffic]]
+from = "controller"
+to = "device"
+octets = 58
+category = "voice"
+lifetime = "600ms"
+pattern.periodic = { period = "200ms" }
+[[traffic]]
+from = "device"
+to = "controller"
+octets = 58
+category = "voice"
+lifetime = "600ms"
+pattern.periodic = { period = "200ms" }
+"#;
+
+#[test]
+#[ignore = "needs Debian's kernel in QEMU: cargo xtask lab"]
+fn a_schedule_runs_on_sticks() {
+    let (text, seen) = deploy(TDMA, "controller", "device");
+    let numbers = |line: &str| -> Vec<u64> {
+        let words = line.split([' ', ',']);
+        words.filter_map(|word| word.parse().ok()).collect()
+    };
+    for (flow, node) in [(0, "device"), (1, "controller")] {
+        let told =
+            |line: &&str| line.starts_with(&format!("flow {flow}: ")) && line.ends_with("delivered here");
+        let count = text
+            .lines()
+            .find(told)
+            .and_then(|line| line.split(' ').nth(2)?.parse().ok());
+        assert!(count.is_some_and(|n: u64| n > 0), "{node}: {text}");
+    }
+    // used, failed, late, overruns, expired, without a slot: who has no clock in common with the controller uses none
+    let slots: Vec<_> = text.lines().filter(|l| l.starts_with("slots: ")).collect();
+    assert_eq!(slots.len(), 2, "{text}");
+    for line in slots {
+        let [used, .., without] = numbers(line)[..] else {
+            panic!("{line}")
+        };
+        assert!(used > 0 && without == 0, "{line}");
+    }
+    // nothing that a schedule asks of an adapter is refused by a stick, and the controller has sent beacons besides its data
+    assert!(!text.contains("settings that the protocol asked for"), "{text}");
+    let frames: Vec<_> = (seen["sticks"].as_array().unwrap().iter())
+        .map(|stick| stick["frames"].as_u64().unwrap())
+        .collect();
+    assert!(frames.iter().all(|n| *n > 0), "{seen}");
+}
+
+/// One stick measures, and the other one is the station that acknowledges.
+#[test]
+#[ignore = "needs Debian's kernel in QEMU: cargo xtask lab"]
+fn a_stick_is_measured() {
+    const SHOTS: u64 = 200;
+    let folder = tempfile::tempdir().unwrap();
+    let sticks = Sticks::serve(folder.path(), 2, &[]);
+    let text = sticks.guest(&format!(
+        r#"
+firmware=$(cat /sys/module/firmware_class/parameters/path)/carl9170-1.fw
+set -- $(cd /sys/bus/usb/devices && grep -l 9170 */idProduct | cut -d/ -f1)
+measure() {{ place=$1; shift; {SDMAC} measure --iface usb:$place --channel 2437 --firmware $firmware "$@"; }}
+# not by the function: its number would be that of a shell
+{SDMAC} measure --iface usb:$2 --channel 2437 --firmware $firmware --peer > /tmp/peer 2>&1 & peer=$!
+n=0
+until grep -q -- "--to " /tmp/peer; do
+    sleep 1; n=$((n + 1))
+    [ $n -lt 60 ] || {{ cat /tmp/peer; exit 9; }}
+done
+to=$(sed -n 's/.*--to //p' /tmp/peer)
+cd /tmp
+measure $1 --to $to --count {SHOTS} --period-us 20000 --json --report /tmp/report > /tmp/measured 2> /tmp/said
+echo "code $?"
+cat /tmp/said
+echo "document $(tail -n 1 /tmp/measured)"
+echo "files $(ls /tmp/report | tr '\n' ' ')"
+ls /tmp/host.toml 2> /dev/null
+kill -INT $peer; wait $peer
+cat /tmp/peer
+measure $1 --to $to --probes 2>&1; echo "with probes: code $?"
+{SDMAC} certify --iface usb:$1 2>&1; echo "certified: code $?"
+"#,
+        SDMAC = sticks::SDMAC,
+    ));
+    sticks.end();
+    assert!(text.contains("code 0"), "{text}");
+    let document = text.lines().find_map(|line| line.strip_prefix("document "));
+    let told: serde_json::Value = serde_json::from_str(document.unwrap()).unwrap();
+    let condition = &told["conditions"][0];
+    let counts = &condition["counts"];
+    let number = |what: &str| counts[what].as_u64().unwrap();
+    assert_eq!(number("shots"), SHOTS, "{told:#}");
+    assert!(
+        number("acked") > 0 && number("refused") == 0 && number("repeated") == 0,
+        "{told:#}"
+    );
+    // the other stick has heard each that it acknowledged, and told so over the air
+    assert_eq!(condition["told_by_peer"], true, "{told:#}");
+    assert!(text.contains(": heard ") && text.contains("answered"), "{text}");
+    // what shows at a stick: from the request until the USB has taken it, and until its confirm
+    let rows = condition["rows"].as_array().unwrap();
+    let of = |what: &str| {
+        rows.iter()
+            .filter(|r| r["set"] == "A" && r["what"] == what)
+            .count()
+    };
+    assert_eq!(
+        ["T_sw_req", "T_SDMAC", "T_hw", "T_sw_con"].map(of),
+        [1, 1, 0, 0],
+        "{told:#}"
+    );
+    let notes = told["notes"].to_string();
+    assert!(
+        notes.contains("a stick has t1, t4") && notes.contains("no profile was written"),
+        "{notes}"
+    );
+    assert!(!notes.contains("no certificate"), "{notes}");
+    assert!(
+        text.contains("report.html") && text.contains("samples.parquet"),
+        "{text}"
+    );
+    assert!(!text.contains("host.toml\n"), "{text}");
+    assert_eq!(told["driver"], "ar9170 of sdmac");
+    for refused in [
+        "with probes: code 2",
+        "certified: code 2",
+        "leave --probes and --confirm out",
+    ] {
+        assert!(text.contains(refused), "{refused}: {text}");
     }
 }

@@ -34,6 +34,7 @@ mod wish;
 pub use buffers::{Buffers, Dynamic, Hybrid, Static};
 pub use bus::{Bus, BusEvent, TransferId};
 pub use config::{Config, Counts, Reason};
+pub use settings::SHORTEST_BEACON_INTERVAL_TU;
 
 use self::core::{Core, Phase};
 use self::owed::Owed;

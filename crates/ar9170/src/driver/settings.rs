@@ -8,8 +8,8 @@ use radio::{Attribute, AttributeName, BeaconTiming, Duration, Instant, Queue, Re
 
 /// Intervals that the stick is told to sleep: all that the command can say. It wakes when it is told to.
 const LONG_SLEEP: u32 = 0xfff;
-/// Beacon intervals that its timer takes, TU.
-const BEACON_INTERVALS: core::ops::RangeFrom<u16> = 15..;
+/// The shortest beacon interval that its timer takes, TU.
+pub const SHORTEST_BEACON_INTERVAL_TU: u16 = 15;
 /// Without beacons the TSF is read anew when somebody asks for it and the last reading is so old: until then it goes by the
 /// host's clock, from which it is away by 5 us at most.
 const TSF_AGE: Duration = Duration::from_ms(100);
@@ -212,7 +212,7 @@ impl Settings {
             Attribute::BasicRates(rates) => !rates.is_empty(),
             Attribute::BeaconTiming(t) if t.interval_tu == 0 => t.atim_window_tu == 0,
             Attribute::BeaconTiming(t) => {
-                BEACON_INTERVALS.contains(&t.interval_tu) && t.atim_window_tu < t.interval_tu
+                t.interval_tu >= SHORTEST_BEACON_INTERVAL_TU && t.atim_window_tu < t.interval_tu
             }
             Attribute::Edca(Queue::Beacon, _) => return Err(SetError::NotSupported),
             Attribute::Edca(_, p) => {

@@ -85,7 +85,7 @@ pub fn summary(d: &Deployed) -> String {
     if d.attributes_refused > 0 {
         let _ = write!(
             t,
-            "\nnote: {} settings that the protocol asked for cannot be made on Linux (channel access, for example)",
+            "\nnote: {} settings that the protocol asked for cannot be made on this radio (channel access, for example)",
             d.attributes_refused
         );
     }

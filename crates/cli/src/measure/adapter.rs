@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
-use lab::deploy::UNCERTIFIED;
+use lab::deploy::{UNCERTIFIED, stick_at};
 use lab::measure::adapter::{
     Condition, Described, Measured, Plan, Row, Run, describe, figures, listen, measure, page, samples,
 };
@@ -25,13 +25,14 @@ use crate::ui::{self, Failure, Ui};
 const SAMPLES: &str = "samples.parquet";
 
 /// Is the other station.
-pub(super) fn peer(radio: &str, channel: Option<u16>, ui: &Ui) -> Result<ExitCode, Failure> {
+pub(super) fn peer(radio: &str, args: &Args, ui: &Ui) -> Result<ExitCode, Failure> {
     let ready = |address: frame::MacAddr, mhz: u16| {
         ui.tell(&format!(
             "hearing at {mhz} MHz; on the other computer: sdmac measure --iface IFACE --channel {mhz} --to {address}"
         ));
     };
-    let ear = listen(radio, channel, ready, ui.stop()).map_err(Failure::input)?;
+    let ear =
+        listen(radio, args.channel, args.firmware.as_deref(), ready, ui.stop()).map_err(Failure::input)?;
     let runs: Vec<Told> = ear.runs().into_iter().map(Told::of).collect();
     for run in &runs {
         ui.say(run)?;
@@ -79,8 +80,14 @@ pub(super) fn main(radio: &str, args: &Args, ui: &Ui) -> Result<ExitCode, Failur
     let uncertified = certificate
         .as_ref()
         .err()
+        .filter(|_| stick_at(radio).is_none())
         .map(|why| format!("{UNCERTIFIED}: {why}"));
     if args.confirm == Confirm::All {
+        if stick_at(radio).is_some() {
+            return Err(Failure::input(
+                "a stick (usb:) is driven by this program, so there are no ways of the kernel to compare: leave --confirm out",
+            ));
+        }
         return super::confirm::main(&plan, uncertified, ui);
     }
     if plan.probes.is_some() || plan.confirm == Path::Device {
@@ -167,6 +174,7 @@ fn plan(radio: &str, args: &Args, certificate: Option<Certificate>) -> Plan {
             lock_memory: args.fifo.is_some(),
         },
         certificate,
+        firmware: args.firmware.clone(),
     }
 }
 

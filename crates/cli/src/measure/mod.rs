@@ -59,6 +59,7 @@ impl ProbeWay {
   sudo sdmac measure --iface wlan1 --channel 5180 --to 02:00:00:00:01:00 --confirm all
   sudo sdmac measure --iface wlan2 --channel 5180 --peer           # on the other computer: prints its address
   sudo sdmac measure --iface wlan1 --channel 5180 --to 02:00:00:00:01:00 --probes --report wlan1
+  sudo sdmac measure --iface usb:any --channel 2412 --to 02:00:00:00:01:00 --report stick    # an AR9170 stick
   sudo sdmac measure --iface wlan1 --to 02:00:00:00:01:00 --probes --load idle,io --fifo 50 --cpu 3 --base host.toml --out adapter.toml")]
 pub struct Args {
     #[command(flatten)]
@@ -96,6 +97,9 @@ pub struct Args {
     /// that certify has kept for this driver and address]
     #[arg(long, value_name = "FILE", conflicts_with = "host")]
     certificate: Option<PathBuf>,
+    /// With --iface usb: the stick's firmware [default: /lib/firmware/carl9170-1.fw, of Debian's firmware-linux-free]
+    #[arg(long, value_name = "FILE", conflicts_with = "host")]
+    firmware: Option<PathBuf>,
     /// With --iface: write report.html, Fig. 6, all samples and the result to this folder
     #[arg(long, value_name = "DIR", conflicts_with = "host")]
     report: Option<PathBuf>,
@@ -136,7 +140,8 @@ struct What {
     /// Measure this computer alone
     #[arg(long)]
     host: bool,
-    /// Measure this computer with this adapter: one of its interfaces, or its own name (phy0)
+    /// Measure this computer with this adapter: one of its interfaces, or its own name (phy0); or an AR9170 stick, which is then driven
+    /// by this program: usb:any, or usb:1-2 by where it is plugged in
     #[arg(long, value_name = "IFACE")]
     iface: Option<String>,
 }
@@ -190,7 +195,7 @@ fn confirm_way(text: &str) -> Result<Confirm, String> {
 /// Runs the command.
 pub fn main(args: &Args, ui: &Ui) -> Result<ExitCode, Failure> {
     match &args.what.iface {
-        Some(radio) if args.peer => adapter::peer(radio, args.channel, ui),
+        Some(radio) if args.peer => adapter::peer(radio, args, ui),
         Some(radio) => adapter::main(radio, args, ui),
         None => host::main(args, ui),
     }

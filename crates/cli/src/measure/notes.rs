@@ -1,9 +1,18 @@
 //! What a reader of `sdmac measure --iface` must know beside the table.
 
 use frame::MacAddr;
+use lab::deploy::stick_at;
 use lab::measure::adapter::{Counts, Described, Measured, Plan};
 use linux::host::EMULATED;
 use linux::wifi::confirm::Path;
+
+/// What of a frame's way shows at a stick.
+const STICK: &str = "of the planes a stick has t1, t4, when the USB has taken the frame over, and t9: this program is its driver, so t2 and t3 are not \
+                     apart from t1, and what happens between t4 and t9 (the stick's own queue, the air, the way back over the USB) nobody stamps. T_SDMAC less T_sw_req is how long that takes in all, without the time on the air";
+
+fn is_stick(plan: &Plan) -> bool {
+    stick_at(&plan.radio).is_some()
+}
 
 /// What a reader must know before he believes a number.
 pub(super) fn notes(
@@ -15,6 +24,9 @@ pub(super) fn notes(
     let mut notes = Vec::from_iter(uncertified);
     if measured.emulated {
         notes.push(EMULATED.to_owned());
+    }
+    if is_stick(plan) {
+        notes.push(STICK.to_owned());
     }
     for c in &measured.conditions {
         let (load, counts) = (c.load.name(), &c.sorting.counts);
@@ -64,6 +76,8 @@ fn missing(measured: &Measured, plan: &Plan) -> &'static str {
     let sum = |of: fn(&Counts) -> u64| counts().map(|c| of(&c)).sum::<u64>();
     if sum(|c| c.shots) > 0 && sum(|c| c.refused) == sum(|c| c.shots) {
         "all frames were refused"
+    } else if is_stick(plan) {
+        "it takes all planes, and a stick does not have them"
     } else if plan.probes.is_none() && plan.confirm != Path::Device {
         "it takes --probes or --confirm device"
     } else {

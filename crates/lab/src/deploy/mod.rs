@@ -10,6 +10,7 @@ mod feed;
 mod no_allocation;
 mod over_linux;
 mod over_stick;
+mod packets;
 pub mod page;
 mod refused;
 mod replay;
@@ -19,6 +20,7 @@ mod times;
 mod watched;
 
 pub use arrived::Arrived;
+pub use over_stick::stick_at;
 pub use refused::Refusals;
 pub use replay::{Transcript, transcribe};
 pub use slots::{Celled, Roamed, Slots};
@@ -312,7 +314,8 @@ pub fn deploy(
     progress: &dyn Fn(u64),
     stop: &AtomicBool,
 ) -> Result<Run, DeployError> {
-    let station = station(scenario, node, seed)?;
+    let mut station = station(scenario, node, seed)?;
+    station.program.number_packets_from(packets::first_by_clock());
     let adapters = &station.config.adapters;
     if adapters.len() != site.radios.len() {
         return Err(DeployError::Radios {

@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicBool;
 
 use ar9170::codec::Firmware;
-use ar9170::driver::{Config, Counts};
+use ar9170::driver::{Config, Counts, SHORTEST_BEACON_INTERVAL_TU};
 use ar9170::usb::{UsbBus, UsbHost, read_firmware};
 use frame::MacAddr;
 use linux::wifi::confirm::Path;
@@ -14,7 +14,7 @@ use radio::{Duration, Instant};
 use super::feed::Feed;
 use super::watched::Watched;
 use super::{Carried, DeployError, LOOK, Site, Times};
-use crate::scenario::{Scenario, Station};
+use crate::scenario::{Program, Scenario, Station};
 
 /// What the names of sticks begin with.
 const PREFIX: &str = "usb:";
@@ -25,11 +25,24 @@ const REQUESTS: usize = 64;
 
 /// The stick that carries a node, if one does.
 pub(super) fn name(radios: &[String]) -> Option<&str> {
-    radios.iter().find_map(|radio| radio.strip_prefix(PREFIX))
+    radios.iter().find_map(|radio| stick_at(radio))
 }
 
-fn check(site: &Site) -> Result<(), DeployError> {
+/// Where the stick is plugged in that a radio's name says, `any` included; `None`: it is no stick.
+pub fn stick_at(radio: &str) -> Option<&str> {
+    radio.strip_prefix(PREFIX)
+}
+
+fn check(site: &Site, program: &Program) -> Result<(), DeployError> {
     let no = |why| Err(DeployError::Stick(why));
+    if program
+        .beacon_interval_tu()
+        .is_some_and(|tu| tu < SHORTEST_BEACON_INTERVAL_TU)
+    {
+        return no(
+            "has a timer for beacon intervals of 15 TU and more, and the scenario's is shorter: make interval_tu longer",
+        );
+    }
     if site.radios.len() > 1 {
         return no("carries a node with one adapter, and this one has several");
     }
@@ -59,7 +72,7 @@ pub(super) fn carry(
     progress: &dyn Fn(u64),
     stop: &AtomicBool,
 ) -> Result<Carried, DeployError> {
-    check(site)?;
+    check(site, &station.program)?;
     let file = read_firmware(site.firmware.as_deref())?;
     let firmware = Firmware::parse(&file).map_err(|_| DeployError::Stick("has no firmware"))?;
     let adapter = &station.config.adapters[0];
@@ -130,13 +143,23 @@ mod tests {
 
     #[test]
     fn what_is_for_kernel_drivers_is_refused() {
+        let program = |line: &str| {
+            let text = format!("[run]\nduration = \"1s\"\n[[group]]\nname = \"a\"\nphy = \"g\"\n{line}\n");
+            let scenario = Scenario::parse(std::path::Path::new("t.toml"), &text, &[]);
+            scenario
+                .unwrap_or_else(|e| panic!("{e}"))
+                .station("a", 1)
+                .unwrap()
+                .program
+        };
+        let none = program("protocol.sink = {}");
         let site = |change: &dyn Fn(&mut Site)| {
             let mut site = Site {
                 radios: vec!["usb:any".to_owned()],
                 ..Site::default()
             };
             change(&mut site);
-            check(&site).map_err(|e| e.to_string())
+            check(&site, &none).map_err(|e| e.to_string())
         };
         assert_eq!(site(&|_| ()), Ok(()));
         let error = |change: &dyn Fn(&mut Site)| site(change).unwrap_err();
@@ -144,5 +167,19 @@ mod tests {
         assert!(error(&|s| s.confirm = Path::Device).contains("--confirm"));
         assert!(error(&|s| s.confirm = Path::Status).contains("--confirm"));
         assert!(error(&|s| s.wait = Some(Wait::Spin)).contains("--wait"));
+        let ad_hoc = |tu: u16| {
+            let line = format!("protocol.ibss = {{ interval_tu = {tu}, send = {{ rate = \"24M\" }} }}");
+            let usb = Site {
+                radios: vec!["usb:any".to_owned()],
+                ..Site::default()
+            };
+            check(&usb, &program(&line)).map_err(|e| e.to_string())
+        };
+        assert_eq!(ad_hoc(15), Ok(()));
+        let short = ad_hoc(14).unwrap_err();
+        assert!(
+            short.contains("15 TU and more") && short.contains("interval_tu"),
+            "{short}"
+        );
     }
 }

@@ -17,7 +17,7 @@ use crate::record::{RecordError, Recorded, Recorder};
 use crate::report::folder::Folder;
 use crate::scenario::Scenario;
 
-use super::DeployError;
+use super::{DeployError, packets};
 
 /// What a tape has come to.
 #[derive(Debug)]
@@ -40,7 +40,10 @@ pub fn transcribe(
     tape: &[u8],
     folder: Option<&Folder>,
 ) -> Result<Transcript, DeployError> {
-    let station = super::station(scenario, node, seed)?;
+    let mut station = super::station(scenario, node, seed)?;
+    if let Some(first) = packets::first_on(tape) {
+        station.program.number_packets_from(first);
+    }
     let number = (0..scenario.nodes())
         .find(|n| scenario.node_name(*n) == node)
         .expect("it has a station");

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use frame::{MacAddr, Phy};
+use protocols::mac::ccmp::Secret;
 use protocols::mac::ibss::{Ibss, IbssConfig};
 use protocols::mesh::{Relay, RouteTable};
 use radio::Duration;
@@ -67,8 +68,45 @@ pub struct AdHoc {
     /// ATIMs name the final destination and are handed on.
     #[serde(default)]
     pub multi_hop: bool,
+    /// What an adapter with a receive filter tells of received frames follows the part of the interval. Of the hosts here AR9170
+    /// sticks have one, and the simulator's adapters do not.
+    #[serde(default)]
+    pub receive_filter: bool,
+    /// Data frames are protected by CCMP-128 with this key. All stations of the network have the same, or none.
+    #[schemars(with = "Option<Key>")]
+    pub key: Option<Spanned<Key>>,
     /// How data frames are sent: rate, tries, and the rate of all else.
     pub send: Sending,
+}
+
+/// A key of 128 bits, written as 32 hexadecimal digits. It is not printed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Key(pub [u8; 16]);
+
+impl std::fmt::Debug for Key {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Key")
+    }
+}
+
+impl<'de> Deserialize<'de> for Key {
+    fn deserialize<D: serde::Deserializer<'de>>(d: D) -> Result<Key, D::Error> {
+        let digits = String::deserialize(d)?;
+        // without the digits: what is nearly a key is not to be printed either
+        let wrong = || serde::de::Error::custom("this is no key: 32 hexadecimal digits");
+        let is_key = digits.len() == 32 && digits.bytes().all(|c| c.is_ascii_hexdigit());
+        let number = is_key.then(|| u128::from_str_radix(&digits, 16).ok()).flatten();
+        Ok(Key(number.ok_or_else(wrong)?.to_be_bytes()))
+    }
+}
+
+impl JsonSchema for Key {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Key".into()
+    }
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({ "type": "string", "description": "a key of 32 hexadecimal digits", "pattern": "^[0-9a-fA-F]{32}$" })
+    }
 }
 
 fn hundred() -> Spanned<Small> {
@@ -110,6 +148,16 @@ impl Check<'_> {
                 );
                 return wrong(slot.span(), what);
             }
+        }
+        let other = self.file.group.iter().find_map(|g| match &g.protocol {
+            Protocol::Ibss(o) if key(o) != key(p) => Some(g.name.get_ref()),
+            _ => None,
+        });
+        if let (Some(own), Some(other)) = (&p.key, other) {
+            let what = format!(
+                "the stations of {other:?} have another key or none, and hear nothing: give all the same"
+            );
+            return wrong(own.span(), what);
         }
         if p.line && group.count.0 as usize > LINE {
             let what = format!(
@@ -162,6 +210,10 @@ impl Check<'_> {
     }
 }
 
+fn key(p: &AdHoc) -> Option<Key> {
+    p.key.as_ref().map(|key| *key.get_ref())
+}
+
 /// A station of `group`, whose nodes have these numbers.
 pub(super) fn station(p: &AdHoc, phy: &Phy, group: &Range<u32>, node: u32, seed: u64) -> Program {
     let send = &p.send;
@@ -176,6 +228,13 @@ pub(super) fn station(p: &AdHoc, phy: &Phy, group: &Range<u32>, node: u32, seed:
         adapt_wake_ahead: p.adapt_wake_ahead,
         soft_beacon: p.soft_beacon.as_ref().map(|t| duration(*t.get_ref())),
         multi_hop: p.multi_hop,
+        receive_filter: p.receive_filter,
+        // a world of its own begins at 1; what runs on a radio is told another number
+        secret: key(p).map(|Key(key)| Secret {
+            key,
+            id: 0,
+            first_pn: 1,
+        }),
         group_rate: send.broadcast_rate.as_ref().map_or(phy.lowest, |r| r.get_ref().0),
         tries: send.tries.0,
         slot: p

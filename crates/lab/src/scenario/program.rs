@@ -82,6 +82,24 @@ impl Program {
         }
     }
 
+    /// The beacon interval of the network that a station of an ad hoc network creates, TU.
+    pub fn beacon_interval_tu(&self) -> Option<u16> {
+        match self {
+            Program::Ibss(p) => Some(p.config().interval_tu),
+            Program::Relay(p) => Some(p.link().config().interval_tu),
+            _ => None,
+        }
+    }
+
+    /// A station that protects what it sends numbers its packets from here on: each number once with a key.
+    pub fn number_packets_from(&mut self, first_pn: u64) {
+        match self {
+            Program::Ibss(p) => p.number_packets_from(first_pn),
+            Program::Relay(p) => p.link_mut().number_packets_from(first_pn),
+            _ => {}
+        }
+    }
+
     fn inner(&mut self) -> &mut dyn Protocol {
         match self {
             Program::Sender(p) => p,

@@ -15,6 +15,7 @@ use ccm::aead::{AeadInOut, KeyInit};
 use ccm::consts::{U8, U13};
 use ccm::{Ccm, Nonce, Tag};
 use core::fmt;
+use core::num::NonZeroU64;
 use frame::MacAddr;
 use frame::mac::header::Header;
 use frame::mac::{Flags, Kind};
@@ -91,8 +92,8 @@ pub struct CcmpCounters {
 #[derive(Clone, Copy, Debug)]
 struct Newest {
     from: (MacAddr, u8),
-    pn: u64,
-    used: u64,
+    /// None is 0 (12.5.3.4.4).
+    pn: NonZeroU64,
 }
 
 /// One station's side.
@@ -101,6 +102,7 @@ pub struct Ccmp {
     cipher: Ccm<Aes128, U8, U13>,
     id: u8,
     next_pn: u64,
+    /// Those heard last first.
     known: [Option<Newest>; KNOWN],
     counters: CcmpCounters,
 }
@@ -170,6 +172,15 @@ fn header_octets(mpdu: &[u8]) -> Option<usize> {
     Some(Header::parse(mpdu).ok()?.octets())
 }
 
+/// The packet number of a data frame that is protected like this.
+pub fn packet_number(mpdu: &[u8]) -> Option<u64> {
+    let header = Header::parse(mpdu).ok()?;
+    let is_data = matches!(header.kind(), Kind::DATA | Kind::QOS_DATA);
+    let is_protected = is_data && mpdu[1] & Flags::PROTECTED.0 != 0;
+    let head = mpdu.get(header.octets()..)?.first_chunk()?;
+    (is_protected && head[3] & EXTENDED != 0).then(|| read_pn(head))
+}
+
 fn read_pn(head: &[u8; HEADER_OCTETS]) -> u64 {
     let [a, b, _, _, c, d, e, f] = *head;
     u64::from_le_bytes([a, b, c, d, e, f, 0, 0])
@@ -190,6 +201,11 @@ impl Ccmp {
             known: [None; KNOWN],
             counters: CcmpCounters::default(),
         }
+    }
+
+    /// Packet numbers go on from `first_pn`, unless they are there already.
+    pub fn number_from(&mut self, first_pn: u64) {
+        self.next_pn = self.next_pn.max(first_pn);
     }
 
     /// What it has counted.
@@ -251,8 +267,8 @@ impl Ccmp {
         if head[3] & EXTENDED == 0 || head[3] >> 6 != self.id {
             return Err(bad);
         }
-        let pn = read_pn(head);
-        let bound = Bound::new(mpdu, pn).ok_or(bad)?;
+        let bound = Bound::new(mpdu, read_pn(head)).ok_or(bad)?;
+        let pn = NonZeroU64::new(read_pn(head)).ok_or(Fault::Replay)?;
         let from = (bound.from, bound.tid);
         if let Some(known) = self.known.iter().flatten().find(|k| k.from == from && pn <= k.pn) {
             let again = pn == known.pn && mpdu[1] & Flags::RETRY.0 != 0;
@@ -272,14 +288,11 @@ impl Ccmp {
     }
 
     /// Only what was made with the key gets here.
-    fn remember(&mut self, from: (MacAddr, u8), pn: u64) {
-        let used = self.counters.opened;
-        let new = Newest { from, pn, used };
-        if let Some(known) = self.known.iter_mut().flatten().find(|k| k.from == from) {
-            *known = new;
-        } else if let Some(place) = self.known.iter_mut().min_by_key(|k| k.map_or(0, |k| k.used + 1)) {
-            *place = Some(new);
-        }
+    fn remember(&mut self, from: (MacAddr, u8), pn: NonZeroU64) {
+        let is_it = |k: &Option<Newest>| k.is_none_or(|k| k.from == from);
+        let place = self.known.iter().position(is_it).unwrap_or(KNOWN - 1);
+        self.known[..=place].rotate_right(1);
+        self.known[0] = Some(Newest { from, pn });
     }
 }
 
@@ -393,9 +406,48 @@ mod tests {
         let mut out = [0; 256];
         out[..PLAIN.len()].copy_from_slice(&PLAIN);
         assert_eq!(last.seal(&mut out, PLAIN.len()), None, "used up");
+        // a number that is known later is never below one that was used
+        let mut later = Ccmp::new(&SECRET);
+        let number = |frame: &[u8]| packet_number(frame).unwrap();
+        for (from, is) in [
+            (0, SECRET.first_pn),
+            (SECRET.first_pn + 9, SECRET.first_pn + 9),
+            (3, SECRET.first_pn + 10),
+        ] {
+            later.number_from(from);
+            assert_eq!(number(&seal(&mut later, &PLAIN).0), is);
+        }
+        assert_eq!(packet_number(&PLAIN), None);
+        assert_eq!(packet_number(&SEALED[..30]), None);
         let mut short = [0; 59];
         short[..PLAIN.len()].copy_from_slice(&PLAIN);
         assert_eq!(Ccmp::new(&SECRET).seal(&mut short, PLAIN.len()), None, "no room");
+    }
+
+    /// No packet has the number 0; and of seventeen transmitters the one not heard for longest is forgotten.
+    #[test]
+    fn what_is_old_is_known_of_sixteen() {
+        let from = |n: u8, pn: u64| {
+            let mut plain = PLAIN;
+            plain[15] = n;
+            let mut ccmp = Ccmp::new(&SECRET);
+            ccmp.next_pn = pn;
+            let (sealed, octets) = seal(&mut ccmp, &plain);
+            sealed[..octets].to_vec()
+        };
+        let mut here = Ccmp::new(&SECRET);
+        assert_eq!(open(&mut here, &from(1, 0)), Err(Fault::Replay));
+        for n in 1..=16 {
+            assert!(open(&mut here, &from(n, 5)).is_ok());
+        }
+        assert!(open(&mut here, &from(1, 6)).is_ok(), "heard again");
+        assert!(open(&mut here, &from(17, 5)).is_ok());
+        let old = [1, 3, 16, 17].map(|n| open(&mut here, &from(n, 4)));
+        assert_eq!(old, [Err(Fault::Replay); 4]);
+        assert!(
+            open(&mut here, &from(2, 5)).is_ok(),
+            "nobody knows that this is old"
+        );
     }
 
     #[test]

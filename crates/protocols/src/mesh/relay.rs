@@ -105,6 +105,11 @@ impl<const Q: usize, const L: usize, const N: usize> Relay<Q, L, N> {
         &self.link
     }
 
+    /// Its link layer, to be told what is known later than its config.
+    pub fn link_mut(&mut self) -> &mut Ibss<Q, L, RouteTable<N>> {
+        &mut self.link
+    }
+
     /// What it has counted.
     pub fn counters(&self) -> &RelayCounters {
         &self.counters

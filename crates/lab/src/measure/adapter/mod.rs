@@ -6,6 +6,7 @@
 
 #[cfg(test)]
 mod no_allocation;
+mod over_stick;
 mod page;
 mod peer;
 mod profile;
@@ -48,6 +49,20 @@ pub struct Taken {
     pub interrupted: bool,
 }
 
+impl Taken {
+    fn of(shots: Shots, interrupted: bool) -> Taken {
+        let mut foreign = shots.foreign;
+        foreign.sort_unstable();
+        Taken {
+            shots: shots.shots,
+            foreign,
+            forgotten: shots.forgotten,
+            heard: shots.heard,
+            interrupted,
+        }
+    }
+}
+
 /// Carries out a task with the host's first adapter. When `stop` is set it ends with what there is, after a last question to
 /// the other station. `progress` is told how many shots have ended; it must return at once.
 ///
@@ -67,15 +82,7 @@ pub fn take(host: &mut Host, task: Task, progress: &dyn Fn(u32), stop: &AtomicBo
         host.run(&mut shots, &mut (), Some(Host::now() + LOOK), &never)?;
     }
     host.finish(&mut shots, &mut ())?;
-    let mut foreign = shots.foreign;
-    foreign.sort_unstable();
-    Ok(Taken {
-        shots: shots.shots,
-        foreign,
-        forgotten: shots.forgotten,
-        heard: shots.heard,
-        interrupted,
-    })
+    Ok(Taken::of(shots, interrupted))
 }
 
 /// Hears shots and answers questions with the host's first adapter, until `stop` is set.

@@ -53,6 +53,11 @@ impl Ear {
         }
     }
 
+    /// It is on an adapter with this address; before it starts.
+    pub(super) fn is(&mut self, me: MacAddr) {
+        self.me = me;
+    }
+
     /// The runs, as they began.
     pub fn runs(&self) -> Vec<&Run> {
         let mut runs: Vec<&Run> = self.runs.iter().filter(|run| run.order > 0).collect();

@@ -2,8 +2,10 @@
 //! carried out.
 
 use std::io;
+use std::path::{Path as FilePath, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use ar9170::usb::UsbError;
 use frame::{MacAddr, Rate};
 use linux::host::{Environment, Load, LoadReport, environment, under_load};
 use linux::probe::Way;
@@ -12,13 +14,15 @@ use linux::wifi::confirm::Path;
 use linux::wifi::{Adapter, AdapterConfig, Control, Host, HostConfig, Seat};
 use radio::{Duration, Plane};
 
+use super::over_stick::{self, Stick};
 use super::table::{Air, Sorting};
 use super::{Ear, MOST_SHOTS, Taken, Task, hear, take};
+use crate::deploy::stick_at;
 
 /// What is measured.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
-    /// The radio, by its name or that of one of its interfaces.
+    /// The radio, by its name or that of one of its interfaces; `usb:PLACE` or `usb:any` is an AR9170 stick.
     pub radio: String,
     /// Centre frequency, MHz; `None`: where the radio is, or else the first channel where one may send.
     pub channel_mhz: Option<u16>,
@@ -42,6 +46,8 @@ pub struct Plan {
     pub seat: Seat,
     /// What the radio was seen to do.
     pub certificate: Option<Certificate>,
+    /// File of a stick's firmware; `None`: where Linux has it.
+    pub firmware: Option<PathBuf>,
 }
 
 impl Plan {
@@ -101,6 +107,12 @@ pub enum MeasureError {
     /// The radio, its host, or the seat.
     #[error(transparent)]
     Wifi(#[from] linux::wifi::Error),
+    /// The stick.
+    #[error(transparent)]
+    Usb(#[from] UsbError),
+    /// A stick cannot be used so.
+    #[error("a stick (usb:) {0}")]
+    Stick(&'static str),
     /// A number out of its range.
     #[error("{0}")]
     Plan(&'static str),
@@ -132,6 +144,28 @@ pub(in crate::measure) fn channel(radio: &str) -> Result<u16, MeasureError> {
         .find(|c| c.may_send());
     let found = here.and_then(|i| i.mhz).or(open.map(|c| c.mhz));
     found.ok_or_else(|| MeasureError::NoChannel(radio.to_owned()))
+}
+
+/// What shoots.
+enum Means<'a> {
+    Kernel(Box<Host>),
+    Stick(&'a Stick<'a>),
+}
+
+impl Means<'_> {
+    fn take(&mut self, task: Task, progress: &dyn Fn(u32), stop: &AtomicBool) -> Result<Taken, MeasureError> {
+        match self {
+            Means::Kernel(host) => Ok(take(host, task, progress, stop)?),
+            Means::Stick(stick) => stick.take(task, progress, stop),
+        }
+    }
+
+    fn lost_hits(&self) -> u64 {
+        match self {
+            Means::Kernel(host) => host.probes().map_or(0, |p| p.lost()),
+            Means::Stick(_) => 0,
+        }
+    }
 }
 
 /// Opens a radio for measuring, or for hearing.
@@ -172,43 +206,46 @@ pub fn measure(
     }
     let environment = environment();
     let emulated = environment.is_emulated();
-    let (host, channel_mhz) = open(
-        &plan.radio,
-        plan.channel_mhz,
-        plan.certificate.clone(),
-        plan.probes,
-        plan.confirm,
-    )?;
-    let driver = host.adapters()[0].driver().unwrap_or_default().to_owned();
+    if stick_at(&plan.radio).is_some() {
+        over_stick::check(plan)?;
+    }
+    let stick = Stick::named(&plan.radio, plan.channel_mhz, plan.firmware.as_deref()).transpose()?;
+    let anew = |mhz| -> Result<(Means<'_>, u16), MeasureError> {
+        if let Some(stick) = &stick {
+            return Ok((Means::Stick(stick), stick.mhz));
+        }
+        let certificate = plan.certificate.clone();
+        let (host, mhz) = open(&plan.radio, mhz, certificate, plan.probes, plan.confirm)?;
+        Ok((Means::Kernel(Box::new(host)), mhz))
+    };
+    let (means, channel_mhz) = anew(plan.channel_mhz)?;
+    let (driver, functions) = match &means {
+        Means::Kernel(host) => (
+            host.adapters()[0].driver().unwrap_or_default().to_owned(),
+            host.probes().map(|p| p.functions().to_vec()).unwrap_or_default(),
+        ),
+        Means::Stick(_) => (over_stick::DRIVER.to_owned(), Vec::new()),
+    };
     let air = Air::of(plan.payload, plan.rate, channel_mhz, &driver);
     let mut measured = Measured {
         environment,
         emulated,
         driver,
         channel_mhz,
-        functions: host.probes().map(|p| p.functions().to_vec()).unwrap_or_default(),
+        functions,
         lost_hits: 0,
         conditions: Vec::new(),
     };
     let all = u64::from(plan.count) * plan.loads.len() as u64;
     // Each host starts once, so each load has one of its own.
-    let mut host = Some(host);
+    let mut means = Some(means);
     for (index, load) in plan.loads.iter().copied().enumerate() {
         if stop.load(Ordering::Relaxed) {
             break;
         }
-        let mut host = match host.take() {
-            Some(host) => host,
-            None => {
-                open(
-                    &plan.radio,
-                    Some(channel_mhz),
-                    plan.certificate.clone(),
-                    plan.probes,
-                    plan.confirm,
-                )?
-                .0
-            }
+        let mut means = match means.take() {
+            Some(means) => means,
+            None => anew(Some(channel_mhz))?.0,
         };
         let task = Task {
             to: plan.to,
@@ -223,10 +260,10 @@ pub fn measure(
         // The load stays where the starter may be; the seat is that of a thread of its own.
         let body = || {
             std::thread::scope(|scope| {
-                let (host, told) = (&mut host, &told);
+                let (means, told) = (&mut means, &told);
                 let seated = scope.spawn(move || {
-                    plan.seat.take()?;
-                    take(host, task, told, stop)
+                    plan.seat.take().map_err(MeasureError::from)?;
+                    means.take(task, told, stop)
                 });
                 seated
                     .join()
@@ -236,7 +273,7 @@ pub fn measure(
         let (taken, report) =
             under_load(load, stop, body).map_err(|source| MeasureError::Load { load, source })?;
         let taken = taken?;
-        measured.lost_hits += host.probes().map_or(0, |p| p.lost());
+        measured.lost_hits += means.lost_hits();
         measured.conditions.push(Condition {
             load,
             sorting: Sorting::new(&taken, air),
@@ -254,9 +291,13 @@ pub fn measure(
 pub fn listen(
     radio: &str,
     channel_mhz: Option<u16>,
+    firmware: Option<&FilePath>,
     ready: impl FnOnce(MacAddr, u16),
     stop: &AtomicBool,
 ) -> Result<Ear, MeasureError> {
+    if let Some(stick) = Stick::named(radio, channel_mhz, firmware) {
+        return stick?.hear(ready, stop);
+    }
     let (mut host, mhz) = open(radio, channel_mhz, None, None, Path::Monitor)?;
     ready(host.adapters()[0].address(), mhz);
     Ok(hear(&mut host, stop)?)
@@ -287,6 +328,11 @@ mod tests {
             confirm: Path::Monitor,
             seat: Seat::default(),
             certificate: None,
+            firmware: None,
+        };
+        let stick = Plan {
+            radio: "usb:any".into(),
+            ..plan.clone()
         };
         for wrong in [
             Plan {
@@ -308,6 +354,26 @@ mod tests {
         ] {
             let error = measure(&wrong, &|_, _, _| {}, &AtomicBool::new(false)).unwrap_err();
             assert!(matches!(error, MeasureError::Plan(_)), "{error}");
+        }
+        // told before a stick or its firmware is looked for
+        for (wrong, why) in [
+            (
+                Plan {
+                    confirm: Path::Device,
+                    ..stick.clone()
+                },
+                "leave --probes and --confirm out",
+            ),
+            (
+                Plan {
+                    probes: Some(Way::Auto),
+                    ..stick
+                },
+                "leave --probes and --confirm out",
+            ),
+        ] {
+            let error = measure(&wrong, &|_, _, _| {}, &AtomicBool::new(false)).unwrap_err();
+            assert!(error.to_string().contains(why), "{error}");
         }
     }
 }

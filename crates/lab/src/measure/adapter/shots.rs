@@ -98,6 +98,11 @@ impl Shots {
         }
     }
 
+    /// It is for an adapter with this address; before it starts.
+    pub(super) fn is(&mut self, me: MacAddr) {
+        self.me = me;
+    }
+
     /// All shots have ended.
     pub fn is_shot(&self) -> bool {
         self.next == self.task.count && self.open.is_none()

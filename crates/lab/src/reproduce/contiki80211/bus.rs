@@ -8,6 +8,8 @@
 //!
 //! Transfers are the octets of the stick, read by the parsers themselves: [`FirstHeader`], [`Search`], [`Units`].
 
+use std::ops::RangeInclusive;
+
 use ar9170::codec::stream::{FirstHeader, RESPONSE_MARK, Search, Unit, Units, write_unit};
 use ar9170::driver::Buffers;
 use sim::rng::{Cause, Stream};
@@ -190,6 +192,13 @@ fn commands(others: &Others, intervals: u64, dice: &mut Stream) -> Vec<(u64, Opt
     all.sort_unstable();
     all
 }
+
+/// Kinds of transfers (Fig. 10), with their lengths in octets.
+pub const KINDS: [(&str, RangeInclusive<usize>); 3] = [
+    ("packets up to 2 KB", 1..=2_048),
+    ("packets up to 400 octets", 1..=400),
+    ("commands of 4 to 64 octets", 4..=64),
+];
 
 /// A transfer at 480 Mb/s, with a token and a handshake.
 pub fn wire_ns(octets: usize) -> u64 {

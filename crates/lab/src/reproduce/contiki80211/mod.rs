@@ -112,6 +112,8 @@ enum Work {
 
 /// ATIM window of the chains, TU.
 pub const CHAIN_WINDOW_TU: u16 = 10;
+/// Pieces of the queue's run that are one piece of work: 20,000 intervals.
+const QUEUE_PIECES: u64 = 20_000 / queue::TOGETHER;
 /// Other numbers of networks around, to see how much hangs on the one that is assumed.
 const OTHER_NETWORKS: [u64; 2] = [2, 10];
 
@@ -194,7 +196,7 @@ impl Plan {
             Work::Queue(networks, filter, piece) => {
                 let window = filter.map(|i| WINDOWS_MS[i]);
                 let seed = mix3(self.seed, 2, piece);
-                let fate = queue::run(&Load::FITTED, networks, window, 20_000, seed);
+                let fate = queue::run(&Load::FITTED, networks, window, QUEUE_PIECES, seed);
                 let mut measured = lock();
                 let others = OTHER_NETWORKS.iter().position(|n| *n == networks);
                 match filter {

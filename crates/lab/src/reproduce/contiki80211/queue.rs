@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 
 use frame::{Band, Rate, ppdu_us};
-use sim::rng::{Cause, Stream};
+use sim::rng::{Cause, Stream, mix3};
 
 use super::air::{Air, Bursts, INTERVAL_NS};
 
@@ -14,6 +14,10 @@ const ROOM: usize = 8;
 const PRE_TBTT_NS: u64 = 8_192_000;
 /// ATIM windows, ms.
 pub const WINDOWS_MS: [u64; 3] = [10, 20, 40];
+
+/// Beacon intervals with the same networks around. Their phases hardly move in hours, and most of what is late is late for where
+/// they are: so they are drawn anew often. The queue begins empty, and forgets that within one interval.
+pub const TOGETHER: u64 = 20;
 
 /// What the scheduler takes for a frame is the sum of so many exponential parts: a spread of a third of the mean. Of 1, 2,
 /// 3 and 10 parts this is what meets the fitted row best.
@@ -33,7 +37,7 @@ impl Load {
     pub const FITTED: Load = Load {
         bursts: Bursts {
             gap_ns: 170.2e6,
-            frames: 3.377,
+            frames: 3.445,
         },
         service_ns: 2.67e6,
     };
@@ -56,6 +60,10 @@ pub struct Fate {
     pub atims: u64,
     /// ATIMs that the scheduler had not dealt with when a window of [`WINDOWS_MS`] ended.
     pub late: [u64; 3],
+    /// The squares of `late` of each [`TOGETHER`] intervals, and how many of these there were.
+    pub late_squares: [u64; 3],
+    /// See `late_squares`.
+    pub pieces: u64,
 }
 
 impl Fate {
@@ -65,6 +73,18 @@ impl Fate {
         self.lost += other.lost;
         self.atims += other.atims;
         self.late.iter_mut().zip(other.late).for_each(|(a, b)| *a += b);
+        let squares = self.late_squares.iter_mut().zip(other.late_squares);
+        squares.for_each(|(a, b)| *a += b);
+        self.pieces += other.pieces;
+    }
+
+    /// Share of late ATIMs by the window of this number, and its standard error. The phases of others are the same within a piece, so
+    /// that late ones come together: what counts is how pieces differ.
+    pub fn late_share(&self, window: usize) -> Option<(f64, f64)> {
+        let (late, pieces) = (self.late[window] as f64, self.pieces as f64);
+        let squares = self.late_squares[window] as f64 - late * late / pieces;
+        let error = (squares.max(0.0) * pieces / (pieces - 1.0)).sqrt();
+        (self.pieces > 1 && self.atims > 0).then(|| (late / self.atims as f64, error / self.atims as f64))
     }
 }
 
@@ -130,9 +150,21 @@ impl Scheduler {
     }
 }
 
+/// So many times [`TOGETHER`] beacon intervals; see [`piece`].
+pub fn run(load: &Load, networks: u64, filter: Option<u64>, pieces: u64, seed: u64) -> Fate {
+    let mut all = Fate::default();
+    for n in 0..pieces {
+        let mut fate = piece(load, networks, filter, TOGETHER, mix3(seed, 4, n));
+        fate.late_squares = fate.late.map(|late| late * late);
+        fate.pieces = 1;
+        all.merge(&fate);
+    }
+    all
+}
+
 /// So many beacon intervals with one ATIM each. `filter`: the ATIM window in ms of a station that filters; in it only
 /// management passes, and outside of it neither beacons nor data of others.
-pub fn run(load: &Load, networks: u64, filter: Option<u64>, intervals: u64, seed: u64) -> Fate {
+fn piece(load: &Load, networks: u64, filter: Option<u64>, intervals: u64, seed: u64) -> Fate {
     let mut dice = Stream::new(seed, 1, Cause::Protocol);
     let mut scheduler = Scheduler {
         dice: Stream::new(seed, 2, Cause::Host),

@@ -2,7 +2,7 @@
 
 use super::super::estimate::Estimate;
 use super::super::values::Values;
-use super::bus::{Found, wire_ns};
+use super::bus::{Found, KINDS, wire_ns};
 use super::psm::Seen;
 use super::queue::{Fate, Load, WINDOWS_MS};
 use super::{Bus, Measured, OTHER_NETWORKS, SEARCH_NS};
@@ -32,13 +32,12 @@ fn arithmetic(values: &mut Values) {
     let cycles = 40.0 * MHZ / 1_000.0;
     exact("4-3", "words", 1_000.0 / 4.0 * cycles / MHZ);
     exact("4-4", "tick", 1_000.0 / MHZ);
-    let mean = |from: usize, to: usize| {
-        let all = (from..=to).map(|octets| wire_ns(octets) as f64 / 1e3);
-        all.sum::<f64>() / (to - from + 1) as f64
-    };
-    let commands = mean(4, 64);
-    exact("4-17", "long over commands", mean(1, 2_048) / commands);
-    exact("4-17", "short over commands", mean(1, 400) / commands);
+    let [long, short, commands] = KINDS.map(|(_, lengths)| {
+        let count = lengths.clone().count() as f64;
+        lengths.map(|octets| wire_ns(octets) as f64).sum::<f64>() / count
+    });
+    exact("4-17", "long over commands", long / commands);
+    exact("4-17", "short over commands", short / commands);
     exact("4-17", "longest", wire_ns(2_048) as f64 / 1e3);
 }
 
@@ -70,7 +69,7 @@ fn parsing(values: &mut Values, measured: &Measured) {
         let share = search.framed[1] / (search.framed_isr_ns);
         values.put("4-8", "share", Estimate::exact(share * 100.0));
         values.put("4-8", "per octet", Estimate::exact(SEARCH_NS));
-        let online = search.mean_isr_ns();
+        let online = search.framed_isr_ns / search.framed[0];
         values.put("4-11", "ratio", Estimate::exact(Load::FITTED.service_ns / online));
     }
 }
@@ -104,7 +103,10 @@ fn buffers(values: &mut Values, measured: &Measured) {
 
 fn filtering(values: &mut Values, measured: &Measured) {
     let overflow = |fate: &Fate| percent(fate.lost, fate.frames);
-    let late = |fate: &Fate, i: usize| percent(fate.late[i], fate.atims);
+    let late = |fate: &Fate, i: usize| match fate.late_share(i)? {
+        (share, error) if error > 0.0 => Some(Estimate::with_error(share * 100.0, error * 100.0)),
+        _ => percent(fate.late[i], fate.atims),
+    };
     let [filtered, others @ ..] = &measured.filtered;
     values.put("4-12", "overflow", overflow(&filtered[1]));
     values.put("4-13", "overflow", overflow(&measured.open));

@@ -55,6 +55,16 @@ fn broken_networks_get_one_sentence() {
             &["a slot of 3500us does not fit: 1us to 3413us, so that 30 of them"],
         ),
         (
+            "line = true,",
+            "line = true, key = \"00112233445566778899aabbccddeef\",",
+            &["this is no key: 32 hexadecimal digits"],
+        ),
+        (
+            "protocol.sender = { rate = \"24M\" }",
+            "protocol.ibss = { key = \"00112233445566778899aabbccddeeff\", send = { rate = \"24M\" } }",
+            &["the stations of \"line\" have another key or none"],
+        ),
+        (
             "count = 5",
             "count = 65",
             &["at most 64 stations, this one has 65"],
@@ -104,6 +114,35 @@ fn its_stations_keep_time() {
         panic!("a line")
     };
     assert_eq!(station.link().config().slot, radio::Duration::from_us(400));
+}
+
+/// With a key messages arrive as without one, their frames are longer, and a node on a radio is told another first number. The
+/// filter is handed on.
+#[test]
+fn a_key_protects_a_line() {
+    let key = "line = true, receive_filter = true, key = \"00112233445566778899AABBCCDDEEFF\",";
+    let scenario = parse(&LINE.replace("line = true,", key), &[]).unwrap_or_else(|e| panic!("{e}"));
+    let Program::Relay(mut station) = scenario.station("line.0", 1).unwrap().program else {
+        panic!("a line")
+    };
+    let config = station.link().config();
+    let secret = config.secret.unwrap();
+    assert_eq!((secret.key[1], secret.key[15], secret.first_pn), (0x11, 0xff, 1));
+    assert!(config.receive_filter);
+    station.link_mut().number_packets_from(9);
+    assert!(
+        !format!("{:?}", scenario.file()).contains("112233"),
+        "it is not printed"
+    );
+    let go = |scenario: &Scenario| {
+        run(scenario, 1, None, &AtomicBool::new(false), |_| {})
+            .unwrap()
+            .result
+    };
+    let plain = go(&parse(LINE, &[]).unwrap_or_else(|e| panic!("{e}")));
+    let sealed = go(&scenario);
+    assert_eq!(sealed.traffic[0].delivered, plain.traffic[0].delivered);
+    assert_ne!(sealed.trace_hash, plain.trace_hash);
 }
 
 /// The time of all stations is accounted for on their own clocks, and the line is what carries the messages.

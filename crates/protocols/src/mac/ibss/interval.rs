@@ -2,6 +2,7 @@
 
 use super::member::tbtt;
 use super::network::{self, MAX_OCTETS, Network};
+use super::queue::Waiting;
 use super::{Ibss, Routing, Sent};
 use frame::MacAddr;
 use radio::{Attribute, Confirm, Duration, Instant, Outcome, Queue, Radio, Token, TxHow};
@@ -65,10 +66,9 @@ impl<const Q: usize, const L: usize, W: Routing> Ibss<Q, L, W> {
             waiting.intervals = waiting.intervals.saturating_add(1);
         }
         let limit = self.config.lifetime_intervals;
-        let over = self
-            .queue
-            .remove(|w| w.sent.is_none() && (w.intervals > limit || w.deadline.is_some_and(|t| t < now)));
-        self.counters.expired += over;
+        let is_over =
+            |w: &Waiting<L>| w.sent.is_none() && (w.intervals > limit || w.deadline.is_some_and(|t| t < now));
+        self.counters.expired += self.give_up(Outcome::Expired, is_over);
     }
 
     fn end_window(&mut self, now: Instant, radio: &mut dyn Radio) {

@@ -5,7 +5,7 @@ use super::network::Network;
 use super::{Ibss, Phase, Routing};
 use frame::MacAddr;
 use radio::{
-    AdapterId, Attribute, AttributeName, BeaconTiming, Duration, Instant, Radio, ReceiveFilter, Tsf,
+    AdapterId, Attribute, AttributeName, BeaconTiming, Duration, Instant, Outcome, Radio, ReceiveFilter, Tsf,
 };
 
 impl<const Q: usize, const L: usize, W: Routing> Ibss<Q, L, W> {
@@ -30,7 +30,8 @@ impl<const Q: usize, const L: usize, W: Routing> Ibss<Q, L, W> {
         }
         self.wake(now, radio);
         self.receive(ReceiveFilter::All, radio);
-        self.counters.expired += self.queue.remove(|w| w.sent.is_none());
+        let over = Outcome::Aborted;
+        self.counters.expired += self.give_up(over, |w| w.sent.is_none());
         self.phase = Phase::Idle;
         (self.beacon_at, self.window_end) = (None, None);
         (self.sent_last_beacon, self.soft) = (false, false);

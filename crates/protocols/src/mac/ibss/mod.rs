@@ -45,7 +45,7 @@ mod traffic;
 
 pub use config::{IbssConfig, IbssCounters};
 pub use energy::{Energy, PowerProfile};
-pub use multihop::{Direct, Routing};
+pub use multihop::{Direct, Ended, Routing};
 pub use neighbours::Neighbour;
 pub use network::Network;
 
@@ -208,6 +208,12 @@ impl<const Q: usize, const L: usize, W: Routing> Ibss<Q, L, W> {
     #[cfg(feature = "ccmp")]
     pub fn protected(&self) -> Option<&super::ccmp::CcmpCounters> {
         self.protection.counters()
+    }
+
+    /// Packet numbers go on from `first_pn` at least: for who learns later than [`IbssConfig::secret`] which were not used yet.
+    #[cfg(feature = "ccmp")]
+    pub fn number_packets_from(&mut self, first_pn: u64) {
+        self.protection.number_from(first_pn);
     }
 
     /// Stations that were heard of late.

@@ -15,14 +15,32 @@
 
 use super::Ibss;
 use frame::MacAddr;
+use radio::Outcome;
 
-/// What multi-hop power save has to know of the layer above.
+/// What became of a payload from above.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Ended {
+    /// Its number: how many payloads were taken before it. Those without room have none.
+    pub number: u64,
+    /// The station that it was for, or a group.
+    pub to: MacAddr,
+    /// As the last request of it ended; [`Outcome::Expired`] when its lifetime was over, [`Outcome::Aborted`] when the network was
+    /// left, [`Outcome::Refused`] when it could not be protected. What is for a group has no ACK.
+    pub outcome: Outcome,
+    /// Frames of the last request that were on the air.
+    pub attempts: u16,
+}
+
+/// The layer above: what multi-hop power save has to know of it, and what it is told.
 pub trait Routing {
     /// Whom `payload` is for in the end; `next` is the neighbour that it goes to first.
     fn destination(&self, next: MacAddr, payload: &[u8]) -> MacAddr;
 
     /// The neighbour over which `destination` is reached. `None`: there is no way.
     fn next_hop(&self, destination: MacAddr) -> Option<MacAddr>;
+
+    /// A payload from above has come to its end: each one once.
+    fn ended(&mut self, _: Ended) {}
 }
 
 /// Every receiver is a neighbour, and nothing is handed on.

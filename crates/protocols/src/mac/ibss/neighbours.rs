@@ -17,10 +17,17 @@ pub struct Neighbour {
     pub heard: Instant,
 }
 
+/// A free place.
+const NOBODY: Neighbour = Neighbour {
+    address: MacAddr::ZERO,
+    heard: Instant::ZERO,
+};
+
 /// See the module.
 #[derive(Clone, Debug)]
 pub(super) struct Neighbours {
-    known: [Option<Neighbour>; NEIGHBOURS],
+    /// Free places have the address of nobody.
+    known: [Neighbour; NEIGHBOURS],
     /// Stations of this interval, and what is known of them: one bit for each.
     awake: [MacAddr; AWAKE],
     awake_len: u8,
@@ -32,7 +39,7 @@ pub(super) struct Neighbours {
 impl Neighbours {
     pub(super) const fn new() -> Neighbours {
         Neighbours {
-            known: [None; NEIGHBOURS],
+            known: [NOBODY; NEIGHBOURS],
             awake: [MacAddr::ZERO; AWAKE],
             awake_len: 0,
             listens: 0,
@@ -44,25 +51,24 @@ impl Neighbours {
     /// A station was heard. Without room it takes the place of the one that was not heard for longest.
     pub(super) fn heard(&mut self, address: MacAddr, now: Instant) {
         let known = self.known.iter_mut();
-        let place = known.min_by_key(|n| match n {
-            Some(n) if n.address == address => (0, Instant::ZERO),
-            None => (1, Instant::ZERO),
-            Some(n) => (2, n.heard),
+        let place = known.min_by_key(|n| match n.address {
+            known if known == address => (0, Instant::ZERO),
+            MacAddr::ZERO => (1, Instant::ZERO),
+            _ => (2, n.heard),
         });
         if let Some(place) = place {
-            *place = Some(Neighbour { address, heard: now });
+            *place = Neighbour { address, heard: now };
         }
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &Neighbour> {
-        self.known.iter().flatten()
+        self.known.iter().filter(|n| n.address != MacAddr::ZERO)
     }
 
     /// Forgets who was not heard since `limit`.
     pub(super) fn forget(&mut self, limit: Instant) {
-        for place in &mut self.known {
-            place.take_if(|n| n.heard < limit);
-        }
+        let old = self.known.iter_mut().filter(|n| n.heard < limit);
+        old.for_each(|place| *place = NOBODY);
     }
 
     /// The bit of a station; 0 without room for it.

@@ -38,6 +38,12 @@ impl Protection {
         self.ccmp.as_ref().map(Ccmp::counters)
     }
 
+    pub(super) fn number_from(&mut self, first_pn: u64) {
+        if let Some(ccmp) = &mut self.ccmp {
+            ccmp.number_from(first_pn);
+        }
+    }
+
     /// Protects the frame of `octets` octets in `mpdu`, and tells those that it has then; `None`: it cannot be sent.
     pub(super) fn seal(&mut self, mpdu: &mut [u8], octets: usize) -> Option<usize> {
         match &mut self.ccmp {

@@ -19,7 +19,7 @@ pub(super) struct Waiting<const L: usize> {
     pub sequence: Option<u16>,
     /// It was on the air, and may have been heard: its next frame is a repetition.
     pub tried: bool,
-    /// Those with smaller ones came before it.
+    /// Those with smaller ones came before it; how many have been taken before it.
     pub order: u64,
     len: u16,
     payload: [u8; L],
@@ -93,11 +93,19 @@ impl<const Q: usize, const L: usize> Queue<Q, L> {
             .min_by_key(|w| w.order)
     }
 
-    /// Takes out those for which this holds, and tells how many.
-    pub(super) fn remove(&mut self, holds: impl Fn(&Waiting<L>) -> bool) -> u64 {
+    /// Takes out those for which this holds, says so of each by its number, and tells how many.
+    pub(super) fn remove(
+        &mut self,
+        holds: impl Fn(&Waiting<L>) -> bool,
+        mut ended: impl FnMut(u64, MacAddr),
+    ) -> u64 {
         let mut removed = 0;
         for slot in &mut self.slots {
-            removed += u64::from(slot.take_if(|w| holds(w)).is_some());
+            if let Some((order, to)) = slot.as_ref().filter(|w| holds(w)).map(|w| (w.order, w.to)) {
+                *slot = None;
+                ended(order, to);
+                removed += 1;
+            }
         }
         removed
     }
@@ -110,6 +118,8 @@ impl<const Q: usize, const L: usize> Queue<Q, L> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::vec;
+    use std::vec::Vec;
 
     #[test]
     fn first_in_first_out_and_no_more_than_fits() {
@@ -119,7 +129,9 @@ mod tests {
         assert!(q.push(&Msdu::new(MacAddr::local(2), b"two")));
         assert!(!q.push(&Msdu::new(MacAddr::local(1), b"four")));
         assert_eq!(q.first(|_| true).unwrap().payload(), b"one");
-        assert_eq!(q.remove(|w| w.payload() == b"one"), 1);
+        let mut ended = Vec::new();
+        let one = q.remove(|w| w.payload() == b"one", |order, to| ended.push((order, to)));
+        assert_eq!((one, ended), (1, vec![(0, MacAddr::local(1))]));
         assert!(q.push(&Msdu::new(MacAddr::local(1), b"last")));
         assert_eq!(q.first(|_| true).unwrap().payload(), b"two");
         assert_eq!(q.len(), 2);

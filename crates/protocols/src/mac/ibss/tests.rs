@@ -10,6 +10,7 @@ use crate::testing::{Clock, Fate, Room};
 use frame::Wire;
 use frame::mac::{Header, Kind};
 use frame::mgmt::ProbeResponse;
+use radio::Outcome;
 use sleeper::Sleeper;
 use std::vec;
 use std::vec::Vec;
@@ -160,6 +161,57 @@ fn a_frame_that_goes_on_in_the_next_interval_is_delivered_once() {
     let sent = *station(&room, 0).counters();
     assert_eq!((sent.confirms.expired, sent.confirms.acked), (1, 1), "{sent:?}");
     assert_eq!(room.delivered.len(), 1);
+    room.close();
+}
+
+/// The layer above is told of each payload that was taken, once, and how it ended.
+#[test]
+fn every_payload_ends_once() {
+    #[derive(Default)]
+    struct Above(Vec<Ended>);
+    impl Routing for Above {
+        fn destination(&self, next: MacAddr, _: &[u8]) -> MacAddr {
+            next
+        }
+        fn next_hop(&self, _: MacAddr) -> Option<MacAddr> {
+            None
+        }
+        fn ended(&mut self, ended: Ended) {
+            self.0.push(ended);
+        }
+    }
+    let mut room = Room::new(1);
+    for i in 0..2 {
+        let short = IbssConfig {
+            lifetime_intervals: 3,
+            ..config(i, 20)
+        };
+        room.add(address(i), || {
+            Ibss::<4, 200, _>::with_routing(short, Above::default())
+        });
+    }
+    room.script(|a| match a.frame[4..10] == address(9).0 {
+        true => crate::testing::Fate::DataLost,
+        false => crate::testing::Fate::Arrives,
+    });
+    room.submit(1_500 * MS, 0, address(1), &[0; 201], None);
+    room.submit(1_501 * MS, 0, address(1), b"taken", None);
+    room.submit(1_502 * MS, 0, address(9), b"never announced", None);
+    room.submit(1_503 * MS, 0, MacAddr::BROADCAST, b"all", None);
+    room.run_until(3_000 * MS);
+    let told = |room: &Room| {
+        let station: &Ibss<4, 200, Above> = room.protocol(0);
+        let all = station.routing().0.iter();
+        all.map(|e| (e.number, e.to, e.outcome, e.attempts))
+            .collect::<Vec<_>>()
+    };
+    let mut first = told(&room);
+    first.sort_by_key(|e| e.0);
+    let acked = (0, address(1), Outcome::Acked, 1);
+    let over = (1, address(9), Outcome::Expired, 0);
+    let group = (2, MacAddr::BROADCAST, Outcome::NotAcked, 1);
+    assert_eq!(first, [acked, over, group]);
+    assert_eq!(room.protocol::<Ibss<4, 200, Above>>(0).waiting(), 0);
     room.close();
 }
 
@@ -501,17 +553,19 @@ mod protected {
     use super::super::super::ccmp::Secret;
     use super::*;
 
+    fn with_key(config: IbssConfig, key: Option<u8>) -> IbssConfig {
+        let secret = key.map(|octet| Secret {
+            key: [octet; 16],
+            id: 0,
+            first_pn: 1,
+        });
+        IbssConfig { secret, ..config }
+    }
+
     fn room(keys: &[Option<u8>]) -> Room {
         let mut room = Room::new(1);
         for (i, key) in (0..).zip(keys) {
-            let config = IbssConfig {
-                secret: key.map(|octet| Secret {
-                    key: [octet; 16],
-                    id: 0,
-                    first_pn: 1,
-                }),
-                ..config(i, 0)
-            };
+            let config = with_key(config(i, 0), *key);
             room.add(address(i), || Ibss::<8, 200>::new(config));
         }
         room
@@ -539,6 +593,33 @@ mod protected {
         let network = |i| station(&room, i).network().unwrap().bssid;
         assert!(network(0) == network(1) && network(0) != network(3));
         assert!(station(&room, 3).protected().is_none());
+        room.close();
+    }
+
+    /// Frames that cannot be protected end, and the numbers of packets go on from where they are told to.
+    #[test]
+    fn packet_numbers_are_used_up() {
+        use crate::mac::ccmp::packet_number;
+        let last = (1 << 48) - 1;
+        let mut room = Room::new(1);
+        for i in 0..2 {
+            room.add(address(i), || {
+                let mut station = Ibss::<8, 200>::new(with_key(config(i, 0), Some(7)));
+                station.number_packets_from(last);
+                station
+            });
+        }
+        for n in 0..3 {
+            room.submit((3_000 + n) * MS, 0, address(1), b"a secret", None);
+        }
+        room.run_until(3_500 * MS);
+        let sent = room.flights.iter().filter_map(|f| packet_number(&f.frame));
+        assert_eq!(sent.collect::<Vec<_>>(), [last]);
+        let c = station(&room, 0).counters();
+        assert_eq!(
+            (c.unprotected, station(&room, 0).waiting(), room.delivered.len()),
+            (2, 0, 1)
+        );
         room.close();
     }
 }

@@ -1,7 +1,7 @@
 //! ATIMs and data: what is announced, to whom, and what may go.
 
 use super::super::data::MAX_DATA_OCTETS;
-use super::multihop::Announced;
+use super::multihop::{Announced, Ended};
 use super::network::{self, Network};
 use super::protection::MORE_OCTETS;
 use super::queue::Waiting;
@@ -10,7 +10,7 @@ use frame::llc::Snap;
 use frame::mac::header::set_retry;
 use frame::mac::{Data, Header, SequenceControl};
 use frame::{Band, MacAddr, Wire, ppdu_us};
-use radio::{Confirm, Duration, Instant, Outcome, Radio, TxHow};
+use radio::{Confirm, Duration, Instant, Outcome, Radio, Refusal, TxHow};
 
 /// Octets of the header of plain data.
 const HEADER_OCTETS: usize = 24;
@@ -167,8 +167,8 @@ impl<const Q: usize, const L: usize, W: Routing> Ibss<Q, L, W> {
         let _ = set_retry(&mut out, next.tried);
         let Some(octets) = self.protection.seal(&mut out, octets) else {
             self.counters.unprotected += 1;
-            self.queue
-                .remove(|w| w.sequence == Some(number) && w.sent.is_none());
+            let refused = Outcome::Refused(Refusal::NotSupported);
+            self.give_up(refused, |w| w.sequence == Some(number) && w.sent.is_none());
             return;
         };
         let expires = next.deadline.map_or(until, |t| t.min(until));
@@ -201,7 +201,25 @@ impl<const Q: usize, const L: usize, W: Routing> Ibss<Q, L, W> {
             }
             self.counters.expired += 1;
         }
-        self.queue.remove(|w| w.sent == mine);
+        self.end(confirm.outcome, confirm.attempts, |w| w.sent == mine);
+    }
+
+    /// Those that were never on the air are over; how many these are.
+    pub(super) fn give_up(&mut self, outcome: Outcome, which: impl Fn(&Waiting<L>) -> bool) -> u64 {
+        self.end(outcome, 0, which)
+    }
+
+    /// The same of any.
+    fn end(&mut self, outcome: Outcome, attempts: u16, which: impl Fn(&Waiting<L>) -> bool) -> u64 {
+        let routing = &mut self.routing;
+        self.queue.remove(which, |number, to| {
+            routing.ended(Ended {
+                number,
+                to,
+                outcome,
+                attempts,
+            });
+        })
     }
 }
 
