@@ -5,7 +5,6 @@
 
 use super::{Chance, Member, Rule};
 use crate::mac::tbmac::message::Request;
-use crate::mac::tdma::mix;
 use frame::MacAddr;
 use std::collections::{BTreeMap, BTreeSet};
 use std::vec;

@@ -1,6 +1,7 @@
 //! What the exploration finds.
 
 use super::*;
+use crate::mac::tdma::mix;
 
 fn losses(losses: u8) -> Budget {
     Budget {
