@@ -156,6 +156,35 @@ mod tests {
         assert!(t.batches.misses() < 160, "{:?} {:?}", t.batches, t.causes);
     }
 
+    /// Copies that are not needed are taken back, or not sent at all, and nothing more is missed. Slots hold with switches, with
+    /// joining and in a cell, over two adapters.
+    #[test]
+    fn copies_are_saved_and_slots_have_two_adapters() {
+        let link = || Link::Per { data: 0.1, ack: 0.0 };
+        let tries = |scheme| {
+            let t = run(scheme, link(), 4, 10_000_000, 300);
+            assert_eq!(t.batches.misses(), 0, "{scheme}: {:?}", t.causes);
+            t.tries.count()
+        };
+        let (parallel, reactive, proactive) = (tries("redundancy"), tries("reactive"), tries("proactive"));
+        assert!(
+            proactive * 3 < reactive * 2 && reactive * 10 < parallel * 9,
+            "{parallel} {reactive} {proactive}"
+        );
+        for scheme in ["redundancy+tdma-reception-carrier_sense", "redundancy+tdma+join"] {
+            let t = run(scheme, link(), 4, 10_000_000, 300);
+            assert!(
+                t.batches.misses() * 100 < t.batches.trials(),
+                "{scheme}: {:?}",
+                t.causes
+            );
+        }
+        // frames of a cell have one try
+        let missed = |scheme| run(scheme, link(), 2, 20_000_000, 300).batches.misses();
+        let (one, two) = (missed("tbmac"), missed("redundancy+tbmac"));
+        assert!(two * 4 < one, "{two} against {one}");
+    }
+
     /// A node and the controller release at one moment, so both first tries collide, always. Minstrel does not take that for a property of
     /// the rates: it comes away from a slow one, and stays near a fast one.
     #[test]
