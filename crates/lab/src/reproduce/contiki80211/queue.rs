@@ -150,7 +150,7 @@ impl Scheduler {
     }
 }
 
-/// So many times [`TOGETHER`] beacon intervals; see [`piece`].
+/// So many times [`TOGETHER`] beacon intervals; see `piece`.
 pub fn run(load: &Load, networks: u64, filter: Option<u64>, pieces: u64, seed: u64) -> Fate {
     let mut all = Fate::default();
     for n in 0..pieces {
