@@ -274,8 +274,7 @@ fn rates_by_rsin() {
 
 /// What of the strangers' scenario is as on Linux: where the adapter does not tell when a frame was on the air, nobody watches slots;
 /// and messages that all come and end at one instant would all wait for the one processor of the lab.
-/// Two real runs of about forty lost 17 and 19 %, where the simulator loses 4 +- 2 %: as if a station of eight had said nothing,
-/// for a reason that is not known. Two such in three runs are borne, so that losses say little here; punctuality is what is compared.
+/// Runs of three seconds among strangers are few: where all listen, a share of 0.06 may fare differently.
 const AMONG_STRANGERS: Case = Case {
     scenario: "scenarios/tdma-strangers.toml",
     changes: &[
@@ -286,7 +285,7 @@ const AMONG_STRANGERS: Case = Case {
     ],
     real_runs: "3",
     overlapping: 100..u64::MAX,
-    slack: 0.12,
+    slack: 0.06,
     ..CASE
 };
 

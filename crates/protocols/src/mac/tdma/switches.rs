@@ -74,8 +74,9 @@ impl<P: Protocol, const N: usize, const L: usize, const S: usize> Tdma<P, N, L, 
         }
     }
 
-    /// Whether it listens now, and until when that stays so. `None` without a clock.
-    fn listening(&self, now: Instant) -> Option<(bool, Option<Instant>)> {
+    /// Whether it listens now, and until when that stays so. `None` without a clock. A change takes the way of a request through
+    /// the host, which takes `release.high` at worst.
+    pub(super) fn listening(&self, now: Instant) -> Option<(bool, Option<Instant>)> {
         let plan = &self.config.plan;
         let (costs, cycle_ns) = (plan.costs(), plan.cycle().as_ns());
         let sync = &self.config.sync;
@@ -83,7 +84,7 @@ impl<P: Protocol, const N: usize, const L: usize, const S: usize> Tdma<P, N, L, 
         let every = plan.beacon().map_or(1, |b| u64::from(b.every.max(1)));
         let first = at.0 / cycle_ns;
         let (early, late) = (
-            costs.sync_error + costs.release.min,
+            costs.sync_error + costs.release.high,
             costs.guard() + costs.sync_error,
         );
         let mut until = None;

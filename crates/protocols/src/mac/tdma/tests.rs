@@ -1,6 +1,6 @@
 //! Whole cells, in a room without carrier sense: whoever leaves its slot is seen to collide.
 
-use super::schedule::{BeaconSlot, Flow, PlanError, Release, SlotCosts, SlotUse};
+use super::schedule::{BeaconSlot, Flow, LinkKind, PlanError, Release, SlotCosts, SlotUse};
 use super::*;
 use crate::mac::data::{Framer, Identity};
 use crate::mac::edf::{Edf, EdfConfig, cost::CostEstimate};
@@ -123,6 +123,20 @@ fn assert_in_slots(room: &Room, plan: &TdmaPlan) {
             "in the slot of another: {f:?}"
         );
     }
+}
+
+/// A change takes the way of a request.
+#[test]
+fn reception_is_asked_for_in_time() {
+    let plan = plan(1, CYCLE_US, true, US(3)).unwrap();
+    let heard = |(index, link)| (link == LinkKind::HearBeacon).then(|| plan.slot(index));
+    let beacon = *plan.links(node(1)).find_map(heard).flatten().unwrap();
+    let mut config = TdmaConfig::new(node(1), plan, Sync::perfect(0), AP, Queue::Voice);
+    config.left_on.reception = false;
+    let tdma = Stack::new(config, sender(node(1)));
+    let begin = Instant::from_ns(5 * CYCLE_NS) + beacon.start - US(3 + 14);
+    let listens = |at| tdma.listening(at).unwrap().0;
+    assert!(!listens(begin - Duration::from_ns(1)) && listens(begin));
 }
 
 #[test]
