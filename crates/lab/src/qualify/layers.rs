@@ -106,11 +106,15 @@ impl Bench {
             Some(Copies::Reactive) => RedundancyConfig::reactive(one, two),
             Some(Copies::Proactive) => RedundancyConfig::proactive(one, two, Duration::from_ns(cycle_ns / 4)),
         };
-        // in a cell every host hears all others
-        let many = node == 0 || scheme.turn == Turn::Tbmac;
-        Seat(match (u32::from(!many), self.question.nodes) {
-            (0, 17..) => Box::new(Redundancy::<_, 256, 1600, 256>::new(config, seat)),
-            (0, _) => Box::new(Redundancy::<_, 32, 1600, 32>::new(config, seat)),
+        // whom a node has to tell apart: in a cell every host hears all others
+        let peers = if node == 0 || scheme.turn == Turn::Tbmac {
+            self.question.nodes
+        } else {
+            1
+        };
+        Seat(match peers {
+            17.. => Box::new(Redundancy::<_, 256, 1600, 256>::new(config, seat)),
+            2..=16 => Box::new(Redundancy::<_, 32, 1600, 32>::new(config, seat)),
             _ => Box::new(Redundancy::<_, 4, 1600, 1>::new(config, seat)),
         })
     }
