@@ -299,35 +299,74 @@ impl Net {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use sim::fault::Incident;
 
-    /// Five nodes in a line, 12 m apart at 2 dBm: a flow over four hops that nobody has told them.
-    #[test]
-    fn olsr_carries_a_flow() {
-        let net = Net {
-            places: (0..5)
-                .map(|n| Position {
-                    x: 12.0 * f64::from(n),
-                    ..Position::default()
-                })
-                .collect(),
+    /// Nodes at these places in m, at 2 dBm, and a flow from the first to the last that nobody has told the way.
+    fn meshed(places: &[(f64, f64)], kind: Kind, octets: u64) -> Net {
+        let at = |&(x, y): &(f64, f64)| Position {
+            x,
+            y,
+            ..Position::default()
+        };
+        Net {
+            places: places.iter().map(at).collect(),
             routing: Routing::Olsr,
             losses: Vec::new(),
             greetings: Vec::new(),
             demands: vec![Demand {
                 from: 0,
-                to: 4,
-                octets: 30_000,
+                to: places.len() as u32 - 1,
+                octets,
                 start_ns: 30 * SECOND_NS,
             }],
-            kind: Kind::Adaptive,
+            kind,
             rate: Rate::OFDM_6,
             tries: 7,
             tx_dbm: 2.0,
             idle_multiplier: 3.0,
             most_seconds: 60,
-        };
-        let ran = net.run(3, &AtomicBool::new(false));
+        }
+    }
+
+    /// Five nodes in a line, 12 m apart: four hops.
+    #[test]
+    fn olsr_carries_a_flow() {
+        let line: Vec<_> = (0..5).map(|n| (12.0 * f64::from(n), 0.0)).collect();
+        let ran = meshed(&line, Kind::Adaptive, 30_000).run(3, &AtomicBool::new(false));
         assert!(ran.flows[0].done, "{:?}", ran.flows[0].octets);
         assert_eq!(ran.flows[0].octets, 30_000);
+    }
+
+    /// Two relays side by side: the one in use dies in the middle, the routes move to the other, and the flow goes on.
+    #[test]
+    fn a_flow_survives_the_death_of_a_relay() {
+        const OCTETS: u64 = 1_000_000;
+        let passed_on = |world: &World<Station>, relay| world.protocol(relay).counters().forwarded;
+        for kind in [Kind::Default, Kind::Aggressive, Kind::Adaptive] {
+            let net = meshed(
+                &[(0.0, 0.0), (10.0, 6.6), (10.0, -6.6), (20.0, 0.0)],
+                kind,
+                OCTETS,
+            );
+            let mut world = net.world(5);
+            world.run_until(32 * SECOND_NS);
+            let (used, other) = if passed_on(&world, 1) > passed_on(&world, 2) {
+                (1, 2)
+            } else {
+                (2, 1)
+            };
+            let before = net.ends(&world, 0).1.read();
+            let spared = passed_on(&world, other);
+            assert!((50_000..OCTETS).contains(&before), "{kind:?}: {before}");
+            world.plan_incident(32 * SECOND_NS, used, Incident::AdapterGone { adapter: 0 });
+            let mut seconds = 32;
+            while seconds < 120 && !net.is_over(&world) {
+                seconds += 1;
+                world.run_until(seconds * SECOND_NS);
+            }
+            let ended = net.ended(&world, 0, seconds * SECOND_NS);
+            assert!(ended.done && ended.octets == OCTETS, "{kind:?}: {}", ended.octets);
+            assert!(passed_on(&world, other) - spared > 300, "{kind:?}");
+        }
     }
 }
