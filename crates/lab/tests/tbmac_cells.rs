@@ -109,6 +109,18 @@ fn middle(index: usize) -> u32 {
 
 /// `count` messages of `from` to `to`, one in `every` rounds.
 fn flow(world: &mut World<Host>, from: u32, to: u32, every: u64, count: u32) {
+    flow_that_lives(world, from, to, every, count, None);
+}
+
+/// The same, of messages with a lifetime.
+fn flow_that_lives(
+    world: &mut World<Host>,
+    from: u32,
+    to: u32,
+    every: u64,
+    count: u32,
+    lifetime_ns: Option<u64>,
+) {
     world.add_traffic(
         from,
         Traffic {
@@ -120,7 +132,7 @@ fn flow(world: &mut World<Host>, from: u32, to: u32, every: u64, count: u32) {
                 period_ns: every * round_ns() + 777_777,
                 phase_ns: 1_000_000 + u64::from(from) * 1_234_567 % round_ns(),
             },
-            lifetime_ns: None,
+            lifetime_ns,
             count: Some(count),
         },
     );
@@ -249,6 +261,31 @@ fn what_finds_no_room_is_counted() {
         let uncrossed = sum(&world, 3, |c| c.uncrossed);
         assert_eq!(delivered + uncrossed, 300, "{delivered} {uncrossed}");
         assert!((140..170).contains(&delivered), "{delivered}");
+    }
+}
+
+/// Of a border that has more to carry than it can, messages come in their lifetime or not at all, and those are counted.
+#[test]
+fn nothing_comes_after_its_lifetime() {
+    let row = cells(&[(0, 0), (1, 0), (2, 0)]);
+    for near in [TOGETHER, APART] {
+        let mut world = map(4, &row, near, 0);
+        world.run_until(SETTLED * round_ns());
+        let lifetime_ns = 11 * round_ns();
+        flow_that_lives(&mut world, middle(0), middle(2), 1, 300, Some(lifetime_ns));
+        let arrivals = watch(&mut world);
+        world.run_until((SETTLED + 340) * round_ns());
+        let delivered = world.flow(0).delivered;
+        let longest = arrivals.borrow().longest_ns;
+        // it began before the end of its life
+        assert!(longest <= lifetime_ns + rounds().slot().as_ns(), "{longest}");
+        assert!((90..170).contains(&delivered), "{delivered}");
+        let (uncrossed, expired) = (sum(&world, 3, |c| c.uncrossed), sum(&world, 3, |c| c.expired));
+        assert_eq!(
+            delivered + uncrossed + expired,
+            300,
+            "{delivered} {uncrossed} {expired}"
+        );
     }
 }
 

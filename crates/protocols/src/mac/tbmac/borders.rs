@@ -81,6 +81,16 @@ impl<const L: usize> Line<L> {
         self.0[index] = None;
         self.0[index..].rotate_left(1);
     }
+
+    /// Drops those whose way is over, and tells how many these are.
+    fn expire(&mut self, is_over: impl Fn(&Way) -> bool) -> u64 {
+        let mut count = 0;
+        while let Some(i) = self.0.iter().position(|f| f.is_some_and(|f| is_over(&f.way))) {
+            self.remove(i);
+            count += 1;
+        }
+        count
+    }
 }
 
 /// What a host knows and holds of borders, in a cell with `S` slots; frames have `L` octets at most.
@@ -252,6 +262,12 @@ impl<const S: usize, const L: usize> Borders<S, L> {
     /// It was sent.
     pub(super) fn relayed(&mut self) {
         self.relayed.remove(0);
+    }
+
+    /// Drops what may not be sent any more, so many `parts` after the start of `round`, and tells how many these are.
+    pub(super) fn expire(&mut self, round: u64, parts: u64) -> u64 {
+        let is_over = |way: &Way| way.is_over(round, parts);
+        self.out.expire(is_over) + self.relayed.expire(is_over)
     }
 
     /// Somebody else has sent it on in this cell, so that it does not have to: the frame that `is_it` knows.

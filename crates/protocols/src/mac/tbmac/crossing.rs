@@ -11,10 +11,10 @@ use super::cell::Cell;
 use super::drive::Inner;
 use super::member::Member;
 use super::message::Body;
-use super::way::{Onward, Way};
+use super::way::{LIFETIME, Onward, Way};
 use frame::MacAddr;
 use frame::mac::Header;
-use radio::{Event, Indication, Instant, Protocol, Radio};
+use radio::{Duration, Event, Indication, Instant, Protocol, Radio};
 
 /// Who it is from.
 fn sender(frame: &[u8]) -> Option<MacAddr> {
@@ -35,7 +35,8 @@ impl<P: Protocol, const S: usize, const N: usize, const L: usize> Tbmac<P, S, N,
         if to.is_group() || to == me || self.borders.is_member(to) {
             return None;
         }
-        let way = Way::new(cell, self.places.find(to, self.round), self.round);
+        let mut way = Way::new(cell, self.places.find(to, self.round), self.round);
+        way.lifetime = self.lifetime(index);
         let over = way.over(cell, self.borders.open(me));
         if over == 0 {
             self.counters.uncrossed += 1;
@@ -50,6 +51,22 @@ impl<P: Protocol, const S: usize, const N: usize, const L: usize> Tbmac<P, S, N,
         Some(Onward { way, over })
     }
 
+    /// How long its own request `index` may be on its way: as long as it may wait here.
+    fn lifetime(&self, index: usize) -> u16 {
+        let rounds = &self.config.rounds;
+        let expires = self.above.held.get(index).and_then(|h| h.how.expires);
+        let network = expires.and_then(|t| self.config.sync.to_network(t));
+        let start = self.round.saturating_mul(rounds.length().as_ns());
+        let parts = network.map(|t| rounds.parts(Duration::from_ns(t.0.saturating_sub(start))));
+        parts.map_or(LIFETIME, |parts| parts.min(LIFETIME.into()) as u16)
+    }
+
+    /// Drops what waits here on its way and may not be sent any more, `since` the start of the round.
+    pub(super) fn expire_ways(&mut self, since: Duration) {
+        let parts = self.config.rounds.parts(since);
+        self.counters.uncrossed += self.borders.expire(self.round, parts);
+    }
+
     /// The request that goes over a border of its own has been on the air: now it waits for that border.
     pub(super) fn part(&mut self) {
         let Some((index, onward)) = self.parting.take() else {
@@ -62,6 +79,8 @@ impl<P: Protocol, const S: usize, const N: usize, const L: usize> Tbmac<P, S, N,
     /// Sends a frame to the gateway of a neighbour, or shows itself there.
     pub(super) fn cross(&mut self, slot: u8, border: u8, radio: &mut dyn Radio) {
         let from = self.config.cell;
+        let rounds = &self.config.rounds;
+        self.expire_ways(rounds.border(slot) + rounds.retune().unwrap_or_default());
         let way = self.borders.crossing(border).map(|(_, way)| way.crossed());
         self.counters.crossed += u64::from(way.is_some());
         self.send(Body::Crossing { slot, from, way }, Inner::Crossing(border), radio);

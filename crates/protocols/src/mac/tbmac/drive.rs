@@ -103,6 +103,8 @@ impl<P: Protocol, const S: usize, const N: usize, const L: usize> Tbmac<P, S, N,
         };
         let jumped = round > self.round + TOO_OLD || round + TOO_OLD < self.round;
         if self.member.is_none() || jumped {
+            // nobody knows how old it is
+            self.borders = Borders::new(self.borders.near());
             self.member = Some(Member::new(self.config.me, self.config.halvings));
             (self.round, self.mark, self.ask) = (round + 1, Mark::CfpOver, None);
         }
@@ -141,6 +143,7 @@ impl<P: Protocol, const S: usize, const N: usize, const L: usize> Tbmac<P, S, N,
             }
             Mark::CfpOver => {
                 self.borders.age();
+                self.expire_ways(self.config.rounds.ask(0));
                 let chance = self.chance();
                 let member = self.member.as_mut().expect("in a cell");
                 let before = member.slot();
@@ -231,6 +234,7 @@ impl<P: Protocol, const S: usize, const N: usize, const L: usize> Tbmac<P, S, N,
             let from = h.how.not_before.is_none_or(|t| start.is_some_and(|s| t <= s));
             from && h.how.expires.is_none_or(|t| start.is_some_and(|s| s <= t))
         };
+        self.expire_ways(self.config.rounds.start(report.slot));
         let waiting = self.above.held.waiting().filter(ready);
         let first = waiting.min_by_key(|(_, h)| h.order()).map(|(i, _)| i);
         let other = self.borders.relay().map(|(_, onward)| onward);

@@ -11,7 +11,7 @@
 //! what = 6, a visit from a cell   | q 2, r 2
 //! what = 7, over a border         | q 2, r 2 | way | a whole MPDU
 //! between cells, with bit 7 of n  | open 1   | with bit 6 of n: way, over 1
-//! way                             | origin q 2, r 2 | to q 2, r 2 | born 1 | left 1
+//! way                             | origin q 2, r 2 | to q 2, r 2 | born 1 | left 1 | lifetime 2
 //! ```
 //!
 //! The first version knew neither "between cells" nor 7; its frames over borders were 6 with an MPDU, which is ignored.
@@ -29,7 +29,7 @@ const CROSSING: u8 = 7;
 /// Bits beside the number of promises: it says what is open, and there is a way.
 const BETWEEN: u8 = 0x80;
 const ONWARD: u8 = 0x40;
-const WAY_OCTETS: usize = 10;
+const WAY_OCTETS: usize = 12;
 /// Octets that a report has more where there are slots between cells.
 pub const BETWEEN_OCTETS: usize = 1 + WAY_OCTETS + 1;
 /// Octets of the longest report in front of a frame.
@@ -230,7 +230,8 @@ impl Message {
 fn way_octets(way: &Way) -> [u8; WAY_OCTETS] {
     let ([a, b], [c, d]) = (way.origin.q.to_le_bytes(), way.origin.r.to_le_bytes());
     let ([e, f], [g, h]) = (way.to.q.to_le_bytes(), way.to.r.to_le_bytes());
-    [a, b, c, d, e, f, g, h, way.born, way.left]
+    let [i, j] = way.lifetime.to_le_bytes();
+    [a, b, c, d, e, f, g, h, way.born, way.left, i, j]
 }
 
 fn cell(octets: &[u8]) -> Option<(Cell, &[u8])> {
@@ -245,12 +246,13 @@ fn cell(octets: &[u8]) -> Option<(Cell, &[u8])> {
 fn way(octets: &[u8]) -> Option<(Way, &[u8])> {
     let (origin, rest) = cell(octets)?;
     let (to, rest) = cell(rest)?;
-    let ([born, left], rest) = rest.split_first_chunk::<2>()?;
+    let ([born, left, l0, l1], rest) = rest.split_first_chunk::<4>()?;
     let way = Way {
         origin,
         to,
         born: *born,
         left: *left,
+        lifetime: u16::from_le_bytes([*l0, *l1]),
     };
     Some((way, rest))
 }
@@ -315,8 +317,9 @@ mod tests {
         to: Cell { q: 260, r: -2 },
         born: 9,
         left: 14,
+        lifetime: 0x0102,
     };
-    const WAY_SAYS: [u8; WAY_OCTETS] = [0xff, 0xff, 3, 0, 4, 1, 0xfe, 0xff, 9, 14];
+    const WAY_SAYS: [u8; WAY_OCTETS] = [0xff, 0xff, 3, 0, 4, 1, 0xfe, 0xff, 9, 14, 2, 1];
 
     #[test]
     fn over_a_border() {
@@ -329,7 +332,7 @@ mod tests {
         assert_eq!(crossing.emit(&mut out), octets);
         let whole = [&octets[..], b"inside"].concat();
         assert_eq!(Message::parse(&whole), Some((crossing, &b"inside"[..])));
-        assert_eq!(Message::parse(&octets[..24]), None);
+        assert_eq!(Message::parse(&octets[..26]), None);
     }
 
     /// A frame of the first version is a visit: what is in it does not go on.

@@ -113,8 +113,8 @@ pub struct TbmacCounters {
     pub relayed: u64,
     /// Its own frames that went in search of a receiver, since nobody knew its cell.
     pub searched: u64,
-    /// Frames that ended on their way from cell to cell: no room, no open border that leads on, or the receiver was gone. Not
-    /// the copies of a search that find nobody.
+    /// Frames that ended on their way from cell to cell: no room, no open border that leads on, their lifetime was over, or the
+    /// receiver was gone. Not the copies of a search that find nobody.
     pub uncrossed: u64,
     /// Outcomes of reports alone and of requests for slots.
     pub own: Tally,

@@ -14,6 +14,7 @@
 use super::cell::BORDERS;
 use super::message::{BETWEEN_OCTETS, report_octets};
 use super::table::MAX_REQUESTS;
+use super::way::PARTS;
 use crate::mac::tdma::schedule::Release;
 use frame::{Phy, Rate, ppdu_us};
 use radio::Duration;
@@ -194,6 +195,12 @@ impl Rounds {
         self.slot.times(index as u64)
     }
 
+    /// What part of a round `time` is, in [`PARTS`], rounded down.
+    pub fn parts(&self, time: Duration) -> u64 {
+        let parts = u128::from(time.as_ns()) * u128::from(PARTS) / u128::from(self.length().as_ns());
+        parts.try_into().unwrap_or(u64::MAX)
+    }
+
     /// When slot `index` of the contention period begins; of index 0, when all of the contention-free period was heard.
     pub fn ask(&self, index: u8) -> Duration {
         self.border(BORDERS) + self.slot.times(index.into()) + self.hear
@@ -239,16 +246,18 @@ mod tests {
         assert_eq!(mpdu_octets(r.room(), 4), 102);
     }
 
-    /// 12 octets more take 48 us, and the room stays the same.
+    /// 14 octets more take 56 us, and the room stays the same.
     #[test]
     fn slots_between_cells_come_before_those_to_ask_in() {
         let r = rounds(102, 4).unwrap().with_borders(Duration::from_us(200));
-        assert_eq!(r.slot(), Duration::from_us(778));
+        assert_eq!(r.slot(), Duration::from_us(786));
         assert_eq!(r.room(), rounds(102, 4).unwrap().room());
-        assert_eq!(r.border(0), Duration::from_us(16 * 778));
-        assert_eq!(r.border(2), Duration::from_us(16 * 778 + 2 * 1_178));
-        assert_eq!(r.ask(0), Duration::from_us(16 * 778 + 6 * 1_178));
-        assert_eq!(r.length(), Duration::from_us(20 * 778 + 6 * 1_178));
+        assert_eq!(r.border(0), Duration::from_us(16 * 786));
+        assert_eq!(r.border(2), Duration::from_us(16 * 786 + 2 * 1_186));
+        assert_eq!(r.ask(0), Duration::from_us(16 * 786 + 6 * 1_186));
+        assert_eq!(r.length(), Duration::from_us(20 * 786 + 6 * 1_186));
+        let half = Duration::from_ns(r.length().as_ns() / 2);
+        assert_eq!((r.parts(half), r.parts(r.length())), (128, 256));
         let again = r.with_borders(Duration::from_us(100));
         assert_eq!((again.slot(), again.room()), (r.slot(), r.room()));
     }

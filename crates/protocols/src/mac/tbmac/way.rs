@@ -1,12 +1,18 @@
 //! The way of a frame to another cell. Cells have coordinates, so that no table is needed: a frame goes over a border behind
 //! which it is nearer to the cell of its receiver. If nobody knows that cell the frame is a search, and goes over all borders
 //! behind which it is farther from where it began. Neither comes to a cell twice, whatever the map is: the distance gets
-//! smaller with each border, or larger. There is a bound on the borders, too ([`CROSSINGS`]).
+//! smaller with each border, or larger. There is a bound on the borders, too ([`CROSSINGS`]), and one on the time ([`LIFETIME`]).
 
 use super::cell::{BORDERS, Cell};
 
 /// Borders that a frame goes over at most.
 pub const CROSSINGS: u8 = 15;
+
+/// Parts of a round in which the lifetime of a frame is told.
+pub const PARTS: u64 = 256;
+
+/// No frame is on its way for longer, in [`PARTS`] of a round: names of frames repeat after 256 rounds.
+pub const LIFETIME: u16 = 128 * PARTS as u16;
 
 /// Where a frame comes from and goes to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -19,6 +25,8 @@ pub struct Way {
     pub born: u8,
     /// Borders that it may still go over.
     pub left: u8,
+    /// How long after the start of that round it may still be sent, in [`PARTS`] of a round.
+    pub lifetime: u16,
 }
 
 /// A way from here on.
@@ -31,14 +39,21 @@ pub struct Onward {
 }
 
 impl Way {
-    /// From `origin` to `to`, or in search of it.
+    /// From `origin` to `to`, or in search of it; it may be sent as long as any.
     pub fn new(origin: Cell, to: Option<Cell>, round: u64) -> Way {
         Way {
             origin,
             to: to.unwrap_or(origin),
             born: round as u8,
             left: CROSSINGS,
+            lifetime: LIFETIME,
         }
+    }
+
+    /// Whether it may not be sent any more, `parts` after the start of `round`: up to 128 rounds later it is known.
+    pub fn is_over(&self, round: u64, parts: u64) -> bool {
+        let rounds = (round as u8).wrapping_sub(self.born);
+        u64::from(rounds) * PARTS + parts > self.lifetime.min(LIFETIME).into()
     }
 
     /// Whether it is a search.
@@ -110,6 +125,20 @@ mod tests {
         let search = Way::new(Cell::default(), None, 300);
         assert_eq!((search.over(here, ALL), search.born), (0b11, 44));
         assert_eq!(search.over(Cell::default(), ALL), ALL);
+    }
+
+    /// Also where the number of the round begins anew.
+    #[test]
+    fn a_lifetime_ends() {
+        let mut way = Way::new(Cell::default(), None, 511);
+        let last = 511 + u64::from(LIFETIME) / PARTS;
+        assert!(!way.is_over(511, 9) && !way.is_over(last, 0));
+        assert!(way.is_over(last, 1) && way.is_over(511 + 255, 0));
+        way.lifetime = 300;
+        assert!(!way.is_over(512, 44) && way.is_over(512, 45));
+        // nobody can make it longer
+        way.lifetime = u16::MAX;
+        assert!(way.is_over(last, 1));
     }
 
     /// The edge of the plane is one: no step over it leads anywhere twice.
