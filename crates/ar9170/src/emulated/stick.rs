@@ -26,6 +26,8 @@ const DESCRIPTORS: usize = 190;
 enum State {
     Loader,
     Firmware,
+    /// It takes everything and does nothing.
+    Hung,
 }
 
 /// A frame on its way to the air.
@@ -118,14 +120,22 @@ impl Stick {
         }
     }
 
+    /// The firmware hangs: from now on it takes everything, and says and sends nothing, until it is reset.
+    pub fn hang(&mut self) {
+        if self.state == State::Firmware {
+            self.state = State::Hung;
+        }
+    }
+
     /// Whether it has anything to say.
     pub fn has_reports(&self) -> bool {
-        !self.reports.is_empty()
+        self.state != State::Hung && !self.reports.is_empty()
     }
 
     /// What a read brings.
     pub fn read(&mut self) -> Option<Vec<u8>> {
-        self.reports.read(self.knobs.units)
+        let speaks = self.state != State::Hung;
+        speaks.then(|| self.reports.read(self.knobs.units)).flatten()
     }
 
     /// A command from ep 4.

@@ -22,6 +22,7 @@ pub const CONFIG: Config = Config {
     completion_timeout: MS_5,
     response_timeout: Duration::from_ms(20),
     status_timeout: Duration::from_ms(30),
+    keep_alive: Duration::from_ms(25),
     control_timeout: MS_5,
     reset_timeout: Duration::from_ms(20),
     boot_timeout: Duration::from_ms(10),
