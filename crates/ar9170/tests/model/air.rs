@@ -61,6 +61,8 @@ pub struct Sends {
     pub confirms: Vec<Confirm>,
     pub answers: Vec<bool>,
     pub heard: Vec<Vec<u8>>,
+    /// How strong what it heard was, dBm.
+    pub signals: Vec<Option<i8>>,
 }
 
 impl Sends {
@@ -99,6 +101,7 @@ impl Protocol for Sends {
             }
             Event::Indication(i) => {
                 self.heard.push(i.frame.to_vec());
+                self.signals.push(i.signal_dbm);
                 radio.deliver(Msdu::new(PEER, &i.frame[24..]));
             }
             Event::Beacon(beacon) => self.heard.push(beacon.received.frame.to_vec()),

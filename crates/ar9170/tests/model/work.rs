@@ -133,6 +133,31 @@ fn attributes_reach_the_air() {
     assert_eq!(sends.outcomes(Outcome::Acked), 2);
 }
 
+/// What is heard is as strong as it was on the air on every channel: the noise floor that it is told above is another in each band.
+#[test]
+fn signals_after_a_change_of_the_band() {
+    let file = file();
+    let after = |sets: &[Attribute]| {
+        let sends = Sends {
+            sets: sets.to_vec(),
+            ..Sends::default()
+        };
+        let mut computer = computer(&file, Config::default(), Knobs::default(), sends);
+        let mut air = Air::new(acked);
+        air.run(&mut computer, AT(100));
+        let frame = from_peer(ME, 1);
+        computer.handle(air.now, Event::Indication(indication(&frame)), &mut air);
+        air.run(&mut computer, AT(200));
+        let node = computer.protocol().inner();
+        assert_eq!(node.answers, vec![true; sets.len()]);
+        node.signals.clone()
+    };
+    let [low, high] = [Attribute::Channel(2_437), Attribute::Channel(5_180)];
+    assert_eq!(after(&[]), [Some(-61)]);
+    assert_eq!(after(&[high]), [Some(-61)]);
+    assert_eq!(after(&[high, low]), [Some(-61)]);
+}
+
 /// A host that takes its time for each turn is told of its answers, too, when nothing else happens.
 #[test]
 fn a_slow_host_gets_its_answers() {
