@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use ar9170::codec::{Eeprom, Firmware, firmware};
 use ar9170::driver::{Config, Hybrid};
 use ar9170::emulated::{Knobs, Plugged};
-use ar9170::usb::{UsbBus, UsbError, UsbHost, read_firmware};
+use ar9170::usb::{UsbBus, UsbError, UsbHost, firmware_for};
 use frame::{MacAddr, Phy};
 use linux::wifi;
 use radio::{Duration, Event, Instant, Protocol, Radio};
@@ -186,7 +186,7 @@ fn plugged_in(
     firmware: Option<&Path>,
     agent: Agent,
 ) -> Result<Box<UsbHost<'static, Agent, ()>>, String> {
-    let file: &'static [u8] = read_firmware(firmware)
+    let file: &'static [u8] = firmware_for(stick, firmware)
         .map_err(|e| match e {
             UsbError::NoFirmware { tried } => format!(
                 "no firmware for the stick ({tried} is not there): install Debian's firmware-linux-free, or name a file: usb:{stick}@{mhz},firmware=FILE"

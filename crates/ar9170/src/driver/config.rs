@@ -24,6 +24,9 @@ pub struct Config {
     pub response_timeout: Duration,
     /// After this long without the status of a frame the stick is restarted.
     pub status_timeout: Duration,
+    /// After this long without a response or event a stick that is up is asked whether it is there. Linux's driver, which reads
+    /// counters every 30 s, learns it by that.
+    pub keep_alive: Duration,
     /// For one control transfer.
     pub control_timeout: Duration,
     /// For the stick to be back after a reset.
@@ -35,7 +38,7 @@ pub struct Config {
 }
 
 impl Config {
-    /// Channel 1; 16 reads; two frames of a queue on the stick; responses within a second.
+    /// Channel 1; 16 reads; two frames of a queue on the stick; responses within a second; a question after ten.
     pub const DEFAULT: Config = Config {
         mhz: 2_412,
         address: None,
@@ -45,6 +48,7 @@ impl Config {
         completion_timeout: Duration::from_ms(5),
         response_timeout: Duration::from_ms(1_000),
         status_timeout: Duration::from_ms(5_500),
+        keep_alive: Duration::from_ms(10_000),
         control_timeout: Duration::from_ms(200),
         reset_timeout: Duration::from_ms(2_000),
         boot_timeout: Duration::from_ms(1_000),

@@ -6,8 +6,9 @@
 //!              +-- Resting <- whatever takes too long on the way up
 //! ```
 //!
-//! Every phase but `Absent` and `Up` has an end in time, and in `Up` everything that is waited for has: so the stick is
-//! up again, or on its way, within a bounded time, whatever it says.
+//! Every phase but `Absent` and `Up` has an end in time. In `Up` everything that is waited for has, and a stick that says
+//! nothing for a while is asked something: so it is up again, or on its way, within a bounded time, whatever it says and if
+//! nobody wants anything of it.
 
 use super::bus::{Bus, TransferId};
 use super::config::{Config, Counts, NO_FIRMWARE, Reason};
@@ -67,6 +68,8 @@ pub(super) enum Aim {
     Step(u8),
     Work,
     Tsf,
+    /// To be answered.
+    Alive,
 }
 
 /// The command that is to be answered.
@@ -103,6 +106,8 @@ pub(super) struct Core<'f, const N: usize, const L: usize> {
     pub frame_pipe: Option<Transfer>,
     /// Sequence number of the next response, once it is known.
     pub expected: Option<u8>,
+    /// When the last response or event came.
+    pub answered: Instant,
     /// Reads that are out.
     pub posted: u8,
     /// Why the stick must be restarted, found on the way.
@@ -135,6 +140,7 @@ impl<'f, const N: usize, const L: usize> Core<'f, N, L> {
             command_pipe: None,
             frame_pipe: None,
             expected: None,
+            answered: Instant::ZERO,
             posted: 0,
             broken: None,
             order: 0,
@@ -219,6 +225,12 @@ impl<'f, const N: usize, const L: usize> Core<'f, N, L> {
     pub(super) fn is_up(&mut self) {
         self.phase = Phase::Up;
         self.failures = 0;
+    }
+
+    /// When a stick that is up, and was asked nothing, is to be asked whether it is there.
+    pub(super) fn next_question(&self) -> Option<Instant> {
+        let idle = self.phase == Phase::Up && self.command_pipe.is_none() && self.waiting.is_none();
+        idle.then(|| self.answered + self.config.keep_alive)
     }
 
     /// What the stick had is lost.
@@ -363,7 +375,8 @@ impl<'f, const N: usize, const L: usize> Core<'f, N, L> {
             [ready, expiry].into_iter().flatten().min()
         });
         let pipes = [completion(&self.command_pipe), completion(&self.frame_pipe)];
-        let own = [phase, response].into_iter().chain(pipes).flatten();
+        let own = [phase, response, self.next_question()].into_iter();
+        let own = own.chain(pipes).flatten();
         own.chain(flights).min()
     }
 }

@@ -41,6 +41,7 @@ impl<const N: usize, const L: usize> Core<'_, N, L> {
                 }
             },
             Phase::Up if self.wants_tsf.take() => (Order::bare(Code::ReadTsf), Aim::Tsf),
+            Phase::Up if self.is_asked() => (Order::echo(GREETING), Aim::Alive),
             Phase::Up if self.waits_to_sleep() => return false,
             Phase::Up => match self.next_work() {
                 Some(Some(order)) => (order, Aim::Work),
@@ -56,6 +57,11 @@ impl<const N: usize, const L: usize> Core<'_, N, L> {
         self.counts.commands += 1;
         bus.command(id, order.octets());
         true
+    }
+
+    /// It has said nothing for so long that it is asked whether it is there.
+    fn is_asked(&self) -> bool {
+        self.next_question().is_some_and(|at| at <= self.now)
     }
 
     /// The command of the first work. `Some(None)`: it needed none and is done. `None`: there is no work.
@@ -189,6 +195,7 @@ impl<const N: usize, const L: usize> Core<'_, N, L> {
     /// Takes in one response or event; false if the rest of the transfer is of no use.
     pub(super) fn response(&mut self, response: &Response<'_>) -> bool {
         self.counts.responses += 1;
+        self.answered = self.now;
         let modulus = self.firmware.command_buffers.max(1);
         if let Some(expected) = self.expected {
             if response.sequence != expected {
@@ -239,7 +246,8 @@ impl<const N: usize, const L: usize> Core<'_, N, L> {
                 self.expected = Some(response.sequence.wrapping_add(1) % modulus);
                 self.phase = Phase::Rising(0);
             }
-            Aim::Greet => self.broken = Some(Reason::InvalidResponse),
+            Aim::Alive if response.payload == waiting.order.payload() => {}
+            Aim::Greet | Aim::Alive => self.broken = Some(Reason::InvalidResponse),
             Aim::Eeprom => self.identify(response.payload),
             Aim::Step(step) => match self.judge(&waiting, response) {
                 true => self.phase = Phase::Rising(step.saturating_add(1)),
@@ -347,7 +355,8 @@ impl<const N: usize, const L: usize> Core<'_, N, L> {
         let free = self.command_pipe.is_none() && self.waiting.is_none();
         let due = match self.phase {
             Phase::Greeting | Phase::Rising(_) => true,
-            Phase::Up => self.wants_tsf.get() || self.works.first().is_some() && !self.waits_to_sleep(),
+            Phase::Up if self.wants_tsf.get() || self.is_asked() => true,
+            Phase::Up => self.works.first().is_some() && !self.waits_to_sleep(),
             _ => false,
         };
         free && due

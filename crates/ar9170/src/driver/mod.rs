@@ -314,7 +314,8 @@ impl<'f, P: Protocol, U: Upper, B: Buffers, const N: usize, const L: usize> Driv
                         break;
                     }
                 }
-                Unit::Frame(frame) if self.is_up() => {
+                // before the start nobody hears, and what nobody takes would leave no room for what the stick says
+                Unit::Frame(frame) if self.is_up() && self.started => {
                     self.core.counts.overflows += u64::from(!self.buffers.keep(frame));
                 }
                 Unit::Frame(_) => {}

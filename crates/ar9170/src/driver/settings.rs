@@ -239,7 +239,7 @@ impl Settings {
         Some(match (attribute, part) {
             (Attribute::Address(a), 0) => two(reg::MAC_ADDRESS, *a),
             (Attribute::Bssid(a), 0) => two(reg::BSSID, *a),
-            (Attribute::Channel(_), 0..=2) => with.channel(part)?,
+            (Attribute::Channel(_), part) => with.channel(part)?,
             (Attribute::SlotTime(us), 0) => Order::write(&[(reg::SLOT_TIME, u32::from(*us) << 10)]),
             (Attribute::Tsf(t), 0) => {
                 Order::write(&[(reg::TSF, t.0 as u32), (reg::TSF + 4, (t.0 >> 32) as u32)])
@@ -264,6 +264,8 @@ impl Settings {
             0 => Order::write(&[(reg::PHY_RESET, reg::PHY_RESET_ON), (reg::PHY_RESET, 0)]),
             1 => Order::bare(Code::FrequencyStart),
             2 => Order::rf_init(self.mhz),
+            // another band has another noise floor, and signals are told above it
+            3 => Order::read(&[reg::NOISE_FLOOR]),
             _ => return None,
         })
     }
@@ -311,8 +313,7 @@ impl Settings {
             6 => Some(Order::write(&[(reg::DMA_TRIGGER, reg::DMA_RECEIVE)])),
             7 => set(Attribute::Address(self.address), 0),
             8 => set(Attribute::Bssid(self.bssid), 0),
-            9..=11 => self.channel(step - 9),
-            12 => Some(Order::read(&[reg::NOISE_FLOOR])),
+            9..=12 => self.channel(step - 9),
             13 => set(Attribute::BeaconTiming(self.beacons), 0),
             14 => set(Attribute::Promiscuous(self.promiscuous), 0),
             15 => set(Attribute::Promiscuous(self.promiscuous), 1),

@@ -72,6 +72,11 @@ impl<'f, P: Protocol, B: Buffers, const N: usize, const L: usize> Plugged<'f, P,
         self.driver.is_up()
     }
 
+    /// While it holds, a protocol that has not started yet does not, as in [`Driver::hold`].
+    pub fn hold(&mut self, holds: bool) {
+        self.driver.hold(holds);
+    }
+
     /// What the driver has counted.
     pub fn counts(&self) -> &crate::driver::Counts {
         self.driver.counts()
@@ -86,6 +91,11 @@ impl<'f, P: Protocol, B: Buffers, const N: usize, const L: usize> Plugged<'f, P,
     pub fn disturb(&mut self, now: Instant, event: BusEvent<'_>) {
         self.usb.now_ns = self.usb.now_ns.max(now.as_ns());
         self.driver.handle(now, event, &mut self.usb);
+    }
+
+    /// The stick's firmware hangs: it takes everything, and says and sends nothing, until it is reset.
+    pub fn hang(&mut self) {
+        self.stick.hang();
     }
 
     fn turn(&mut self, now: Instant) {

@@ -20,11 +20,21 @@ impl Registers {
             let word = u32::from_le_bytes([word[0], word[1], word[2], word[3]]);
             words.insert(reg::EEPROM + 4 * i as u32, word);
         }
-        words.insert(reg::NOISE_FLOOR, ((super::stick::NOISE_DBM as u32) & 0x1ff) << 19);
         words.insert(reg::FRAME_TYPES, reg::FRAME_TYPES_DEFAULT);
         words.insert(reg::GROUP_HASH, u32::MAX);
         words.insert(reg::GROUP_HASH + 4, u32::MAX);
-        Registers { words }
+        let mut registers = Registers { words };
+        registers.set_noise(super::stick::noise_dbm(2_412));
+        registers
+    }
+
+    /// The receiver has measured a noise floor of so many dBm.
+    pub(super) fn set_noise(&mut self, dbm: i16) {
+        self.words.insert(reg::NOISE_FLOOR, ((dbm as u32) & 0x1ff) << 19);
+    }
+
+    pub(super) fn noise_dbm(&self) -> i16 {
+        reg::noise_floor_dbm(self.get(reg::NOISE_FLOOR))
     }
 
     pub(super) fn get(&self, address: u32) -> u32 {

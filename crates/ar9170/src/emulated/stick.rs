@@ -16,8 +16,11 @@ use radio::{
 };
 use std::vec::Vec;
 
-/// Noise floor that the stick tells, dBm: that of a real one without calibration.
-pub(super) const NOISE_DBM: i16 = -95;
+/// Noise floor that the stick tells, dBm: that of a real one without calibration at 2.4 GHz, and another at 5 GHz, a number of
+/// ours.
+pub(super) const fn noise_dbm(mhz: u32) -> i16 {
+    if mhz < 3_000 { -95 } else { -102 }
+}
 /// Descriptors for frames.
 const DESCRIPTORS: usize = 190;
 
@@ -26,6 +29,8 @@ const DESCRIPTORS: usize = 190;
 enum State {
     Loader,
     Firmware,
+    /// It takes everything and does nothing.
+    Hung,
 }
 
 /// A frame on its way to the air.
@@ -118,14 +123,22 @@ impl Stick {
         }
     }
 
+    /// The firmware hangs: from now on it takes everything, and says and sends nothing, until it is reset.
+    pub fn hang(&mut self) {
+        if self.state == State::Firmware {
+            self.state = State::Hung;
+        }
+    }
+
     /// Whether it has anything to say.
     pub fn has_reports(&self) -> bool {
-        !self.reports.is_empty()
+        self.state != State::Hung && !self.reports.is_empty()
     }
 
     /// What a read brings.
     pub fn read(&mut self) -> Option<Vec<u8>> {
-        self.reports.read(self.knobs.units)
+        let speaks = self.state != State::Hung;
+        speaks.then(|| self.reports.read(self.knobs.units)).flatten()
     }
 
     /// A command from ep 4.
@@ -165,6 +178,7 @@ impl Stick {
                 let mhz = word(0) / 1_000;
                 let known = matches!(mhz, 2_412..=2_484 | 4_900..=5_900);
                 if known {
+                    self.registers.set_noise(noise_dbm(mhz));
                     set(radio, Attribute::Channel(mhz as u16));
                 }
                 answer.extend(u32::from(!known).to_le_bytes());
@@ -309,9 +323,10 @@ impl Stick {
         if !receiving || self.is_dropped(&header, other) {
             return;
         }
+        let noise = self.registers.noise_dbm();
         let above = received
             .signal_dbm
-            .map(|dbm| (i16::from(dbm) - NOISE_DBM).clamp(0, 127) as u8);
+            .map(|dbm| (i16::from(dbm) - noise).clamp(0, 127) as u8);
         let frame = RxFrame {
             mpdu: received.frame,
             rate: Some(received.rate),

@@ -1,5 +1,6 @@
 //! Why there is no stick.
 
+use std::format;
 use std::string::String;
 use std::vec::Vec;
 
@@ -18,7 +19,7 @@ pub enum UsbError {
     #[error("there are several AR9170 sticks: name one of {}", .0.join(", "))]
     Several(Vec<String>),
     /// The name is that of no stick.
-    #[error("there is no AR9170 stick `{name}`; there is {}", list(.have))]
+    #[error("no AR9170 stick is plugged in at `{name}`{}", instead(.have))]
     NoSuchStick {
         /// What was asked for.
         name: String,
@@ -94,9 +95,10 @@ pub enum UsbError {
     },
 }
 
-fn list(have: &[String]) -> String {
+/// What to do for one that is not there.
+fn instead(have: &[String]) -> String {
     if have.is_empty() {
-        return "none".into();
+        return ", and none elsewhere: plug one in".into();
     }
-    have.join(", ")
+    format!(": name one of {}", have.join(", "))
 }

@@ -6,6 +6,7 @@ use std::string::ToString;
 use std::vec::Vec;
 
 use super::error::UsbError;
+use super::stick::named;
 use crate::codec::Firmware;
 
 /// Where Linux has the open firmware, and Debian's package firmware-linux-free puts it.
@@ -43,9 +44,27 @@ pub fn read_firmware(path: Option<&Path>) -> Result<Vec<u8>, UsbError> {
     }
 }
 
+/// [`read_firmware`] for the stick of this name, which has to be there: nobody is sent for a file who lacks the stick.
+///
+/// # Errors
+/// Those of [`UsbBus::open`](super::UsbBus::open) for a stick that is not there, before those of [`read_firmware`].
+pub fn firmware_for(stick: &str, path: Option<&Path>) -> Result<Vec<u8>, UsbError> {
+    named(stick)?;
+    read_firmware(path)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_stick_that_is_not_there_is_told_first() {
+        let error = firmware_for("zz", Some(Path::new("/nowhere/x.fw"))).unwrap_err();
+        assert!(
+            matches!(error, UsbError::NoSuchStick { .. } | UsbError::NoUsb),
+            "{error}"
+        );
+    }
 
     #[test]
     fn a_file_that_is_none_gets_a_sentence() {

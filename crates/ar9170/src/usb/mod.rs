@@ -17,6 +17,6 @@ mod stick;
 
 pub use bus::UsbBus;
 pub use error::UsbError;
-pub use file::{FIRMWARE_FILES, read_firmware};
+pub use file::{FIRMWARE_FILES, firmware_for, read_firmware};
 pub use host::UsbHost;
 pub use stick::{IDS, Stick, sticks};

@@ -117,8 +117,8 @@ mod tests {
         let error = |name, places: &[&str]| choose(name, &have(places)).unwrap_err().to_string();
         assert!(error("any", &[]).starts_with("no AR9170 stick"));
         assert!(error("any", &["1-2", "2-1"]).ends_with("one of 1-2, 2-1"));
-        assert!(error("1-3", &["1-2"]).ends_with("`1-3`; there is 1-2"));
-        assert!(error("1-3", &[]).ends_with("there is none"));
+        assert!(error("1-3", &["1-2", "2-1"]).contains("at `1-3`: name one of 1-2, 2-1"));
+        assert!(error("zz", &[]).contains("at `zz`, and none elsewhere: plug one in"));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use ar9170::emulated::{Knobs, Random};
 use radio::{Duration, Event, Instant, Protocol};
 
 use crate::air::{Air, Sends, acked, computer, file};
-use crate::script::{BOUND, CONFIG, MS, asks, try_driver, try_pipe};
+use crate::script::{CONFIG, MS, asks, hears, is_gone, recovers, try_driver, try_pipe};
 use proptest::prelude::*;
 
 /// Something that looks like what the firmware says, with one thing or another wrong.
@@ -52,68 +52,90 @@ fn disturb(random: &mut Random) -> (u64, Vec<u8>) {
     (kind, octets)
 }
 
-#[test]
-fn comes_back_from_every_disturbance() {
+/// What the protocol does meanwhile.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Habit {
+    Sends,
+    /// It sends, changes attributes, dozes, and has the stick speak of beacons.
+    IsBusy,
+    /// It asks for nothing at all.
+    Listens,
+}
+
+/// Disturbs a stick from `seed` on: how long it was until it was up for good, and how many attributes were changed.
+fn disturbed(seed: u64, habit: Habit) -> (Duration, usize) {
     let file = file();
-    let (mut worst, mut asked) = (Duration::ZERO, 0);
-    for seed in 0..120 {
-        let mut random = Random::new(seed);
-        let knobs = Knobs {
-            seed,
-            ..Knobs::default()
-        };
-        // every other one changes attributes meanwhile, dozes, and has the stick speak of beacons
-        let mut busy = Random::new(!seed);
-        let octets: Vec<u8> = (0..150 * (seed % 2)).map(|_| busy.bits() as u8).collect();
-        let sends = Sends {
+    let mut random = Random::new(seed);
+    let knobs = Knobs {
+        seed,
+        ..Knobs::default()
+    };
+    let mut busy = Random::new(!seed);
+    let octets: Vec<u8> = (0..150).map(|_| busy.bits() as u8).collect();
+    let sends = match habit {
+        Habit::Sends => Sends::every(MS(1), 2_000),
+        Habit::IsBusy => Sends {
             asks: asks(&octets),
             ..Sends::every(MS(1), 2_000)
+        },
+        Habit::Listens => Sends::default(),
+    };
+    let frames = sends.plan.len();
+    let mut computer = computer(&file, CONFIG, knobs, sends);
+    let mut air = Air::new(acked);
+    // from the first moment on, or from some time after it came up
+    let quiet = Duration::from_us(1 + random.below(60_000));
+    air.run(&mut computer, Instant::ZERO + quiet);
+    let mut gone = false;
+    for _ in 0..random.below(200) {
+        let (kind, octets) = disturb(&mut random);
+        let event = match kind {
+            0..9 => BusEvent::Received(&octets),
+            9 => BusEvent::Sent(random.below(60) as u32, random.below(4) > 0),
+            10 => BusEvent::ControlDone(random.below(2) > 0),
+            11 => BusEvent::ReadFailed,
+            12 => BusEvent::Attached,
+            13 => BusEvent::Detached,
+            14 => {
+                computer.hang();
+                continue;
+            }
+            _ => BusEvent::Sent(random.bits() as u32, true),
         };
-        let mut computer = computer(&file, CONFIG, knobs, sends);
-        let mut air = Air::new(acked);
-        // from the first moment on, or from some time after it came up
-        let quiet = Duration::from_us(1 + random.below(60_000));
-        air.run(&mut computer, Instant::ZERO + quiet);
-        for _ in 0..random.below(200) {
-            let (kind, octets) = disturb(&mut random);
-            let event = match kind {
-                0..9 => BusEvent::Received(&octets),
-                9 => BusEvent::Sent(random.below(60) as u32, random.below(4) > 0),
-                10 => BusEvent::ControlDone(random.below(2) > 0),
-                11 => BusEvent::ReadFailed,
-                12 => BusEvent::Attached,
-                13 => BusEvent::Detached,
-                _ => BusEvent::Sent(random.bits() as u32, true),
-            };
-            computer.disturb(air.now, event);
-            let until = air.now + Duration::from_us(random.below(2_000));
-            computer.handle(air.now, Event::Timer, &mut air);
-            air.run(&mut computer, until);
-        }
-        // a stick that was said to be gone is there again, and from now on it behaves
-        computer.disturb(air.now, BusEvent::Attached);
-        let quiet = air.now;
-        while !computer.is_up() {
-            let next = air.now + Duration::from_us(500);
-            air.run(&mut computer, next);
-            assert!(
-                air.now.since(quiet) <= BOUND,
-                "seed {seed}: not up after {BOUND:?}"
-            );
-        }
-        worst = worst.max(air.now.since(quiet));
-        let until = air.now + MS(3_000);
+        gone = is_gone(&event, gone);
+        computer.disturb(air.now, event);
+        let until = air.now + Duration::from_us(random.below(2_000));
+        computer.handle(air.now, Event::Timer, &mut air);
         air.run(&mut computer, until);
-        assert!(computer.is_up());
-        let mut node = computer.into_protocol();
-        node.finish();
-        assert_eq!(node.violations(), 0);
-        let node = node.inner();
-        assert_eq!(node.confirms.len(), 2_000, "seed {seed}");
-        assert_eq!(node.answers.len(), node.asked, "seed {seed}");
-        asked += node.asked;
     }
-    println!("up again after {worst:?} at the latest; {asked} changes of attributes");
+    let took = recovers(&mut computer, &mut air, gone);
+    assert!(habit != Habit::Listens || hears(&mut computer, &mut air));
+    let until = air.now + MS(2_000);
+    air.run(&mut computer, until);
+    let mut node = computer.into_protocol();
+    node.finish();
+    assert_eq!(node.violations(), 0);
+    let node = node.inner();
+    assert_eq!(node.confirms.len(), frames, "seed {seed}");
+    assert_eq!(node.answers.len(), node.asked, "seed {seed}");
+    (took, node.asked)
+}
+
+#[test]
+fn comes_back_from_every_disturbance() {
+    for (habit, name) in [
+        (Habit::Sends, "sends"),
+        (Habit::IsBusy, "is busy"),
+        (Habit::Listens, "listens"),
+    ] {
+        let (mut worst, mut asked) = (Duration::ZERO, 0);
+        for seed in 0..60 {
+            let (took, changes) = disturbed(seed, habit);
+            (worst, asked) = (worst.max(took), asked + changes);
+        }
+        println!("who {name}: up again after {worst:?} at the latest; {asked} changes of attributes");
+        assert_eq!(asked > 0, habit == Habit::IsBusy);
+    }
 }
 
 proptest! {

@@ -8,8 +8,8 @@ use ar9170::emulated::{Knobs, Plugged};
 use frame::mac::{FrameControl, Kind};
 use frame::{MacAddr, Rate};
 use radio::{
-    AdapterId, Attribute, AttributeName, Checked, Confirm, Duration, Event, Instant, Msdu, Outcome, Protocol,
-    Radio, Token, Tsf, TxHow,
+    AdapterId, Attribute, AttributeName, Checked, Confirm, Duration, Event, Indication, Instant, Msdu,
+    Outcome, Protocol, Radio, Stamps, Token, Tsf, TxHow,
 };
 
 pub const ME: MacAddr = MacAddr::local(1);
@@ -23,6 +23,25 @@ pub fn data(to: MacAddr, number: u16) -> Vec<u8> {
     m[10..16].copy_from_slice(&ME.0);
     m[24..26].copy_from_slice(&number.to_be_bytes());
     m
+}
+
+/// The same from the peer.
+pub fn from_peer(to: MacAddr, number: u16) -> Vec<u8> {
+    let mut m = data(to, number);
+    m[10..16].copy_from_slice(&PEER.0);
+    m
+}
+
+/// A frame as the air tells it.
+pub fn indication(frame: &[u8]) -> Indication<'_> {
+    Indication {
+        frame,
+        rate: Rate::OFDM_24,
+        signal_dbm: Some(-61),
+        tsf: None,
+        adapter: AdapterId::FIRST,
+        stamps: Stamps::NONE,
+    }
 }
 
 /// What it sends, when, and how; what it asks for, and what it was told. Behind the last of `asks` it sees to it that the stick is
@@ -42,6 +61,8 @@ pub struct Sends {
     pub confirms: Vec<Confirm>,
     pub answers: Vec<bool>,
     pub heard: Vec<Vec<u8>>,
+    /// How strong what it heard was, dBm.
+    pub signals: Vec<Option<i8>>,
 }
 
 impl Sends {
@@ -80,6 +101,7 @@ impl Protocol for Sends {
             }
             Event::Indication(i) => {
                 self.heard.push(i.frame.to_vec());
+                self.signals.push(i.signal_dbm);
                 radio.deliver(Msdu::new(PEER, &i.frame[24..]));
             }
             Event::Beacon(beacon) => self.heard.push(beacon.received.frame.to_vec()),

@@ -2,9 +2,9 @@
 
 use ar9170::driver::{Config, Reason};
 use ar9170::emulated::Knobs;
-use radio::{Duration, Instant, Outcome};
+use radio::{Attribute, BeaconTiming, Duration, Event, Instant, Outcome, Protocol};
 
-use crate::air::{Air, Sends, acked, computer, file};
+use crate::air::{Air, ME, Sends, acked, computer, file, from_peer, indication};
 
 const MS: fn(u64) -> Duration = Duration::from_ms;
 const SECONDS: fn(u64) -> Instant = |s| Instant::from_us(1_000_000 * s);
@@ -104,4 +104,76 @@ fn a_lost_status_is_unknown() {
         "{stuck} restarts, {unknown} unknown"
     );
     assert!(acked > 800, "{acked}");
+}
+
+/// A protocol that only listens, on a stick that hangs: it hears again once the driver has asked whether the stick is there.
+#[test]
+fn a_silent_stick_is_found_out_by_who_only_listens() {
+    let file = file();
+    let beacons = Attribute::BeaconTiming(BeaconTiming {
+        interval_tu: 100,
+        atim_window_tu: 0,
+    });
+    for sets in [vec![], vec![Attribute::Reception(false)], vec![beacons]] {
+        let dozes = sets.contains(&Attribute::Reception(false));
+        let sends = Sends {
+            sets,
+            ..Sends::default()
+        };
+        let config = Config::default();
+        let mut computer = computer(&file, config, Knobs::default(), sends);
+        let mut air = Air::new(acked);
+        air.run(&mut computer, SECONDS(60));
+        assert_eq!(computer.counts().restarts.iter().sum::<u64>(), 0);
+        computer.hang();
+        let most = config.keep_alive + config.response_timeout + MS(100);
+        air.run(&mut computer, SECONDS(60) + most);
+        assert_eq!(computer.counts().restarts_for(Reason::NoResponse), 1);
+        assert!(computer.is_up());
+        let frame = from_peer(ME, 7);
+        computer.handle(air.now, Event::Indication(indication(&frame)), &mut air);
+        air.run(&mut computer, SECONDS(120));
+        let heard = computer.protocol().inner().heard.len();
+        assert_eq!(heard, usize::from(!dozes), "it is as it was before it hung");
+        assert_eq!(computer.counts().restarts.iter().sum::<u64>(), 1);
+        assert_eq!(computer.counts().lost_completions, 0);
+    }
+}
+
+/// A stick that answers is asked once in a while, and no more often than that.
+#[test]
+fn a_stick_that_answers_is_left_alone() {
+    let file = file();
+    let config = Config::default();
+    let mut computer = computer(&file, config, Knobs::default(), Sends::default());
+    let mut air = Air::new(acked);
+    air.run(&mut computer, SECONDS(1));
+    let before = computer.counts().commands;
+    air.run(&mut computer, SECONDS(3_601));
+    let asked = computer.counts().commands - before;
+    let most = Duration::from_ms(3_600_000).as_ns() / config.keep_alive.as_ns();
+    assert!((most - 2..=most).contains(&asked), "{asked} in an hour");
+    assert_eq!(computer.counts().restarts.iter().sum::<u64>(), 0);
+}
+
+/// What is heard while nobody may be told takes no room that answers need, and is not told later.
+#[test]
+fn a_stick_that_is_held_stays_up() {
+    let file = file();
+    let mut computer = computer(&file, Config::default(), Knobs::default(), Sends::default());
+    computer.hold(true);
+    let mut air = Air::new(acked);
+    air.run(&mut computer, SECONDS(1));
+    for number in 0..500 {
+        if number == 490 {
+            computer.hold(false);
+            computer.handle(air.now, Event::Timer, &mut air);
+        }
+        let frame = from_peer(ME, number);
+        computer.handle(air.now, Event::Indication(indication(&frame)), &mut air);
+        let until = air.now + MS(100);
+        air.run(&mut computer, until);
+    }
+    assert!(computer.is_up() && computer.counts().restarts.iter().sum::<u64>() == 0);
+    assert_eq!(computer.protocol().inner().heard.len(), 10);
 }

@@ -8,7 +8,7 @@ use radio::{
     Attribute, BeaconTiming, Duration, Event, Instant, Protocol, Queue, ReceiveFilter, SeriesList, Token, Tsf,
 };
 
-use crate::air::{Air, Computer, Sends, acked, computer, file};
+use crate::air::{Air, Computer, ME, Sends, acked, computer, file, from_peer, indication};
 
 pub const MS: fn(u64) -> Duration = Duration::from_ms;
 
@@ -22,14 +22,15 @@ pub const CONFIG: Config = Config {
     completion_timeout: MS_5,
     response_timeout: Duration::from_ms(20),
     status_timeout: Duration::from_ms(30),
+    keep_alive: Duration::from_ms(25),
     control_timeout: MS_5,
     reset_timeout: Duration::from_ms(20),
     boot_timeout: Duration::from_ms(10),
     rest: MS_5,
 };
 const MS_5: Duration = Duration::from_ms(5);
-/// The longest way up: the longest rest (64 times 5 ms), and before it and after it whatever it may wait for.
-pub const BOUND: Duration = Duration::from_ms(64 * 5 + 2 * (20 + 30 + 5 + 20 + 10) + 100);
+/// The longest way up: until it is found out, the longest rest (64 times 5 ms), and before it and after it whatever it may wait for.
+pub const BOUND: Duration = Duration::from_ms(25 + 64 * 5 + 2 * (20 + 30 + 5 + 20 + 10) + 100);
 /// Events of a script at most.
 const EVENTS: usize = 300;
 /// Frames that the protocol sends.
@@ -124,11 +125,12 @@ impl<'a> Script<'a> {
         Some(out)
     }
 
-    /// Tells the driver one thing, or lets time pass; `None` at its end.
-    fn step(&mut self, computer: &mut Computer<'_>, air: &mut Air) -> Option<()> {
+    /// Tells the driver one thing, has the stick hang, or lets time pass; `None` at its end. Says whether the stick is `gone` by
+    /// what was told.
+    fn step(&mut self, computer: &mut Computer<'_>, air: &mut Air, gone: &mut bool) -> Option<()> {
         let kind = self.octet()?;
         let owned;
-        let event = match kind % 12 {
+        let event = match kind % 13 {
             0..3 => {
                 let until = air.now + Duration::from_us(u64::from(self.octet()?) * 100);
                 air.run(computer, until);
@@ -143,48 +145,95 @@ impl<'a> Script<'a> {
             8 => BusEvent::ControlDone(kind < 128),
             9 => BusEvent::ReadFailed,
             10 => BusEvent::Attached,
-            _ => BusEvent::Detached,
+            11 => BusEvent::Detached,
+            _ => {
+                computer.hang();
+                return Some(());
+            }
         };
+        *gone = is_gone(&event, *gone);
         computer.disturb(air.now, event);
         computer.handle(air.now, Event::Timer, air);
         Some(())
     }
 }
 
+/// Whether the driver was told last that there is no stick.
+pub fn is_gone(event: &BusEvent<'_>, before: bool) -> bool {
+    match event {
+        BusEvent::Detached => true,
+        BusEvent::Attached => false,
+        _ => before,
+    }
+}
+
+/// From now on the stick behaves; one of which was said that it is `gone` is plugged in again, and no other is. It is up within
+/// [`BOUND`], answers, and stays up. How long it was until it was up for good.
+pub fn recovers(computer: &mut Computer<'_>, air: &mut Air, gone: bool) -> Duration {
+    if gone {
+        computer.disturb(air.now, BusEvent::Attached);
+    }
+    let quiet = air.now;
+    let mut down = quiet;
+    while air.now < quiet + BOUND {
+        let next = air.now + Duration::from_us(500);
+        air.run(computer, next);
+        if !computer.is_up() {
+            down = air.now;
+        }
+    }
+    assert!(computer.is_up(), "not up after {BOUND:?}");
+    let before = *computer.counts();
+    let until = air.now + MS(1_000);
+    air.run(computer, until);
+    let after = *computer.counts();
+    assert_eq!(after.restarts, before.restarts, "it stays up");
+    assert!(after.responses > before.responses, "it answers");
+    down.since(quiet)
+}
+
+/// A frame on the air is heard by the protocol.
+pub fn hears(computer: &mut Computer<'_>, air: &mut Air) -> bool {
+    let before = computer.protocol().inner().heard.len();
+    let frame = from_peer(ME, 0x9170);
+    computer.handle(air.now, Event::Indication(indication(&frame)), air);
+    let until = air.now + MS(10);
+    air.run(computer, until);
+    computer.protocol().inner().heard.len() == before + 1
+}
+
 /// Any octets as a script: the driver does not panic, is up within a bounded time after the script's end, and has kept the
-/// laws towards its protocol.
+/// laws towards its protocol, which may want nothing but to listen.
 pub fn try_driver(octets: &[u8]) {
     let file = file();
     let mut script = Script(octets);
-    let first = u64::from(script.octet().unwrap_or(0)) * 300;
-    let sends = Sends {
-        asks: asks(script.octets().unwrap_or_default()),
-        ..Sends::every(MS(1), FRAMES)
+    let first = script.octet().unwrap_or(0);
+    let listens = first % 2 == 1;
+    let sends = match listens {
+        true => Sends::default(),
+        false => Sends {
+            asks: asks(script.octets().unwrap_or_default()),
+            ..Sends::every(MS(1), FRAMES)
+        },
     };
+    let frames = sends.plan.len();
     let mut computer = computer(&file, CONFIG, Knobs::default(), sends);
     let mut air = Air::new(acked);
-    air.run(&mut computer, Instant::ZERO + Duration::from_us(1 + first));
+    let first = Duration::from_us(1 + u64::from(first) * 300);
+    air.run(&mut computer, Instant::ZERO + first);
+    let mut gone = false;
     for _ in 0..EVENTS {
-        if script.step(&mut computer, &mut air).is_none() {
+        if script.step(&mut computer, &mut air, &mut gone).is_none() {
             break;
         }
     }
-    // a stick that was said to be gone is there again, and from now on it behaves
-    computer.disturb(air.now, BusEvent::Attached);
-    let quiet = air.now;
-    while !computer.is_up() {
-        assert!(air.now.since(quiet) <= BOUND, "not up after {BOUND:?}");
-        let next = air.now + MS(1);
-        air.run(&mut computer, next);
-    }
-    let until = air.now + MS(1_000);
-    air.run(&mut computer, until);
-    assert!(computer.is_up());
+    recovers(&mut computer, &mut air, gone);
+    assert!(!listens || hears(&mut computer, &mut air));
     let mut node = computer.into_protocol();
     node.finish();
     assert_eq!(node.violations(), 0);
     let node = node.inner();
-    assert_eq!(node.confirms.len(), usize::from(FRAMES));
+    assert_eq!(node.confirms.len(), frames);
     assert_eq!(node.answers.len(), node.asked);
     assert!(
         node.asks.is_empty() || node.asked > node.asks.len(),

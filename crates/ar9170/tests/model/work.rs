@@ -5,11 +5,11 @@ use ar9170::emulated::Knobs;
 use frame::mac::{FrameControl, Header, Kind};
 use frame::{EdcaParams, MacAddr, Rate};
 use radio::{
-    AdapterId, Attribute, BeaconTiming, Duration, Event, Indication, Instant, Outcome, Plane, Protocol,
-    Queue, ReceiveFilter, Series, SeriesList, Stamps, TxHow,
+    Attribute, BeaconTiming, Duration, Event, Instant, Outcome, Plane, Protocol, Queue, ReceiveFilter,
+    Series, SeriesList, TxHow,
 };
 
-use crate::air::{Air, PEER, Sends, acked, computer, computer_with, data, file};
+use crate::air::{Air, ME, PEER, Sends, acked, computer, computer_with, data, file, from_peer, indication};
 
 const MS: fn(u64) -> Duration = Duration::from_ms;
 const AT: fn(u64) -> Instant = |ms| Instant::from_us(1_000 * ms);
@@ -133,6 +133,31 @@ fn attributes_reach_the_air() {
     assert_eq!(sends.outcomes(Outcome::Acked), 2);
 }
 
+/// What is heard is as strong as it was on the air on every channel: the noise floor that it is told above is another in each band.
+#[test]
+fn signals_after_a_change_of_the_band() {
+    let file = file();
+    let after = |sets: &[Attribute]| {
+        let sends = Sends {
+            sets: sets.to_vec(),
+            ..Sends::default()
+        };
+        let mut computer = computer(&file, Config::default(), Knobs::default(), sends);
+        let mut air = Air::new(acked);
+        air.run(&mut computer, AT(100));
+        let frame = from_peer(ME, 1);
+        computer.handle(air.now, Event::Indication(indication(&frame)), &mut air);
+        air.run(&mut computer, AT(200));
+        let node = computer.protocol().inner();
+        assert_eq!(node.answers, vec![true; sets.len()]);
+        node.signals.clone()
+    };
+    let [low, high] = [Attribute::Channel(2_437), Attribute::Channel(5_180)];
+    assert_eq!(after(&[]), [Some(-61)]);
+    assert_eq!(after(&[high]), [Some(-61)]);
+    assert_eq!(after(&[high, low]), [Some(-61)]);
+}
+
 /// A host that takes its time for each turn is told of its answers, too, when nothing else happens.
 #[test]
 fn a_slow_host_gets_its_answers() {
@@ -166,28 +191,18 @@ fn told(filter: Option<ReceiveFilter>) -> Vec<Kind> {
     let mut computer = computer(&file, Config::default(), Knobs::default(), sends);
     let mut air = Air::new(acked);
     air.run(&mut computer, AT(100));
-    let me = crate::air::ME;
     for (kind, to) in [
-        (Kind::DATA, me),
+        (Kind::DATA, ME),
         (Kind::DATA, MacAddr::BROADCAST),
         (Kind::BEACON, MacAddr::BROADCAST),
-        (Kind::ATIM, me),
+        (Kind::ATIM, ME),
         (Kind::PROBE_REQUEST, MacAddr::BROADCAST),
         (Kind::DATA, PEER),
     ] {
-        let mut frame = data(to, 0);
+        let mut frame = from_peer(to, 0);
         frame[..2].copy_from_slice(&FrameControl::new(kind, frame::mac::Flags::NONE).0);
-        frame[10..16].copy_from_slice(&PEER.0);
-        let received = Indication {
-            frame: &frame,
-            rate: Rate::OFDM_24,
-            signal_dbm: Some(-61),
-            tsf: None,
-            adapter: AdapterId::FIRST,
-            stamps: Stamps::NONE,
-        };
         air.now += MS(2);
-        computer.handle(air.now, Event::Indication(received), &mut air);
+        computer.handle(air.now, Event::Indication(indication(&frame)), &mut air);
         let until = air.now + MS(1);
         air.run(&mut computer, until);
     }
@@ -237,17 +252,8 @@ fn a_restart_keeps_the_filter() {
     assert!(!computer.is_up());
     air.run(&mut computer, AT(300));
     assert!(computer.is_up() && computer.counts().restarts.iter().sum::<u64>() == 1);
-    let mut frame = data(crate::air::ME, 0);
-    frame[10..16].copy_from_slice(&PEER.0);
-    let received = Indication {
-        frame: &frame,
-        rate: Rate::OFDM_24,
-        signal_dbm: Some(-61),
-        tsf: None,
-        adapter: AdapterId::FIRST,
-        stamps: Stamps::NONE,
-    };
-    computer.handle(air.now, Event::Indication(received), &mut air);
+    let frame = from_peer(ME, 0);
+    computer.handle(air.now, Event::Indication(indication(&frame)), &mut air);
     air.run(&mut computer, AT(400));
     assert!(computer.protocol().inner().heard.is_empty());
 }
@@ -259,18 +265,9 @@ fn hears(knobs: Knobs, frames: u16, buffers: impl Buffers) -> (usize, Counts) {
     let mut air = Air::new(acked);
     air.run(&mut computer, AT(100));
     for number in 0..frames {
-        let mut frame = data(crate::air::ME, number);
-        frame[10..16].copy_from_slice(&PEER.0);
-        let received = Indication {
-            frame: &frame,
-            rate: Rate::OFDM_24,
-            signal_dbm: Some(-61),
-            tsf: None,
-            adapter: AdapterId::FIRST,
-            stamps: Stamps::NONE,
-        };
+        let frame = from_peer(ME, number);
         air.now += Duration::from_us(50);
-        computer.handle(air.now, Event::Indication(received), &mut air);
+        computer.handle(air.now, Event::Indication(indication(&frame)), &mut air);
     }
     let until = air.now + MS(500);
     air.run(&mut computer, until);

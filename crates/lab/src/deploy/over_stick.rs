@@ -4,7 +4,7 @@ use std::sync::atomic::AtomicBool;
 
 use ar9170::codec::Firmware;
 use ar9170::driver::{Config, Counts, SHORTEST_BEACON_INTERVAL_TU};
-use ar9170::usb::{UsbBus, UsbHost, read_firmware};
+use ar9170::usb::{UsbBus, UsbHost, firmware_for};
 use frame::MacAddr;
 use linux::wifi::confirm::Path;
 use linux::wifi::{Host, HostCounters};
@@ -73,7 +73,7 @@ pub(super) fn carry(
     stop: &AtomicBool,
 ) -> Result<Carried, DeployError> {
     check(site, &station.program)?;
-    let file = read_firmware(site.firmware.as_deref())?;
+    let file = firmware_for(stick, site.firmware.as_deref())?;
     let firmware = Firmware::parse(&file).map_err(|_| DeployError::Stick("has no firmware"))?;
     let adapter = &station.config.adapters[0];
     let config = Config {

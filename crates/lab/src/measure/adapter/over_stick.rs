@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use ar9170::codec::Firmware;
 use ar9170::driver::Config;
-use ar9170::usb::{UsbBus, UsbHost, read_firmware};
+use ar9170::usb::{UsbBus, UsbHost, firmware_for};
 use frame::MacAddr;
 use linux::wifi::confirm;
 use radio::{Duration, Protocol};
@@ -38,7 +38,7 @@ impl<'a> Stick<'a> {
     ) -> Option<Result<Stick<'a>, MeasureError>> {
         let place = stick_at(radio)?;
         Some(
-            read_firmware(firmware)
+            firmware_for(place, firmware)
                 .map_err(MeasureError::from)
                 .map(|firmware| Stick {
                     place,
