@@ -5,6 +5,7 @@
 mod air;
 pub mod bus;
 mod figures;
+mod hosts;
 mod instructions;
 pub mod psm;
 pub mod queue;
@@ -21,7 +22,7 @@ use super::claims::{Claim, parse};
 use super::rows::{Reproduction, Totals};
 use crate::report::html::{Report, Section};
 use crate::report::plot::Figure;
-use bus::{Found, Parser, Policy, Setting};
+use bus::{Found, OtherInterrupts, Parser, Policy, Setting};
 use psm::{Saving, Seen};
 use queue::{Fate, Load, WINDOWS_MS};
 
@@ -34,8 +35,12 @@ pub fn claims() -> Vec<Claim> {
         .expect("the file is part of the program")
 }
 
-/// How long another interrupt takes, mean, ns: fitted to the share of grouped transfers at low priority (Table III).
-pub const OTHERS_NS: f64 = 4.75e6;
+/// Other interrupts at low priority: the clock of Contiki, assumed; how long they take is fitted to the share of grouped transfers
+/// (Table III).
+pub const OTHERS: OtherInterrupts = OtherInterrupts {
+    per_s: 128.0,
+    ns: 4.75e6,
+};
 /// What the search takes for an octet, ns: fitted to its mean of 100 us (Table I).
 pub const SEARCH_NS: f64 = 372.0;
 
@@ -79,7 +84,8 @@ impl Bus {
         let mut setting = Setting {
             load: Load::FITTED,
             networks: air::NETWORKS,
-            others_ns: Some(OTHERS_NS),
+            others: Some(OTHERS),
+            commands_together: 1,
             parser: Parser::Search(SEARCH_NS),
             policy: Policy::Dynamic,
             filter: None,
@@ -87,7 +93,7 @@ impl Bus {
         match self {
             Bus::Search => {}
             Bus::First => setting.parser = Parser::First,
-            Bus::High => setting.others_ns = None,
+            Bus::High => setting.others = None,
             Bus::Filter => setting.filter = Some(WINDOWS_MS[1]),
             Bus::Static => setting.policy = Policy::Static,
             Bus::Hybrid => setting.policy = Policy::Hybrid,
@@ -106,6 +112,8 @@ enum Work {
     Bus(Bus),
     /// Networks around, and the window of [`WINDOWS_MS`] of the filter, if there is one; which piece.
     Queue(u64, Option<usize>, u64),
+    /// A host that can be, by its number.
+    Host(usize),
     /// A chain of stations.
     Chain(Saving),
 }
@@ -127,6 +135,7 @@ pub struct Measured {
     filtered: [[Fate; 3]; 3],
     /// By [`Saving`].
     chains: [Seen; Saving::ALL.len()],
+    hosts: [hosts::Tried; hosts::COUNT],
     /// False if it was stopped early.
     pub complete: bool,
 }
@@ -151,6 +160,7 @@ impl Plan {
             }
         }
         works.extend(Saving::ALL.map(Work::Chain));
+        works.extend((0..hosts::COUNT).map(Work::Host));
         works
     }
 
@@ -204,6 +214,10 @@ impl Plan {
                     None => measured.open.merge(&fate),
                 }
             }
+            Work::Host(number) => {
+                let tried = hosts::run(number, self.bus_intervals(), mix3(self.seed, 1, 0));
+                lock().hosts[number] = tried;
+            }
             Work::Chain(saving) => {
                 let seen = psm::chain(saving, CHAIN_WINDOW_TU, self.messages(), mix3(self.seed, 3, 0));
                 lock().chains[saving as usize] = seen;
@@ -246,6 +260,7 @@ impl Measured {
         let plots = figures.fold(Section::new("Figures"), |plots, (_, figure)| plots.figure(figure));
         let title = "Does the paper on Contiki80211 come out again?";
         let mut page = reproduction.page_of(title, "Glaropoulos, Vukadinovic, Mangold", Some(plots), time);
+        page.sections.push(hosts::section(self));
         page.sections.push(instructions::section());
         page
     }

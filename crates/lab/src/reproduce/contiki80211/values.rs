@@ -20,6 +20,7 @@ pub fn of(measured: &Measured) -> Values {
     filtering(&mut values, measured);
     priorities(&mut values, measured);
     chains(&mut values, measured);
+    super::hosts::put(&mut values, measured);
     values
 }
 
@@ -42,7 +43,7 @@ fn arithmetic(values: &mut Values) {
 }
 
 /// A share in per cent, with the error of its count.
-fn percent(count: u64, of: u64) -> Option<Estimate> {
+pub(super) fn percent(count: u64, of: u64) -> Option<Estimate> {
     (of > 0).then(|| Estimate::counted(count).times(100.0 / of as f64))
 }
 
