@@ -1,5 +1,6 @@
 //! Contiki80211: an ad hoc station on a Cortex-M3 with an AR9170. What the interrupt of the USB loses ([`bus`]), what the
-//! queue behind it loses and delays ([`queue`]), and what power save costs over several hops ([`psm`]). Fitted: the row
+//! queue behind it loses and delays ([`queue`]), how late our own stack is ([`own_stack`]), and what power save costs over several hops
+//! ([`psm`]). Fitted: the row
 //! of Table II without filter, and the low priority of Table III; the rest is predicted.
 
 mod air;
@@ -7,6 +8,7 @@ pub mod bus;
 mod figures;
 mod hosts;
 mod instructions;
+pub mod own_stack;
 pub mod psm;
 pub mod queue;
 mod values;
@@ -114,6 +116,8 @@ enum Work {
     Queue(u64, Option<usize>, u64),
     /// A host that can be, by its number.
     Host(usize),
+    /// A cell of our own stack, and which piece.
+    Own(usize, u64),
     /// A chain of stations.
     Chain(Saving),
 }
@@ -122,6 +126,9 @@ enum Work {
 pub const CHAIN_WINDOW_TU: u16 = 10;
 /// Pieces of the queue's run that are one piece of work: 20,000 intervals.
 const QUEUE_PIECES: u64 = 20_000 / queue::TOGETHER;
+/// Runs of each cell of our own stack, among others with other phases, and beacon intervals of one.
+const OWN_PIECES: u64 = 4;
+const OWN_INTERVALS: u64 = 500;
 /// Other numbers of networks around, to see how much hangs on the one that is assumed.
 const OTHER_NETWORKS: [u64; 2] = [2, 10];
 
@@ -136,6 +143,7 @@ pub struct Measured {
     /// By [`Saving`].
     chains: [Seen; Saving::ALL.len()],
     hosts: [hosts::Tried; hosts::COUNT],
+    own: [own_stack::Fate; own_stack::COUNT],
     /// False if it was stopped early.
     pub complete: bool,
 }
@@ -161,6 +169,11 @@ impl Plan {
         }
         works.extend(Saving::ALL.map(Work::Chain));
         works.extend((0..hosts::COUNT).map(Work::Host));
+        for piece in 0..OWN_PIECES {
+            let judged = |cell: &usize| !self.quick || own_stack::JUDGED.contains(cell);
+            let cells = (0..own_stack::COUNT).filter(judged);
+            works.extend(cells.map(|cell| Work::Own(cell, piece)));
+        }
         works
     }
 
@@ -218,6 +231,11 @@ impl Plan {
                 let tried = hosts::run(number, self.bus_intervals(), mix3(self.seed, 1, 0));
                 lock().hosts[number] = tried;
             }
+            Work::Own(cell, piece) => {
+                let seed = mix3(self.seed, 5, piece);
+                let fate = own_stack::run(own_stack::cell(cell), OWN_INTERVALS, seed);
+                lock().own[cell].merge(&fate);
+            }
             Work::Chain(saving) => {
                 let seen = psm::chain(saving, CHAIN_WINDOW_TU, self.messages(), mix3(self.seed, 3, 0));
                 lock().chains[saving as usize] = seen;
@@ -261,6 +279,7 @@ impl Measured {
         let title = "Does the paper on Contiki80211 come out again?";
         let mut page = reproduction.page_of(title, "Glaropoulos, Vukadinovic, Mangold", Some(plots), time);
         page.sections.push(hosts::section(self));
+        page.sections.push(own_stack::section(self));
         page.sections.push(instructions::section());
         page
     }

@@ -133,6 +133,8 @@ fn filtering(values: &mut Values, measured: &Measured) {
         .zip(late(&filtered[0], 0))
         .map(|(open, filtered)| Estimate::exact(open.value / filtered.value.max(1e-9)));
     values.put("4-14", "fewer", fewer);
+    let own = super::own_stack::fewer(&measured.own);
+    values.put("4-14", "fewer, own stack", own.map(Estimate::exact));
 }
 
 fn priorities(values: &mut Values, measured: &Measured) {
