@@ -7,6 +7,7 @@ mod air;
 pub mod bus;
 mod figures;
 mod hosts;
+mod ieee802154;
 mod instructions;
 pub mod own_stack;
 pub mod psm;

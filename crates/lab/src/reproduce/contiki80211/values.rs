@@ -177,4 +177,12 @@ fn chains(values: &mut Values, measured: &Measured) {
         values.put("4-24", "delay", Estimate::exact(standard.value / always.value));
         values.put("4-24", "energy", Estimate::exact(saving.joules / awake.joules));
     }
+    if let Some(energy) = super::ieee802154::energy(saving) {
+        let mut put = |name: &str, value| values.put("4-24", name, Estimate::exact(value));
+        put("802.15.4", energy.always_mj / energy.ours_mj);
+        put("ours, of an octet", energy.ours_mj);
+        put("802.15.4, of an octet", energy.always_mj);
+        put("802.15.4 with superframes, of an octet", energy.superframes_mj);
+        put("802.15.4, a hop alone", energy.hop);
+    }
 }
