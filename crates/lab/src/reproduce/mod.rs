@@ -28,7 +28,7 @@ mod values;
 
 pub use figures::figures;
 pub use plan::{Measured, Plan};
-pub use rows::{Number, Reproduction, Row, Verdict};
+pub use rows::{Number, Reproduction, Row, Tallies, Tally, Verdict};
 
 /// The claims of the SDMAC paper.
 ///

@@ -17,6 +17,8 @@ pub enum Verdict {
     NotJudged,
     /// Within the tolerance.
     Ok,
+    /// Outside, and only its interval reaches the tolerance: more samples may decide.
+    Edge,
     /// Outside, and the claims say why.
     Explained,
     /// The samples are too few to judge it: what only shows in as many samples as the paper has.
@@ -33,6 +35,7 @@ impl Verdict {
         match self {
             Verdict::NotJudged => "not judged",
             Verdict::Ok => "ok",
+            Verdict::Edge => "at the edge",
             Verdict::Explained => "explained",
             Verdict::TooFew => "too few",
             Verdict::Missing => "missing",
@@ -100,8 +103,10 @@ impl Row {
                 Kind::Exact => Estimate::exact(o.value),
                 _ => o,
             };
+            let inside = ours.and_then(|o| v.accepts(&Estimate::exact(o.value)));
             let verdict = match ours.and_then(|o| v.accepts(&at(o))) {
-                Some(true) => Verdict::Ok,
+                Some(true) if inside == Some(true) => Verdict::Ok,
+                Some(true) => Verdict::Edge,
                 Some(false) if explained => Verdict::Explained,
                 Some(false) => Verdict::Wrong,
                 None if judged && ours.is_some() => Verdict::TooFew,
@@ -203,12 +208,89 @@ impl Serialize for Row {
     }
 }
 
+/// How many values have which verdict.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct Tally {
+    /// See [`Verdict::Ok`], and so on.
+    pub within: usize,
+    /// See [`Verdict::Edge`].
+    pub at_the_edge: usize,
+    /// See [`Verdict::Explained`].
+    pub explained: usize,
+    /// See [`Verdict::Wrong`].
+    pub wrong: usize,
+    /// See [`Verdict::TooFew`].
+    pub too_few: usize,
+    /// See [`Verdict::Missing`].
+    pub missing: usize,
+}
+
+impl Tally {
+    fn add(&mut self, verdict: Verdict) {
+        let count = match verdict {
+            Verdict::NotJudged => return,
+            Verdict::Ok => &mut self.within,
+            Verdict::Edge => &mut self.at_the_edge,
+            Verdict::Explained => &mut self.explained,
+            Verdict::Wrong => &mut self.wrong,
+            Verdict::TooFew => &mut self.too_few,
+            Verdict::Missing => &mut self.missing,
+        };
+        *count += 1;
+    }
+
+    /// Values that could be held against a tolerance.
+    pub fn told(&self) -> usize {
+        self.within + self.at_the_edge + self.explained + self.wrong
+    }
+}
+
+/// Verdicts by what values rest on: what was put in comes out again, and says nothing of what is predicted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct Tallies {
+    /// [`Kind::Emergent`].
+    pub predicted: Tally,
+    /// [`Kind::Calibrated`].
+    pub fitted: Tally,
+    /// [`Kind::Exact`].
+    pub exact: Tally,
+    /// [`Kind::Qualitative`].
+    pub qualitative: Tally,
+}
+
+impl Tallies {
+    fn of(rows: &[Row]) -> Tallies {
+        let mut all = Tallies::default();
+        for n in rows.iter().flat_map(|r| &r.numbers) {
+            let tally = match n.kind {
+                Kind::Emergent => &mut all.predicted,
+                Kind::Calibrated => &mut all.fitted,
+                Kind::Exact => &mut all.exact,
+                Kind::Qualitative => &mut all.qualitative,
+                Kind::Setup | Kind::Hardware => continue,
+            };
+            tally.add(n.verdict);
+        }
+        all
+    }
+
+    /// Each with its name, predictions first.
+    pub fn named(&self) -> [(&'static str, Tally); 4] {
+        [
+            ("predicted", self.predicted),
+            ("fitted", self.fitted),
+            ("exact", self.exact),
+            ("orders and trends", self.qualitative),
+        ]
+    }
+}
+
 /// All rows of one paper.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Reproduction {
     /// Name of the paper.
     pub paper: &'static str,
-    /// Whether all rows are ok or explained.
+    /// Whether no row is wrong or missing.
     pub ok: bool,
     /// False if it was stopped early.
     pub complete: bool,
@@ -218,6 +300,8 @@ pub struct Reproduction {
     pub seed: u64,
     /// Measurement frames simulated.
     pub transmissions: u64,
+    /// Verdicts by what values rest on.
+    pub verdicts: Tallies,
     /// The rows.
     pub rows: Vec<Row>,
 }
@@ -260,6 +344,7 @@ impl Reproduction {
             quick: totals.quick,
             seed: totals.seed,
             transmissions: totals.transmissions,
+            verdicts: Tallies::of(&rows),
             rows,
         }
     }
@@ -289,6 +374,55 @@ mod tests {
         assert_eq!(row(&values).verdict(), Verdict::Wrong);
         values.put("0-1", "v", Estimate::with_error(10.1, 0.1));
         assert_eq!(row(&values).verdict(), Verdict::Ok);
+    }
+
+    /// What was put in must not hide what was predicted.
+    #[test]
+    fn verdicts_are_counted_by_what_values_rest_on() {
+        let text = "paper = 'x'\n[[claim]]\nid = '0-1'\nwhere = 'I'\nkind = 'emergent'\nwhat = 'y'\nvalues = [\
+                    { name = 'in', at_most = 1 }, { name = 'edge', at_most = 1 }, { name = 'out', at_most = 1 },\
+                    { name = 'none', at_most = 1 }, { name = 'put in', at_most = 1, kind = 'calibrated' }]\n";
+        let mut values = Values::default();
+        for (name, value) in [("in", 0.9), ("edge", 1.1), ("out", 1.4), ("put in", 0.9)] {
+            values.put("0-1", name, Estimate::with_error(value, 0.05));
+        }
+        let totals = Totals {
+            paper: "x",
+            complete: true,
+            quick: false,
+            seed: 1,
+            transmissions: 0,
+        };
+        let claims = super::super::claims::parse(text).unwrap();
+        let reproduction = Reproduction::judged(totals, &claims, &values);
+        let verdicts: Vec<_> = reproduction.rows[0].numbers.iter().map(|n| n.verdict).collect();
+        assert_eq!(
+            verdicts,
+            [
+                Verdict::Ok,
+                Verdict::Edge,
+                Verdict::Wrong,
+                Verdict::Missing,
+                Verdict::Ok
+            ]
+        );
+        let predicted = Tally {
+            within: 1,
+            at_the_edge: 1,
+            wrong: 1,
+            missing: 1,
+            ..Tally::default()
+        };
+        assert_eq!(
+            (reproduction.verdicts.predicted, predicted.told()),
+            (predicted, 3)
+        );
+        assert_eq!(reproduction.verdicts.fitted.within, 1);
+        let summary = reproduction.summary();
+        let said = "Within tolerance: predicted 1 of 3, fitted 1 of 1. Outside: 1 at the edge, 0 explained, 1 wrong.";
+        assert!(summary.contains(said), "{summary}");
+        let json = serde_json::to_value(&reproduction).unwrap();
+        assert_eq!(json["verdicts"]["predicted"]["at_the_edge"], 1);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The rows as a table: as text of at most 120 columns, and as a page.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 
 use super::plan::Measured;
 use super::rows::{Number, Reproduction, Row, Verdict};
@@ -34,7 +34,7 @@ fn write_row(f: &mut fmt::Formatter<'_>, row: &Row) -> fmt::Result {
     writeln!(
         f,
         "{}  {:<11} {}",
-        fill(&title, WIDTH - 24),
+        fill(&title, WIDTH - 25),
         claim.kind.word(),
         row.verdict().word()
     )?;
@@ -122,15 +122,25 @@ fn decimals(x: f64) -> String {
 }
 
 impl Reproduction {
-    /// How many values came out how, in one sentence.
+    /// How many values came out how, those that were predicted first.
     pub fn summary(&self) -> String {
         let n = |v| self.count(v);
-        let told = n(Verdict::Ok) + n(Verdict::Explained) + n(Verdict::Wrong);
-        let mut text = format!(
-            "{} rows, {told} values judged: {} within tolerance, {} outside and explained, {} wrong. {} cannot be told \
-             from so few samples, {} are missing. {} transmissions simulated.",
-            self.rows.len(),
-            n(Verdict::Ok),
+        let named = self.verdicts.named();
+        let told: usize = named.iter().map(|(_, tally)| tally.told()).sum();
+        let within: Vec<String> = named
+            .iter()
+            .filter(|(_, tally)| tally.told() > 0)
+            .map(|(name, tally)| format!("{name} {} of {}", tally.within, tally.told()))
+            .collect();
+        let mut text = format!("{} rows, {told} values judged.", self.rows.len());
+        if !within.is_empty() {
+            let _ = write!(text, " Within tolerance: {}.", within.join(", "));
+        }
+        let _ = write!(
+            text,
+            " Outside: {} at the edge, {} explained, {} wrong. {} cannot be told from so few samples, {} are missing. \
+             {} transmissions simulated.",
+            n(Verdict::Edge),
             n(Verdict::Explained),
             n(Verdict::Wrong),
             n(Verdict::TooFew),
@@ -189,8 +199,8 @@ impl Reproduction {
             }),
             sections,
             footer:
-                "Intervals: 99.9 %, from the number of samples alone. A value is within tolerance if its \
-                     interval meets the accepted range; one of kind exact only if it lies in that range itself. \
+                "Intervals: 99.9 %, from the number of samples alone. A value is at the edge if it lies outside \
+                     of the accepted range and its interval meets it. Predicted are the values of kind emergent. \
                      Sums without an interval were computed, and the simulation agrees with them."
                     .into(),
         }
@@ -224,7 +234,7 @@ fn page_table(rows: &[Row]) -> Table {
             let cell = match n.verdict {
                 Verdict::NotJudged => Cell::from("-"),
                 Verdict::Ok => Cell::judged(word, stats::Verdict::Pass),
-                Verdict::Explained | Verdict::TooFew | Verdict::Missing => {
+                Verdict::Edge | Verdict::Explained | Verdict::TooFew | Verdict::Missing => {
                     Cell::judged(word, stats::Verdict::Undecided)
                 }
                 Verdict::Wrong => Cell::judged(word, stats::Verdict::Fail),

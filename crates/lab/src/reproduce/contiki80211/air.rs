@@ -16,7 +16,7 @@ const LONG_PERCENT: u64 = 40;
 /// Octets of a beacon at 1 Mb/s. Assumed.
 const BEACON_OCTETS: u64 = 150;
 /// From frame to frame: SIFS, ACK, DIFS and preamble of 802.11g, ns; a backoff of 0 to 15 slots of 9 us comes on top, and
-/// the octets at 24 Mb/s.
+/// the octets at their rate.
 const BETWEEN_NS: u64 = 10_000 + 28_000 + 28_000 + 20_000;
 
 /// Bursts of data frames, one after the other.
@@ -26,6 +26,8 @@ pub struct Bursts {
     pub gap_ns: f64,
     /// Frames of one, mean (geometric, 1 or more).
     pub frames: f64,
+    /// Rate at which they are sent, kb/s. Assumed.
+    pub kbps: u64,
 }
 
 /// One frame that the card has received.
@@ -90,7 +92,7 @@ impl Iterator for Air {
             return Some(self.ends(began, BEACON_OCTETS, 1_000, true));
         }
         let long = self.dice.below(100) < LONG_PERCENT;
-        let heard = self.ends(due, OCTETS[usize::from(long)], 24_000, false);
+        let heard = self.ends(due, OCTETS[usize::from(long)], self.bursts.kbps, false);
         self.next = heard.at;
         if self.dice.chance(1.0 / self.bursts.frames) {
             self.next += self.dice.exponential(self.bursts.gap_ns) as u64;

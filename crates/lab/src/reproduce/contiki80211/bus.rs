@@ -17,9 +17,16 @@ use sim::rng::{Cause, Stream};
 use super::air::{Air, INTERVAL_NS};
 use super::queue::{self, Load};
 
-/// Other interrupts in a second: the clock of Contiki. Assumed; how long they take is fitted.
-const OTHERS_PER_S: f64 = 128.0;
-/// Commands in a beacon interval, at random, each with a response 50 us after the stick has it. Assumed.
+/// Other interrupts that the USB has to wait for.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct OtherInterrupts {
+    /// In a second, mean (exponential gaps).
+    pub per_s: f64,
+    /// How long each takes, mean (exponential), ns.
+    pub ns: f64,
+}
+
+/// Commands in a beacon interval, each with a response 50 us after the stick has it. Assumed.
 const COMMANDS: u64 = 8;
 const ANSWER_NS: u64 = 50_000;
 /// What the first parser takes for any transfer (Table I).
@@ -61,8 +68,10 @@ pub struct Setting {
     pub load: Load,
     /// Networks around.
     pub networks: u64,
-    /// How long another interrupt takes, mean, ns, if the USB has to wait for it.
-    pub others_ns: Option<f64>,
+    /// What the USB has to wait for besides itself.
+    pub others: Option<OtherInterrupts>,
+    /// Commands of the eight that follow each other, each when the one before is on the stick; 1: all at random.
+    pub commands_together: u64,
     /// See [`Parser`].
     pub parser: Parser,
     /// See [`Policy`].
@@ -159,12 +168,12 @@ fn walk(transfer: &[u8]) -> u64 {
 struct Others(Vec<(u64, u64)>);
 
 impl Others {
-    fn new(mean_ns: Option<f64>, end: u64, dice: &mut Stream) -> Others {
+    fn new(others: Option<OtherInterrupts>, end: u64, dice: &mut Stream) -> Others {
         let mut all = Vec::new();
         let mut at = 0;
-        while let Some(mean) = mean_ns.filter(|_| at < end) {
-            let begin = at + dice.exponential(1e9 / OTHERS_PER_S) as u64;
-            at = begin + dice.exponential(mean) as u64;
+        while let Some(other) = others.filter(|_| at < end) {
+            let begin = at + dice.exponential(1e9 / other.per_s) as u64;
+            at = begin + dice.exponential(other.ns) as u64;
             all.push((begin, at));
         }
         Others(all)
@@ -178,15 +187,19 @@ impl Others {
 }
 
 /// Commands: when each response is there, and in which time of others the completion fell.
-fn commands(others: &Others, intervals: u64, dice: &mut Stream) -> Vec<(u64, Option<u64>)> {
+fn commands(others: &Others, together: u64, intervals: u64, dice: &mut Stream) -> Vec<(u64, Option<u64>)> {
     let mut all = Vec::new();
     for interval in 0..intervals {
-        for _ in 0..COMMANDS {
-            let wish = interval * INTERVAL_NS + dice.below(INTERVAL_NS);
+        let mut wish = 0;
+        for n in 0..COMMANDS {
+            if n % together == 0 {
+                wish = interval * INTERVAL_NS + dice.below(INTERVAL_NS);
+            }
             // the scheduler does not run while an interrupt does
             let begin = others.at(wish).map_or(wish, |b| b.1);
             let complete = begin + wire_ns(4 + dice.below(61) as usize);
             all.push((complete + ANSWER_NS, others.at(complete).map(|b| b.0)));
+            wish = complete;
         }
     }
     all.sort_unstable();
@@ -209,8 +222,8 @@ pub fn wire_ns(octets: usize) -> u64 {
 pub fn run<B: Buffers>(setting: &Setting, mut buffers: B, intervals: u64, seed: u64) -> Found {
     let mut dice = Stream::new(seed, 3, Cause::Host);
     let end = intervals * INTERVAL_NS;
-    let others = Others::new(setting.others_ns, end, &mut dice);
-    let commands = commands(&others, intervals, &mut dice);
+    let others = Others::new(setting.others, end, &mut dice);
+    let commands = commands(&others, setting.commands_together, intervals, &mut dice);
     let passes = |at: u64, is_beacon: bool| {
         setting
             .filter

@@ -50,6 +50,9 @@ pub(super) fn put(values: &mut Values) {
         let name = format!("{policy} interrupt, 1500 octets");
         put("4-7", &name, of(policy, "data1500"));
     }
+    let over = |a, b| of(a, "data1500") / of(b, "data1500");
+    put("4-7", "hybrid over static, own code", over("hybrid", "static"));
+    put("4-7", "dynamic over hybrid, own code", over("dynamic", "hybrid"));
     // what is the same for all lengths is not the parser's work on octets
     let slope = |what: &str| {
         let [short, long] = ["data100", "data1500"].map(|which| (of(what, which), of("octets", which)));

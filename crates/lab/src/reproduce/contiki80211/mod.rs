@@ -1,11 +1,15 @@
 //! Contiki80211: an ad hoc station on a Cortex-M3 with an AR9170. What the interrupt of the USB loses ([`bus`]), what the
-//! queue behind it loses and delays ([`queue`]), and what power save costs over several hops ([`psm`]). Fitted: the row
+//! queue behind it loses and delays ([`queue`]), how late our own stack is ([`own_stack`]), and what power save costs over several hops
+//! ([`psm`]). Fitted: the row
 //! of Table II without filter, and the low priority of Table III; the rest is predicted.
 
 mod air;
 pub mod bus;
 mod figures;
+mod hosts;
+mod ieee802154;
 mod instructions;
+pub mod own_stack;
 pub mod psm;
 pub mod queue;
 mod values;
@@ -21,7 +25,7 @@ use super::claims::{Claim, parse};
 use super::rows::{Reproduction, Totals};
 use crate::report::html::{Report, Section};
 use crate::report::plot::Figure;
-use bus::{Found, Parser, Policy, Setting};
+use bus::{Found, OtherInterrupts, Parser, Policy, Setting};
 use psm::{Saving, Seen};
 use queue::{Fate, Load, WINDOWS_MS};
 
@@ -34,8 +38,12 @@ pub fn claims() -> Vec<Claim> {
         .expect("the file is part of the program")
 }
 
-/// How long another interrupt takes, mean, ns: fitted to the share of grouped transfers at low priority (Table III).
-pub const OTHERS_NS: f64 = 4.75e6;
+/// Other interrupts at low priority: the clock of Contiki, assumed; how long they take is fitted to the share of grouped transfers
+/// (Table III).
+pub const OTHERS: OtherInterrupts = OtherInterrupts {
+    per_s: 128.0,
+    ns: 4.75e6,
+};
 /// What the search takes for an octet, ns: fitted to its mean of 100 us (Table I).
 pub const SEARCH_NS: f64 = 372.0;
 
@@ -79,7 +87,8 @@ impl Bus {
         let mut setting = Setting {
             load: Load::FITTED,
             networks: air::NETWORKS,
-            others_ns: Some(OTHERS_NS),
+            others: Some(OTHERS),
+            commands_together: 1,
             parser: Parser::Search(SEARCH_NS),
             policy: Policy::Dynamic,
             filter: None,
@@ -87,7 +96,7 @@ impl Bus {
         match self {
             Bus::Search => {}
             Bus::First => setting.parser = Parser::First,
-            Bus::High => setting.others_ns = None,
+            Bus::High => setting.others = None,
             Bus::Filter => setting.filter = Some(WINDOWS_MS[1]),
             Bus::Static => setting.policy = Policy::Static,
             Bus::Hybrid => setting.policy = Policy::Hybrid,
@@ -106,6 +115,10 @@ enum Work {
     Bus(Bus),
     /// Networks around, and the window of [`WINDOWS_MS`] of the filter, if there is one; which piece.
     Queue(u64, Option<usize>, u64),
+    /// A host that can be, by its number.
+    Host(usize),
+    /// A cell of our own stack, and which piece.
+    Own(usize, u64),
     /// A chain of stations.
     Chain(Saving),
 }
@@ -114,6 +127,9 @@ enum Work {
 pub const CHAIN_WINDOW_TU: u16 = 10;
 /// Pieces of the queue's run that are one piece of work: 20,000 intervals.
 const QUEUE_PIECES: u64 = 20_000 / queue::TOGETHER;
+/// Runs of each cell of our own stack, among others with other phases, and beacon intervals of one.
+const OWN_PIECES: u64 = 4;
+const OWN_INTERVALS: u64 = 500;
 /// Other numbers of networks around, to see how much hangs on the one that is assumed.
 const OTHER_NETWORKS: [u64; 2] = [2, 10];
 
@@ -127,6 +143,8 @@ pub struct Measured {
     filtered: [[Fate; 3]; 3],
     /// By [`Saving`].
     chains: [Seen; Saving::ALL.len()],
+    hosts: [hosts::Tried; hosts::COUNT],
+    own: [own_stack::Fate; own_stack::COUNT],
     /// False if it was stopped early.
     pub complete: bool,
 }
@@ -151,6 +169,12 @@ impl Plan {
             }
         }
         works.extend(Saving::ALL.map(Work::Chain));
+        works.extend((0..hosts::COUNT).map(Work::Host));
+        for piece in 0..OWN_PIECES {
+            let judged = |cell: &usize| !self.quick || own_stack::JUDGED.contains(cell);
+            let cells = (0..own_stack::COUNT).filter(judged);
+            works.extend(cells.map(|cell| Work::Own(cell, piece)));
+        }
         works
     }
 
@@ -204,6 +228,15 @@ impl Plan {
                     None => measured.open.merge(&fate),
                 }
             }
+            Work::Host(number) => {
+                let tried = hosts::run(number, self.bus_intervals(), mix3(self.seed, 1, 0));
+                lock().hosts[number] = tried;
+            }
+            Work::Own(cell, piece) => {
+                let seed = mix3(self.seed, 5, piece);
+                let fate = own_stack::run(own_stack::cell(cell), OWN_INTERVALS, seed);
+                lock().own[cell].merge(&fate);
+            }
             Work::Chain(saving) => {
                 let seen = psm::chain(saving, CHAIN_WINDOW_TU, self.messages(), mix3(self.seed, 3, 0));
                 lock().chains[saving as usize] = seen;
@@ -246,6 +279,8 @@ impl Measured {
         let plots = figures.fold(Section::new("Figures"), |plots, (_, figure)| plots.figure(figure));
         let title = "Does the paper on Contiki80211 come out again?";
         let mut page = reproduction.page_of(title, "Glaropoulos, Vukadinovic, Mangold", Some(plots), time);
+        page.sections.push(hosts::section(self));
+        page.sections.push(own_stack::section(self));
         page.sections.push(instructions::section());
         page
     }

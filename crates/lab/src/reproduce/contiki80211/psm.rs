@@ -48,6 +48,8 @@ impl Saving {
 
 /// Hops of a message.
 pub const HOPS: u32 = 4;
+/// What a message is.
+pub const PAYLOAD: &[u8] = b"temperature 21";
 /// Beacon interval, TU, and its length.
 const INTERVAL_TU: u16 = 100;
 const INTERVAL_NS: f64 = 102.4e6;
@@ -70,6 +72,8 @@ pub struct Seen {
     pub doze: f64,
     /// Energy of a station, J, by the profile of round numbers.
     pub joules: f64,
+    /// Length of the run, s.
+    pub seconds: f64,
 }
 
 fn address(i: u32) -> MacAddr {
@@ -112,7 +116,7 @@ pub fn chain(saving: Saving, window_tu: u16, messages: u64, seed: u64) -> Seen {
         world.run_until(begin);
         world.protocol_mut(HOPS).received = None;
         world.act(0, |station, now, radio| {
-            let msdu = Msdu::new(address(HOPS), b"temperature 21");
+            let msdu = Msdu::new(address(HOPS), PAYLOAD);
             station.handle(now, Event::Submit(msdu), radio);
         });
         world.run_until(begin + LOST_MS * MS);
@@ -123,6 +127,7 @@ pub fn chain(saving: Saving, window_tu: u16, messages: u64, seed: u64) -> Seen {
     }
     let end = (BEGIN_MS + messages * EVERY_MS) * MS;
     world.run_until(end);
+    seen.seconds = end as f64 / 1e9;
     let stations = f64::from(HOPS + 1);
     for i in 0..=HOPS {
         let energy = world.protocol(i).relay.link().energy(Instant::from_ns(end));

@@ -38,6 +38,7 @@ impl Load {
         bursts: Bursts {
             gap_ns: 170.2e6,
             frames: 3.445,
+            kbps: 24_000,
         },
         service_ns: 2.67e6,
     };

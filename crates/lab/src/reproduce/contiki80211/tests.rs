@@ -15,21 +15,47 @@ fn measured() -> &'static Measured {
     MEASURED.get_or_init(|| PLAN.run(2, &AtomicBool::new(false), &|_| {}))
 }
 
-/// What is not right is explained, but for a value that nothing here can answer.
+/// What is not right is explained, or at the edge.
 #[test]
-fn every_row_is_right_explained_or_said_to_be_missing() {
+fn every_row_is_right_or_explained_or_at_the_edge_as_the_page_says() {
     let reproduction = measured().judge(PLAN);
     eprintln!("{reproduction}");
-    let missing: Vec<_> = reproduction
-        .rows
-        .iter()
-        .filter(|r| !r.verdict().is_ok())
-        .map(|r| r.claim.id.as_str())
-        .collect();
-    assert_eq!(missing, ["4-24"]);
-    assert_eq!(reproduction.count(Verdict::Wrong), 0);
-    assert_eq!(reproduction.count(Verdict::Missing), 1);
-    assert!(reproduction.count(Verdict::Ok) > 25 && !reproduction.ok);
+    let numbers = || {
+        let all = reproduction.rows.iter();
+        all.flat_map(|r| r.numbers.iter().map(|n| (r.claim.id.as_str(), n)))
+    };
+    let with = |verdict| {
+        let of = numbers().filter(move |(_, n)| n.verdict == verdict);
+        of.map(|(id, n)| format!("{id} {}", n.name)).collect::<Vec<_>>()
+    };
+    // of the last the error of a quick run reaches the tolerance, and that of a full one does not
+    assert_eq!(with(Verdict::Edge), ["4-14 10 ms", "4-15 40 ms"]);
+    assert_eq!(with(Verdict::Wrong), [""; 0]);
+    assert_eq!(with(Verdict::Missing), [""; 0]);
+    assert_eq!(
+        with(Verdict::Explained),
+        [
+            "4-7 dynamic over hybrid, own code",
+            "4-9 lost",
+            "4-14 fewer, own stack",
+            "4-19 grouped",
+            "4-20 timeouts"
+        ]
+    );
+    let tallies = reproduction.verdicts;
+    assert!(tallies.predicted.within < tallies.predicted.told() && reproduction.ok);
+}
+
+/// A reason holds for what was seen, and not for any miss: windows are narrow, begin above nothing, and end where it is no miss.
+#[test]
+fn explanations_have_bounds() {
+    for claim in claims() {
+        for (name, why) in &claim.explained {
+            let [least, most] = why.between;
+            assert!(0.0 < least && least < most, "{} {name}", claim.id);
+            assert!(most < 5.0 * least, "{} {name}: {least} to {most}", claim.id);
+        }
+    }
 }
 
 #[test]
@@ -100,7 +126,8 @@ fn a_fast_host_groups_nothing() {
     let setting = Setting {
         load: Load::FITTED,
         networks: 0,
-        others_ns: None,
+        others: None,
+        commands_together: 1,
         parser: Parser::First,
         policy: Policy::Static,
         filter: Some(0),

@@ -20,6 +20,7 @@ pub fn of(measured: &Measured) -> Values {
     filtering(&mut values, measured);
     priorities(&mut values, measured);
     chains(&mut values, measured);
+    super::hosts::put(&mut values, measured);
     values
 }
 
@@ -42,7 +43,7 @@ fn arithmetic(values: &mut Values) {
 }
 
 /// A share in per cent, with the error of its count.
-fn percent(count: u64, of: u64) -> Option<Estimate> {
+pub(super) fn percent(count: u64, of: u64) -> Option<Estimate> {
     (of > 0).then(|| Estimate::counted(count).times(100.0 / of as f64))
 }
 
@@ -132,6 +133,8 @@ fn filtering(values: &mut Values, measured: &Measured) {
         .zip(late(&filtered[0], 0))
         .map(|(open, filtered)| Estimate::exact(open.value / filtered.value.max(1e-9)));
     values.put("4-14", "fewer", fewer);
+    let own = super::own_stack::fewer(&measured.own);
+    values.put("4-14", "fewer, own stack", own.map(Estimate::exact));
 }
 
 fn priorities(values: &mut Values, measured: &Measured) {
@@ -173,5 +176,13 @@ fn chains(values: &mut Values, measured: &Measured) {
         );
         values.put("4-24", "delay", Estimate::exact(standard.value / always.value));
         values.put("4-24", "energy", Estimate::exact(saving.joules / awake.joules));
+    }
+    if let Some(energy) = super::ieee802154::energy(saving) {
+        let mut put = |name: &str, value| values.put("4-24", name, Estimate::exact(value));
+        put("802.15.4", energy.always_mj / energy.ours_mj);
+        put("ours, of an octet", energy.ours_mj);
+        put("802.15.4, of an octet", energy.always_mj);
+        put("802.15.4 with superframes, of an octet", energy.superframes_mj);
+        put("802.15.4, a hop alone", energy.hop);
     }
 }
