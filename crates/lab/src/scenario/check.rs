@@ -8,6 +8,7 @@ use sim::LinkLoss;
 use sim::medium::PathLossTrace;
 use toml::Spanned;
 
+use super::attempt::Nodes;
 use super::file::{self, File, Placement};
 use super::names::Names;
 use super::node::phy;
@@ -20,7 +21,7 @@ use super::{FlowPlan, MAX_FLOWS, MAX_NODES, Scenario, To};
 /// Changes of path losses at most, all links together.
 const MAX_STEPS: usize = 1_000_000;
 /// Octets around an MSDU: header and FCS.
-const MPDU_OCTETS: u32 = 28;
+pub(super) const MPDU_OCTETS: u32 = 28;
 
 pub(super) fn scenario(source: &Source) -> Result<Scenario, ScenarioError> {
     let file = source.file()?;
@@ -89,8 +90,15 @@ pub(super) fn scenario(source: &Source) -> Result<Scenario, ScenarioError> {
         }
     }
     let schedules = check.schedules(&names, &groups, &flows, &peers, &hosts)?;
+    let nodes = Nodes {
+        groups: &groups,
+        flows: &flows,
+        hosts: &hosts,
+        peers: &peers,
+    };
+    check.costs(&nodes)?;
     Ok(Scenario {
-        admission: check.admission(&schedules, &groups, &flows),
+        admission: check.admission(&schedules, &nodes),
         error: check.error_model()?,
         schedules,
         groups,

@@ -18,6 +18,7 @@ use sim::host::HostModel;
 use toml::Spanned;
 
 use super::admission::{self, Admission, Frame, Terms};
+use super::attempt::Nodes;
 use super::beacons::{BeaconSlot, Beacons};
 use super::check::Check;
 use super::file::{File, Group};
@@ -106,15 +107,6 @@ impl Planned {
     pub(super) fn guard(&self) -> radio::Duration {
         self.plan.costs().guard()
     }
-}
-
-/// What a schedule may have to know of all nodes: numbers of each group, flows, peers and access points, hosts.
-#[derive(Clone, Copy)]
-struct Nodes<'a> {
-    groups: &'a [Range<u32>],
-    flows: &'a [FlowPlan],
-    peers: &'a [(Option<u32>, Option<u32>)],
-    hosts: &'a [Option<Arc<HostModel>>],
 }
 
 impl Check<'_> {
@@ -321,7 +313,7 @@ impl Check<'_> {
             admission: schedule.join.is_none().then(|| Admission {
                 of: name.clone(),
                 test: "slots",
-                admitted: reason.is_none(),
+                admitted: Some(reason.is_none()),
                 reason: reason.map(|r| r.1),
             }),
             master,
