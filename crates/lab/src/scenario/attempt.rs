@@ -38,6 +38,11 @@ pub(super) struct Nodes<'a> {
     pub(super) peers: &'a [(Option<u32>, Option<u32>)],
 }
 
+/// Whether some adapters of two groups are on the same channel.
+pub(super) fn share_a_channel(a: &Group, b: &Group) -> bool {
+    a.adapters().any(|a| b.adapters().any(|b| a.mhz() == b.mhz()))
+}
+
 /// Quantile [`guard::USUAL`] of some way through a host, ns; a host without a model takes no time.
 fn quantile(host: Option<&HostModel>, draw: impl Fn(&HostModel, &mut Stream) -> u64) -> u64 {
     let Some(host) = host else {
@@ -199,9 +204,7 @@ impl Check<'_> {
     /// coordinator send when it lets them.
     pub(super) fn others(&self, g: usize, nodes: &Nodes<'_>) -> Option<String> {
         let all = &self.file.group;
-        let mhz = |group: &Group| -> Vec<u16> { group.adapters().map(|a| a.mhz()).collect() };
-        let own = mhz(&all[g]);
-        let meets = |h: usize| mhz(&all[h]).iter().any(|mhz| own.contains(mhz));
+        let meets = |h: usize| share_a_channel(&all[g], &all[h]);
         let senders = |h: usize| {
             let from = |node: &u32| {
                 nodes
@@ -223,7 +226,7 @@ impl Check<'_> {
                 _ => nodes.groups[h].len(),
             }
         };
-        let foreign = (self.file.foreign.first()).filter(|_| own.contains(&mhz(&all[0])[0]));
+        let foreign = (self.file.foreign.first()).filter(|_| share_a_channel(&all[g], &all[0]));
         let other = (0..all.len()).find(|h| *h != g && senders(*h) > 0 && meets(*h));
         match (senders(g), other, foreign) {
             (2.., _, _) => Some("its nodes share a channel, and each has a queue of its own".to_owned()),
