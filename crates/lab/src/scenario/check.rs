@@ -42,6 +42,7 @@ pub(super) fn scenario(source: &Source) -> Result<Scenario, ScenarioError> {
         check.group(group)?;
     }
     check.times()?;
+    check.agreement()?;
     let mut hosts = Vec::new();
     let mut models = BTreeMap::new();
     let (mut peers, mut channels) = (Vec::new(), Vec::new());
