@@ -121,7 +121,7 @@ impl Check<'_> {
         Err(self.source.at(told.span(), what))
     }
 
-    /// Costs that nodes who schedule by deadlines are told are possible ones.
+    /// Costs that nodes who schedule by deadlines are told are possible ones, and slots that are all one node's have room for its frames.
     pub(super) fn costs(&self, nodes: &Nodes<'_>) -> Result<(), ScenarioError> {
         for (g, group) in self.file.group.iter().enumerate() {
             match &group.protocol {
@@ -142,6 +142,18 @@ impl Check<'_> {
                     )?;
                     if let Some((answer, _)) = self.answers(g, nodes) {
                         self.covers(&p.answer, answer.data_ns, "the longest answer")?;
+                    }
+                }
+                Protocol::Slotted(p) => {
+                    let own = self.longest_frame(g, &p.send, None, nodes);
+                    let ack_ns = if p.left_on.acks { own.ack_ns } else { 0 };
+                    let least = Time(own.data_ns + ack_ns);
+                    if *p.slot.get_ref() < least {
+                        let what = format!(
+                            "the longest frame does not fit a slot of {}: the shortest is {least}",
+                            p.slot
+                        );
+                        return Err(self.source.at(p.slot.span(), what));
                     }
                 }
                 _ => {}

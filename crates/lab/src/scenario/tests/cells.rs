@@ -46,6 +46,23 @@ fn mistakes_are_named() {
     all_broken(CELL, cases);
 }
 
+#[test]
+fn a_slot_has_room_for_the_longest_frame() {
+    let flow = "\n[[traffic]]\nfrom = \"ap\"\nto = \"broadcast\"\noctets = 1000\npattern.periodic = { period = \"4ms\" }\n";
+    let sends = CELL.replace("rate = \"54M\" }", "rate = \"54M\", broadcast_rate = \"54M\" }") + flow;
+    parse(&sends, &[]).unwrap_or_else(|e| panic!("{e}"));
+    // 20 us of preamble and 39 symbols
+    all_broken(
+        &sends,
+        &[(
+            "\"256us\"",
+            "\"175us\"",
+            &["a slot of 175us: the shortest is 176us"],
+        )],
+    );
+    parse(&sends.replace("\"256us\"", "\"176us\""), &[]).unwrap_or_else(|e| panic!("{e}"));
+}
+
 /// Hosts that do not agree on the rounds hear each other at the wrong time, and nobody gets a slot.
 #[test]
 fn one_cell_has_one_kind_of_rounds_and_a_slot_for_each_host() {
