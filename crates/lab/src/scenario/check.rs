@@ -257,30 +257,6 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// Beacons come from a node that sends some, and before the run ends.
-    fn after_beacon(&self, wait: &Spanned<Time>, group: &file::Group) -> Result<(), ScenarioError> {
-        let Some(ap) = &group.ap else {
-            let what = "a pace of `after_beacon` needs an access point: name it with `ap`";
-            return Err(self.source.at(wait.span(), what));
-        };
-        let name = ap.get_ref().split('.').next().unwrap_or_default();
-        let sends = |g: &file::Group| {
-            let beacons = matches!(g.protocol, Protocol::Beaconer(_) | Protocol::Tdma(_));
-            beacons && g.name.get_ref() == name
-        };
-        if !self.file.group.iter().any(sends) {
-            let what =
-                format!("{name:?} sends no beacons, so nothing is sent after them: name a group that does");
-            return Err(self.source.at(ap.span(), what));
-        }
-        let end = &self.file.run.duration;
-        if wait.get_ref() >= end.get_ref() {
-            let what = format!("nothing is sent: {wait} after a beacon is after the end of the run, {end}");
-            return Err(self.source.at(wait.span(), what));
-        }
-        Ok(())
-    }
-
     fn flow(
         &self,
         names: &Names<'_>,
