@@ -201,10 +201,13 @@ fn many(args: &Args, points: &[Point], seeds: &[u64], ui: &Ui) -> Result<ExitCod
     Ok(ui.exit_code())
 }
 
-/// Says what was known before: which messages cannot be in time.
+/// Says what was known before: which messages cannot be in time, and where that cannot be told.
 fn warn_of_denied<'r>(results: impl IntoIterator<Item = &'r RunResult>) {
     let all = results.into_iter().flat_map(|r| &r.admission);
-    let denied: BTreeSet<_> = all.filter(|a| !a.admitted).map(ToString::to_string).collect();
+    let denied: BTreeSet<_> = all
+        .filter(|a| a.admitted != Some(true))
+        .map(ToString::to_string)
+        .collect();
     denied.iter().for_each(|sentence| ui::warn(sentence));
 }
 
@@ -280,7 +283,7 @@ fn summary(run: &Run) -> String {
             latency.unwrap_or_default()
         ));
     }
-    let admitted = run.result.admission.iter().filter(|a| a.admitted);
+    let admitted = run.result.admission.iter().filter(|a| a.admitted == Some(true));
     lines.extend(admitted.map(ToString::to_string));
     lines.join("\n")
 }

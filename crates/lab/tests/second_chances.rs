@@ -53,7 +53,7 @@ fn a_pool_keeps_first_attempts_from_harm() {
         let admitted: Vec<_> = r.admission.iter().map(|a| (a.of.as_str(), a.admitted)).collect();
         assert_eq!(
             admitted,
-            [("plain", false), ("pooled", true)],
+            [("plain", Some(false)), ("pooled", Some(true))],
             "{:?}",
             r.admission
         );

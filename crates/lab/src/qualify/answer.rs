@@ -91,7 +91,7 @@ pub struct Result {
     pub down: Latency,
     /// Latency from node to controller.
     pub up: Latency,
-    /// Tries on the air by outcome: A, L_D, L_A.
+    /// Tries on the air by outcome: A, L_D, L_A, and those that arrived without being asked for an ACK.
     pub tries: Tries,
     /// What was on the air.
     pub air: AirUse,

@@ -286,6 +286,7 @@ fn tries(a: &Answer) -> Table {
         ("acked (A)", Align::Right),
         ("data lost (L_D)", Align::Right),
         ("ACK lost (L_A)", Align::Right),
+        ("arrived, no ACK asked for", Align::Right),
     ]);
     for r in a.schemes.iter().filter(|r| r.messages > 0) {
         let t = &r.tries;
@@ -302,6 +303,7 @@ fn tries(a: &Answer) -> Table {
             cell(t.acked),
             cell(t.data_lost),
             cell(t.ack_lost),
+            cell(t.unasked),
         ]);
     }
     table

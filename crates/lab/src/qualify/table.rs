@@ -159,7 +159,14 @@ fn rows(a: &Answer) -> String {
 
 /// What became of the tries on the air.
 fn tries(a: &Answer) -> String {
-    let header = ["", "tries", "acked (A)", "data lost (L_D)", "ACK lost (L_A)"];
+    let header = [
+        "",
+        "tries",
+        "acked (A)",
+        "data lost (L_D)",
+        "ACK lost (L_A)",
+        "arrived, no ACK asked for",
+    ];
     let mut rows = vec![header.map(String::from)];
     for r in a.schemes.iter().filter(|r| r.messages > 0) {
         let share = |n: u64| match r.tries.count() {
@@ -172,6 +179,7 @@ fn tries(a: &Answer) -> String {
             share(r.tries.acked),
             share(r.tries.data_lost),
             share(r.tries.ack_lost),
+            share(r.tries.unasked),
         ]);
     }
     columns(&rows)

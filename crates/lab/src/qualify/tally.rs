@@ -68,12 +68,14 @@ pub struct Tries {
     pub data_lost: u64,
     /// L_A: it arrived, and its ACK did not.
     pub ack_lost: u64,
+    /// It arrived, and asked for no ACK.
+    pub unasked: u64,
 }
 
 impl Tries {
     /// All of them.
     pub fn count(&self) -> u64 {
-        self.acked + self.data_lost + self.ack_lost
+        self.acked + self.data_lost + self.ack_lost + self.unasked
     }
 }
 
@@ -242,6 +244,7 @@ impl Tally {
         self.tries.acked += other.tries.acked;
         self.tries.data_lost += other.tries.data_lost;
         self.tries.ack_lost += other.tries.ack_lost;
+        self.tries.unasked += other.tries.unasked;
         self.punctuality.due += other.punctuality.due;
         self.punctuality.late += other.punctuality.late;
         self.acked += other.acked;

@@ -270,7 +270,9 @@ impl Observer for Watch {
             }
         }
         if let Some(to) = to {
-            let ack_ns = self.about.ack_ns(t.rate);
+            // a frame whose NAV ends with it leaves no time for an ACK
+            let asks = header.is_some_and(|h| h.duration() > 0);
+            let ack_ns = asks.then(|| self.about.ack_ns(t.rate));
             self.tries.sent(t.adapter, to, ack_ns, self.counts(t.start_ns));
         }
         self.flying.push(new);

@@ -1,23 +1,23 @@
 //! What can be said before a run: whether the slots of a `[[schedule]]`, or the channel of an `edf` or a `coordinator`, are
 //! enough for the messages of `[[traffic]]` to be in time.
 
-use std::ops::Range;
-
 use protocols::mac::edf::feasible::{self, Stream, retries_for};
 use protocols::mac::edf::pool::{RetryPool, WHOLE_PPM};
+use protocols::mac::overlay::DEFAULT_HELD;
 use protocols::mac::tdma::admission::{ANY_TIME, Demand, Denied, admit};
 use protocols::mac::tdma::schedule as slots;
 use radio::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::attempt::Nodes;
 use super::check::Check;
 use super::node::duration;
 use super::protocol::Protocol;
 use super::schedule::{MAX_SLOTS, Planned};
 use super::units::*;
 use super::world::{Pattern, Traffic};
-use super::{FlowPlan, Scenario};
+use super::{Scenario, To};
 
 /// Share of the messages of a flow that may miss, if nothing is said.
 const USUAL_MISS: f64 = 1e-6;
@@ -67,21 +67,23 @@ pub struct Admission {
     pub of: String,
     /// The test: `slots`, `sporadic` (deadlines are periods), `constrained` (some are shorter) or `pooled` (retries from a pool).
     pub test: &'static str,
-    /// All messages with no more losses than were reckoned with are in time.
-    pub admitted: bool,
+    /// All messages with no more losses than were reckoned with are in time; `null` if that cannot be told, because the test is
+    /// for nodes that are alone on their channel, at rates that are known.
+    pub admitted: Option<bool>,
     /// If not: for which flow, and why.
     pub reason: Option<String>,
 }
 
 impl std::fmt::Display for Admission {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match &self.reason {
-            None => write!(
+        let Admission { of, test, .. } = self;
+        match (&self.reason, self.admitted) {
+            (None, _) => write!(f, "{of:?}: all messages can be in time (test: {test})"),
+            (Some(why), Some(_)) => write!(f, "{of:?}: not all messages can be in time: {why}"),
+            (Some(why), None) => write!(
                 f,
-                "{:?}: all messages can be in time (test: {})",
-                self.of, self.test
+                "{of:?}: it cannot be told whether all messages can be in time: {why}"
             ),
-            Some(reason) => write!(f, "{:?}: not all messages can be in time: {reason}", self.of),
         }
     }
 }
@@ -171,8 +173,8 @@ pub(super) fn plan(demands: &[Demand], frame: &Frame<'_>) -> (Plan, Option<(usiz
 
 /// What one node that schedules by deadlines reckons with.
 struct Budget {
-    /// What an attempt costs.
-    attempt: Time,
+    /// What an attempt takes.
+    attempt: Duration,
     /// Attempts of a frame at most.
     attempts: u32,
     /// Deadline of messages without a lifetime.
@@ -183,10 +185,11 @@ struct Budget {
 }
 
 impl Budget {
-    fn of(protocol: &Protocol) -> Option<Budget> {
+    /// `attempt`: see [`Check::attempt`].
+    fn of(protocol: &Protocol, attempt: Duration) -> Option<Budget> {
         match protocol {
             Protocol::Edf(p) => Some(Budget {
-                attempt: p.cost,
+                attempt,
                 attempts: u32::from(p.attempts.map_or(u16::MAX, |n| n.0)).min(u32::from(p.send.tries.0)),
                 deadline: p.deadline,
                 immediate: p.immediate,
@@ -194,7 +197,7 @@ impl Budget {
             }),
             // an exchange is over when the answer is there
             Protocol::Coordinator(p) => Some(Budget {
-                attempt: Time(p.attempt.0 + p.answer.0),
+                attempt,
                 attempts: p.attempts.0.into(),
                 deadline: p.deadline,
                 immediate: false,
@@ -221,7 +224,7 @@ impl Budget {
                 ));
             }
         };
-        let stream = Stream::new(period_ns, self.attempt.0, retries);
+        let stream = Stream::new(period_ns, self.attempt.as_ns(), retries);
         Ok(Stream {
             deadline_ns: t.lifetime.unwrap_or(self.deadline).0.min(period_ns),
             attempt_ns: if self.immediate {
@@ -251,48 +254,47 @@ impl Scenario {
     }
 }
 
+/// What a test says: its name, and whether the messages are in time, or why not.
+type Says = (&'static str, Result<(), String>);
+
 impl Check<'_> {
     /// The answers for schedules, and for each group whose nodes schedule by deadlines.
-    pub(super) fn admission(
-        &self,
-        schedules: &[Planned],
-        groups: &[Range<u32>],
-        flows: &[FlowPlan],
-    ) -> Vec<Admission> {
-        let one = |(group, nodes): (&super::file::Group, &Range<u32>)| {
-            let budget = Budget::of(&group.protocol)?;
-            let of = group.name.get_ref().clone();
-            let mut answer = None;
-            for node in nodes.clone() {
-                let (test, says) = self.node(node, &budget, flows)?;
-                let admitted = says.is_ok();
-                answer = Some(Admission {
-                    of: of.clone(),
-                    test,
-                    admitted,
-                    reason: says.err(),
-                });
-                if !admitted {
-                    break;
-                }
-            }
-            answer
-        };
+    pub(super) fn admission(&self, schedules: &[Planned], nodes: &Nodes<'_>) -> Vec<Admission> {
         let by_slots = schedules.iter().filter_map(|s| s.admission.clone());
-        let by_deadline = self.file.group.iter().zip(groups).filter_map(one);
+        let by_deadline = (0..self.file.group.len()).filter_map(|g| self.by_deadline(g, nodes));
         by_slots.chain(by_deadline).collect()
     }
 
+    /// The answer for a group whose nodes schedule by deadlines; `None` for others, and if they send nothing.
+    fn by_deadline(&self, g: usize, nodes: &Nodes<'_>) -> Option<Admission> {
+        let group = &self.file.group[g];
+        let budget = Budget::of(&group.protocol, self.attempt(g, nodes)?)?;
+        let all = nodes.groups[g].clone();
+        let says: Vec<Says> = all.filter_map(|node| self.node(node, &budget, nodes)).collect();
+        let (test, says) = says.iter().find(|s| s.1.is_err()).or(says.last())?.clone();
+        let rates = "its rates are chosen during the run".to_owned();
+        let open = self
+            .others(g, nodes)
+            .or_else(|| group.rate_control.map(|_| rates));
+        // too much for a node that is alone is too much for one among others
+        let (admitted, reason) = match (says, open) {
+            (Err(why), _) => (Some(false), Some(why)),
+            (Ok(()), Some(why)) => (None, Some(why)),
+            (Ok(()), None) => (Some(true), None),
+        };
+        Some(Admission {
+            of: group.name.get_ref().clone(),
+            test,
+            admitted,
+            reason,
+        })
+    }
+
     /// What the test says of one node; `None` if it sends nothing.
-    fn node(
-        &self,
-        node: u32,
-        budget: &Budget,
-        flows: &[FlowPlan],
-    ) -> Option<(&'static str, Result<(), String>)> {
+    fn node(&self, node: u32, budget: &Budget, nodes: &Nodes<'_>) -> Option<Says> {
         let mut streams = Vec::new();
         let name = |t: &Traffic| format!("{} to {}", t.from.get_ref(), t.to.get_ref());
-        for (t, plan) in self.file.traffic.iter().zip(flows) {
+        for (t, plan) in self.file.traffic.iter().zip(nodes.flows) {
             let own = plan.pairs().filter(|(from, _)| *from == node).count();
             if own == 0 {
                 continue;
@@ -306,6 +308,63 @@ impl Check<'_> {
             return None;
         }
         let (test, says) = budget.test(&streams);
-        Some((test, says.map_err(|e| format!("{e} (test: {test})"))))
+        let says = says.map_err(|e| {
+            let attempt = Time(budget.attempt.as_ns());
+            format!("{e}, with {attempt} for an attempt (test: {test})")
+        });
+        let coordinates = |g: &usize| matches!(self.file.group[*g].protocol, Protocol::Coordinator(_));
+        let of = super::names::group_of(nodes.groups, node).filter(coordinates);
+        let says = says.and_then(|()| match of {
+            Some(_) => self.polled(node, nodes),
+            None if streams.len() > DEFAULT_HELD => Err(format!(
+                "it holds {DEFAULT_HELD} frames, and has {} flows",
+                streams.len()
+            )),
+            None => Ok(()),
+        });
+        Some((test, says))
+    }
+
+    /// Whether a coordinator polls each node as often as it has messages, and has one flow to it: of two messages for a node, and
+    /// of two that wait there, only the newer one counts.
+    fn polled(&self, coordinator: u32, nodes: &Nodes<'_>) -> Result<(), String> {
+        let period = |t: &Traffic| match &t.pattern {
+            Pattern::Periodic { period, .. } => Some(period.get_ref().0),
+            _ => None,
+        };
+        let pairs = || {
+            let all = self.file.traffic.iter().zip(nodes.flows);
+            all.flat_map(|(t, plan)| plan.pairs().map(move |(from, to)| (t, from, to)))
+        };
+        let there =
+            |node: u32| pairs().filter(move |(_, from, to)| *from == coordinator && *to == To::Node(node));
+        for (t, from, to) in pairs() {
+            let (node, back) = match to {
+                To::Node(node) if from == coordinator => (node, false),
+                To::Node(to) if to == coordinator => (from, true),
+                _ if from == coordinator => return Err("it can poll single nodes only".to_owned()),
+                _ => continue,
+            };
+            let name = format!("{} to {}", t.from.get_ref(), t.to.get_ref());
+            let twin = pairs().filter(|(_, f, to)| {
+                *f == from
+                    && *to
+                        == if back {
+                            To::Node(coordinator)
+                        } else {
+                            To::Node(node)
+                        }
+            });
+            if twin.count() > 1 {
+                return Err(format!(
+                    "{name}: a newer message of another flow takes the place of one that waits"
+                ));
+            }
+            let polls = there(node).filter_map(|(t, ..)| period(t)).min();
+            if back && period(t).is_none_or(|own| polls.is_none_or(|polls| polls > own)) {
+                return Err(format!("{name}: it is not polled as often as it has messages"));
+            }
+        }
+        Ok(())
     }
 }

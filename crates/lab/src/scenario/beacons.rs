@@ -1,4 +1,4 @@
-//! `beacon` of a schedule: what keeps its clocks together, its own beacons or those of somebody else.
+//! `beacon` of a schedule: what keeps its clocks together, its own beacons or those of somebody else; and who measures after beacons.
 
 use std::ops::Range;
 
@@ -14,6 +14,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::check::Check;
+use super::file::Group;
 use super::names::Names;
 use super::node::duration;
 use super::protocol::Protocol;
@@ -61,6 +62,30 @@ pub(super) struct Beacons {
 }
 
 impl Check<'_> {
+    /// Beacons come from a node that sends some, and before the run ends.
+    pub(super) fn after_beacon(&self, wait: &Spanned<Time>, group: &Group) -> Result<(), ScenarioError> {
+        let Some(ap) = &group.ap else {
+            let what = "a pace of `after_beacon` needs an access point: name it with `ap`";
+            return Err(self.source.at(wait.span(), what));
+        };
+        let name = ap.get_ref().split('.').next().unwrap_or_default();
+        let sends = |g: &Group| {
+            let beacons = matches!(g.protocol, Protocol::Beaconer(_) | Protocol::Tdma(_));
+            beacons && g.name.get_ref() == name
+        };
+        if !self.file.group.iter().any(sends) {
+            let what =
+                format!("{name:?} sends no beacons, so nothing is sent after them: name a group that does");
+            return Err(self.source.at(ap.span(), what));
+        }
+        let end = &self.file.run.duration;
+        if wait.get_ref() >= end.get_ref() {
+            let what = format!("nothing is sent: {wait} after a beacon is after the end of the run, {end}");
+            return Err(self.source.at(wait.span(), what));
+        }
+        Ok(())
+    }
+
     /// Who keeps the time of a schedule.
     pub(super) fn beacons(
         &self,

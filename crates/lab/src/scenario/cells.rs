@@ -18,6 +18,7 @@ use sim::Position;
 use sim::rng::{Cause, Stream};
 use toml::Spanned;
 
+use super::attempt::share_a_channel;
 use super::check::Check;
 use super::file::{File, Group};
 use super::node::{category, duration, sender};
@@ -141,6 +142,47 @@ impl Check<'_> {
         if clock.offset.0 > 0 || clock.drift_ppm.is_some() || clock.drift_within_ppm.is_some() {
             let what = "the hosts of a cell know the time: their clock has no offset and no drift";
             return Err(self.source.at(group.name.span(), what));
+        }
+        Ok(())
+    }
+
+    /// Hosts of one cell have the same rounds, and those without cells are no more than one has slots.
+    pub(super) fn agreement(&self) -> Result<(), ScenarioError> {
+        let hosts: Vec<(&Group, &Tbmac)> = (self.file.group.iter())
+            .filter_map(|g| match &g.protocol {
+                Protocol::Tbmac(p) => Some((g, p)),
+                _ => None,
+            })
+            .collect();
+        for (n, (group, p)) in hosts.iter().enumerate() {
+            let same = |(g, q): &&(&Group, &Tbmac)| match (&p.cells, &q.cells) {
+                (Some(_), Some(_)) => true,
+                _ => share_a_channel(group, g),
+            };
+            let times = |group: &Group, p: &Tbmac| {
+                let phy = super::node::phy(group.sending_adapter(&p.send).phy);
+                let cells = p.cells.as_ref();
+                let plane = cells.map(|c| (c.radius_m.get_ref().0, c.mhz(&phy)));
+                (rounds(p, &phy, trailer_octets(group)).ok(), plane)
+            };
+            let earlier = hosts[..n].iter().filter(same);
+            for (other, q) in earlier.clone() {
+                if times(group, p) != times(other, q) {
+                    let what = format!(
+                        "the hosts of {:?} and {:?} share a cell, and their rounds differ: give both the same parameters of tbmac, PHY and rate",
+                        group.name.get_ref(),
+                        other.name.get_ref()
+                    );
+                    return Err(self.source.at(group.name.span(), what));
+                }
+            }
+            let count = earlier.map(|(g, _)| g.count.0).sum::<u32>() + group.count.0;
+            if p.cells.is_none() && count > DEFAULT_SLOTS as u32 {
+                let what = format!(
+                    "a cell has {DEFAULT_SLOTS} slots, one for each host, and this group makes {count} hosts"
+                );
+                return Err(self.source.at(group.name.span(), what));
+            }
         }
         Ok(())
     }

@@ -8,6 +8,7 @@ use sim::LinkLoss;
 use sim::medium::PathLossTrace;
 use toml::Spanned;
 
+use super::attempt::Nodes;
 use super::file::{self, File, Placement};
 use super::names::Names;
 use super::node::phy;
@@ -20,7 +21,7 @@ use super::{FlowPlan, MAX_FLOWS, MAX_NODES, Scenario, To};
 /// Changes of path losses at most, all links together.
 const MAX_STEPS: usize = 1_000_000;
 /// Octets around an MSDU: header and FCS.
-const MPDU_OCTETS: u32 = 28;
+pub(super) const MPDU_OCTETS: u32 = 28;
 
 pub(super) fn scenario(source: &Source) -> Result<Scenario, ScenarioError> {
     let file = source.file()?;
@@ -41,6 +42,7 @@ pub(super) fn scenario(source: &Source) -> Result<Scenario, ScenarioError> {
         check.group(group)?;
     }
     check.times()?;
+    check.agreement()?;
     let mut hosts = Vec::new();
     let mut models = BTreeMap::new();
     let (mut peers, mut channels) = (Vec::new(), Vec::new());
@@ -89,8 +91,15 @@ pub(super) fn scenario(source: &Source) -> Result<Scenario, ScenarioError> {
         }
     }
     let schedules = check.schedules(&names, &groups, &flows, &peers, &hosts)?;
+    let nodes = Nodes {
+        groups: &groups,
+        flows: &flows,
+        hosts: &hosts,
+        peers: &peers,
+    };
+    check.costs(&nodes)?;
     Ok(Scenario {
-        admission: check.admission(&schedules, &groups, &flows),
+        admission: check.admission(&schedules, &nodes),
         error: check.error_model()?,
         schedules,
         groups,
@@ -244,30 +253,6 @@ impl Check<'_> {
                 self.longer_than_a_frame(&p.interval, p.rate.get_ref().0, 86, &phy)?;
             }
             _ => {}
-        }
-        Ok(())
-    }
-
-    /// Beacons come from a node that sends some, and before the run ends.
-    fn after_beacon(&self, wait: &Spanned<Time>, group: &file::Group) -> Result<(), ScenarioError> {
-        let Some(ap) = &group.ap else {
-            let what = "a pace of `after_beacon` needs an access point: name it with `ap`";
-            return Err(self.source.at(wait.span(), what));
-        };
-        let name = ap.get_ref().split('.').next().unwrap_or_default();
-        let sends = |g: &file::Group| {
-            let beacons = matches!(g.protocol, Protocol::Beaconer(_) | Protocol::Tdma(_));
-            beacons && g.name.get_ref() == name
-        };
-        if !self.file.group.iter().any(sends) {
-            let what =
-                format!("{name:?} sends no beacons, so nothing is sent after them: name a group that does");
-            return Err(self.source.at(ap.span(), what));
-        }
-        let end = &self.file.run.duration;
-        if wait.get_ref() >= end.get_ref() {
-            let what = format!("nothing is sent: {wait} after a beacon is after the end of the run, {end}");
-            return Err(self.source.at(wait.span(), what));
         }
         Ok(())
     }

@@ -6,6 +6,7 @@
 mod ad_hoc;
 mod adapter;
 mod admission;
+mod attempt;
 mod beacons;
 pub mod build;
 mod cells;

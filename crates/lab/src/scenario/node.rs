@@ -153,8 +153,8 @@ pub(super) fn program(s: &Scenario, g: usize, node: u32, seed: u64) -> Program {
         }
         protocol::Protocol::Edf(p) => {
             let cost = match p.learn {
-                true => CostEstimate::learned(duration(p.cost)),
-                false => CostEstimate::fixed(duration(p.cost)),
+                true => CostEstimate::learned(duration(*p.cost.get_ref())),
+                false => CostEstimate::fixed(duration(*p.cost.get_ref())),
             };
             let mut config = EdfConfig::new(cost, duration(p.deadline));
             if p.immediate {
@@ -171,8 +171,8 @@ pub(super) fn program(s: &Scenario, g: usize, node: u32, seed: u64) -> Program {
                 identity,
                 how: how(&p.send),
                 qos: p.send.qos,
-                attempt: duration(p.attempt),
-                answer: duration(p.answer),
+                attempt: duration(*p.attempt.get_ref()),
+                answer: duration(*p.answer.get_ref()),
                 default_deadline: duration(p.deadline),
                 max_attempts: p.attempts.0,
                 gap: duration(p.gap),

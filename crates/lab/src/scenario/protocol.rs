@@ -136,8 +136,9 @@ pub struct Beaconer {
 #[derive(Clone, PartialEq, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Edf {
-    /// What an attempt costs, from request to confirm.
-    pub cost: Time,
+    /// What an attempt costs, from request to confirm: what the longest frame and its ACK take at least.
+    #[schemars(with = "Time")]
+    pub cost: Spanned<Time>,
     /// Learn the cost: the largest of the last attempts counts.
     #[serde(default)]
     pub learn: bool,
@@ -163,10 +164,12 @@ pub struct Edf {
 #[derive(Clone, PartialEq, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Coordinator {
-    /// What an attempt costs, from request to confirm.
-    pub attempt: Time,
+    /// What an attempt costs, from request to confirm: what the longest frame and its ACK take at least.
+    #[schemars(with = "Time")]
+    pub attempt: Spanned<Time>,
     /// How long it waits for an answer, from the confirm of the poll.
-    pub answer: Time,
+    #[schemars(with = "Time")]
+    pub answer: Spanned<Time>,
     /// Deadline of MSDUs without `lifetime`.
     pub deadline: Time,
     /// Attempts of each exchange.

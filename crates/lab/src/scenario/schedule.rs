@@ -18,9 +18,10 @@ use sim::host::HostModel;
 use toml::Spanned;
 
 use super::admission::{self, Admission, Frame, Terms};
+use super::attempt::{Nodes, share_a_channel};
 use super::beacons::{BeaconSlot, Beacons};
 use super::check::Check;
-use super::file::{File, Group};
+use super::file::{File, Group, Loss};
 use super::join::{Join, SlotSwitches};
 use super::names::{self, Names};
 use super::node::{duration, phy};
@@ -108,15 +109,6 @@ impl Planned {
     }
 }
 
-/// What a schedule may have to know of all nodes: numbers of each group, flows, peers and access points, hosts.
-#[derive(Clone, Copy)]
-struct Nodes<'a> {
-    groups: &'a [Range<u32>],
-    flows: &'a [FlowPlan],
-    peers: &'a [(Option<u32>, Option<u32>)],
-    hosts: &'a [Option<Arc<HostModel>>],
-}
-
 impl Check<'_> {
     /// The schedule that a group names.
     pub(super) fn schedule(&self, name: &Spanned<String>) -> Result<&Schedule, ScenarioError> {
@@ -159,8 +151,52 @@ impl Check<'_> {
                 hosts,
             };
             done.push(self.one(names, schedule, &members, &nodes)?);
+            for other in &self.file.schedule[..n] {
+                self.apart(names, groups, schedule, other)?;
+            }
         }
         Ok(done)
+    }
+
+    /// Nobody of two schedules hears the other one, since they do not know of each other's slots: they are on different channels, or the
+    /// medium lists no pair of them.
+    fn apart(
+        &self,
+        names: &Names<'_>,
+        groups: &[Range<u32>],
+        one: &Schedule,
+        other: &Schedule,
+    ) -> Result<(), ScenarioError> {
+        let all = self.file.group.iter().zip(groups);
+        let of = |s: &Schedule| -> Vec<(&Group, &Range<u32>)> {
+            let runs_it = |(g, _): &(&Group, _)| g.schedule() == Some(s.name.get_ref());
+            all.clone().filter(runs_it).collect()
+        };
+        let hears = |(a, a_nodes): (&Group, &Range<u32>), (b, b_nodes): (&Group, &Range<u32>)| {
+            let listed = match &self.file.medium.loss {
+                Some(Loss::Pairs(list)) => list.iter().any(|pair| {
+                    let (Ok(x), Ok(y)) = (names.node(&pair.a), names.node(&pair.b)) else {
+                        return true;
+                    };
+                    (a_nodes.contains(&x) && b_nodes.contains(&y))
+                        || (a_nodes.contains(&y) && b_nodes.contains(&x))
+                }),
+                _ => true,
+            };
+            share_a_channel(a, b) && listed
+        };
+        let (ours, theirs) = (of(one), of(other));
+        if !ours.iter().any(|a| theirs.iter().any(|b| hears(*a, *b))) {
+            return Ok(());
+        }
+        let (span, name) = (one.name.span(), one.name.get_ref());
+        let what = format!(
+            "{name:?} is on a channel of {:?} (line {}), and neither knows of the other's slots: give its groups another channel, or \
+             all of them one schedule",
+            other.name.get_ref(),
+            self.source.line(&other.name.span()),
+        );
+        Err(self.source.at(span, what))
     }
 
     fn one(
@@ -321,7 +357,7 @@ impl Check<'_> {
             admission: schedule.join.is_none().then(|| Admission {
                 of: name.clone(),
                 test: "slots",
-                admitted: reason.is_none(),
+                admitted: Some(reason.is_none()),
                 reason: reason.map(|r| r.1),
             }),
             master,

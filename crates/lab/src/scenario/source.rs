@@ -193,14 +193,20 @@ impl Source {
         }
     }
 
+    /// Number of the line in which a place of the text begins, from 1.
+    pub(super) fn line(&self, span: &Range<usize>) -> usize {
+        let before = &self.text[..self.text.floor_char_boundary(span.start)];
+        before.matches('\n').count() + 1
+    }
+
     /// An error at a place in the text, or at a change.
     pub(super) fn at(&self, span: Range<usize>, what: impl fmt::Display) -> ScenarioError {
         let what = what.to_string();
         if span.start >= self.text.len() && span.start - self.text.len() < self.changes.len() {
             return self.at_change(span.start - self.text.len(), what);
         }
+        let line = self.line(&span);
         let before = &self.text[..self.text.floor_char_boundary(span.start)];
-        let line = before.matches('\n').count() + 1;
         let column = before.chars().rev().take_while(|c| *c != '\n').count() + 1;
         ScenarioError {
             place: format!("{}:{line}:{column}", self.path.display()),

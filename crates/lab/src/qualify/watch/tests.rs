@@ -4,6 +4,7 @@ use super::super::bench::Span;
 use super::*;
 use frame::element::Elements;
 use frame::mac::Aid;
+use frame::mac::header::set_duration;
 use frame::mgmt::{AssociationResponse, Capability, MgmtHeader, StatusCode};
 use frame::{MacAddr, Rate, Wire};
 use protocols::mac::data::{ETHERTYPE_PAYLOAD, Framer, Identity};
@@ -66,7 +67,10 @@ fn send_at(w: &mut Watch, start_ns: u64, node: u32, flow: u32, cycle: u32, rate:
             &payload(flow, cycle),
             &mut out,
         )
-        .unwrap();
+        .unwrap()
+        .len();
+    let frame = &mut out[..frame];
+    set_duration(frame, 44).unwrap();
     w.transmission(&Transmission {
         start_ns,
         end_ns: start_ns + 36_000,

@@ -1,5 +1,7 @@
 //! What is said before a run: slots by period, lifetime and losses, and the tests of EDF.
 
+use proptest::prelude::*;
+
 use super::*;
 
 /// One flow of 2 ms among 39 of 20 ms.
@@ -78,6 +80,11 @@ pattern.periodic = { period = "4ms" }
 "#;
 
 fn said(text: &str) -> (bool, String) {
+    let (admitted, sentence) = answer(text);
+    (admitted.expect("it can be told"), sentence)
+}
+
+fn answer(text: &str) -> (Option<bool>, String) {
     let scenario = parse(text, &[]).unwrap_or_else(|e| panic!("{e}"));
     match scenario.admission() {
         [one] => (one.admitted, one.to_string()),
@@ -199,4 +206,122 @@ fn the_pool_of_a_scenario_is_that_of_its_nodes() {
     let wrong = crowded.replace("cost = ", "pool = { share = 2, depth = \"0us\" }, cost = ");
     let error = parse(&wrong, &[]).map(|_| ()).unwrap_err().to_string();
     assert!(error.contains("2 is not a number from 0 to 1"), "{error}");
+}
+
+/// Several nodes have no common queue, so the test of one of them says nothing of what the others do to it.
+#[test]
+fn several_nodes_on_a_channel_cannot_be_told() {
+    let three = DEADLINES
+        .replace("name = \"controller\"\n", "name = \"controller\"\ncount = 3\n")
+        .replace("name = \"devices\"\ncount = 3", "name = \"devices\"")
+        .replace("data.fixed = 0.1", "data.fixed = 0");
+    let (admitted, sentence) = answer(&three);
+    assert!(
+        admitted.is_none() && sentence.contains("cannot be told") && sentence.contains("a queue of its own"),
+        "{sentence}"
+    );
+    // every millisecond two frames of each: they meet, and nothing arrives
+    let busy = three.replace("period = \"4ms\"", "period = \"500us\"");
+    let (admitted, _) = answer(&busy);
+    let ratio = go(&busy).metrics["delivered_ratio"];
+    assert!(admitted.is_none() && ratio < 0.5, "{ratio}");
+    let other = "\n[[group]]\nname = \"ap\"\nprotocol.beaconer = { interval = \"100ms\", rate = \"6M\", send = { rate = \"24M\" } }\n";
+    let (admitted, sentence) = answer(&(DEADLINES.to_owned() + other));
+    assert!(
+        admitted.is_none() && sentence.contains("\"ap\" sends on the same channel"),
+        "{sentence}"
+    );
+    let elsewhere = other.replace("name = \"ap\"\n", "name = \"ap\"\nchannel = 149\n");
+    assert!(said(&(DEADLINES.to_owned() + &elsewhere)).0);
+}
+
+#[test]
+fn costs_below_the_airtime_are_refused() {
+    let cases: &[Case<'_>] = &[
+        (
+            "octets = 58",
+            "octets = 1400",
+            &["test.toml:10:25", "200us is less than", "544us"],
+        ),
+        (
+            "cost = \"200us\"",
+            "cost = \"95us\"",
+            &["95us is less than", "the least is 96us"],
+        ),
+    ];
+    all_broken(DEADLINES, cases);
+    let polled = include_str!("../../../../../scenarios/edf.toml");
+    let cases: &[Case<'_>] = &[
+        (
+            "attempt = \"220us\"",
+            "attempt = \"99us\"",
+            &["99us is less than the longest poll"],
+        ),
+        (
+            "answer = \"250us\"",
+            "answer = \"50us\"",
+            &["50us is less than the longest answer"],
+        ),
+    ];
+    all_broken(polled, cases);
+    assert!(said(polled).0);
+    let often = polled.replacen(
+        "pattern.periodic = { period = \"4ms\" }",
+        "pattern.periodic = { period = \"8ms\" }",
+        1,
+    );
+    let (admitted, sentence) = said(&often);
+    assert!(
+        !admitted && sentence.contains("not polled as often"),
+        "{sentence}"
+    );
+}
+
+/// Flows of one to three nodes: octets, and periods and lifetimes in units of 100 us.
+fn sets() -> impl Strategy<Value = (Vec<Vec<(u32, u32, u32)>>, u32, bool, bool, bool)> {
+    let flow = (16u32..1400, 8u32..100, 3u32..100);
+    let nodes = proptest::collection::vec(proptest::collection::vec(flow, 1..5), 1..4);
+    // mostly one node: of several nothing is admitted
+    let nodes = nodes.prop_map(|mut nodes| {
+        nodes.truncate(if nodes[0].len() > 1 { 1 } else { 3 });
+        nodes
+    });
+    (nodes, 50u32..900, any::<bool>(), any::<bool>(), any::<bool>())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+    /// What is admitted misses nothing when nothing is lost on the air, whatever cost is told, with and without a backoff, on an
+    /// ideal host and on one that takes its time.
+    #[test]
+    fn what_is_admitted_misses_nothing((nodes, cost_us, backoff, slow, host) in sets()) {
+        let rate = if slow { "6M" } else { "24M" };
+        let aifsn = if backoff { "" } else { "no_backoff_aifsn = 2, " };
+        let host = if host { "host = \"table5\"\n" } else { "" };
+        let mut text = String::from("[run]\nduration = \"200ms\"\n[medium]\nloss.fixed_power_dbm = -50\n[[group]]\nname = \"to\"\nprotocol = \"sink\"\n");
+        for n in 0..nodes.len() {
+            text += &format!(
+                "[[group]]\nname = \"n{n}\"\n{host}protocol.edf = {{ cost = \"{cost_us}us\", deadline = \"10ms\", {aifsn}send = {{ rate = \"{rate}\", tries = 1 }} }}\n"
+            );
+        }
+        for (n, flows) in nodes.iter().enumerate() {
+            for (octets, period, lifetime) in flows {
+                text += &format!(
+                    "[[traffic]]\nfrom = \"n{n}\"\nto = \"to\"\noctets = {octets}\nlifetime = \"{}us\"\npattern.periodic = {{ period = \"{}us\" }}\n",
+                    lifetime.min(period) * 100,
+                    period * 100
+                );
+            }
+        }
+        let Ok(scenario) = parse(&text, &[]) else {
+            // a cost below the airtime
+            return Ok(());
+        };
+        if scenario.admission().iter().all(|a| a.admitted == Some(true)) {
+            let run = run(&scenario, 1, None, &AtomicBool::new(false), |_| {}).unwrap().result;
+            // the last ones are under way when the run ends
+            let waits: u64 = run.traffic.iter().map(|t| (t.submitted - t.delivered).saturating_sub(1)).sum();
+            prop_assert_eq!(waits, 0, "{}\n{:?}", text, run.traffic);
+        }
+    }
 }

@@ -46,6 +46,45 @@ fn mistakes_are_named() {
     all_broken(CELL, cases);
 }
 
+#[test]
+fn a_slot_has_room_for_the_longest_frame() {
+    let flow = "\n[[traffic]]\nfrom = \"ap\"\nto = \"broadcast\"\noctets = 1000\npattern.periodic = { period = \"4ms\" }\n";
+    let sends = CELL.replace("rate = \"54M\" }", "rate = \"54M\", broadcast_rate = \"54M\" }") + flow;
+    parse(&sends, &[]).unwrap_or_else(|e| panic!("{e}"));
+    // 20 us of preamble and 39 symbols
+    all_broken(
+        &sends,
+        &[(
+            "\"256us\"",
+            "\"175us\"",
+            &["a slot of 175us: the shortest is 176us"],
+        )],
+    );
+    parse(&sends.replace("\"256us\"", "\"176us\""), &[]).unwrap_or_else(|e| panic!("{e}"));
+}
+
+/// Hosts that do not agree on the rounds hear each other at the wrong time, and nobody gets a slot.
+#[test]
+fn one_cell_has_one_kind_of_rounds_and_a_slot_for_each_host() {
+    let two = |more: &str, payload: &str| {
+        let group = CELL[CELL.find("[[group]]").unwrap()..CELL.find("[[group]]\nname = \"ap\"").unwrap()]
+            .replace("hosts", "others");
+        let group = group.replace("count = 3", more);
+        CELL.to_owned() + &group.replace("payload_octets = 20", payload)
+    };
+    parse(&two("count = 13", "payload_octets = 20"), &[]).unwrap_or_else(|e| panic!("{e}"));
+    let says = |text: &str| parse(text, &[]).map(|_| ()).unwrap_err().to_string();
+    let differ = says(&two("count = 13", "payload_octets = 30"));
+    assert!(
+        differ.contains("\"others\" and \"hosts\" share a cell"),
+        "{differ}"
+    );
+    let many = says(&two("count = 14", "payload_octets = 20"));
+    assert!(many.contains("16 slots") && many.contains("17 hosts"), "{many}");
+    let elsewhere = two("count = 16", "payload_octets = 30").replacen("channel = 1\n", "channel = 6\n", 1);
+    parse(&elsewhere, &[]).unwrap_or_else(|e| panic!("{e}"));
+}
+
 const CELLS: &str = include_str!("../../../../../scenarios/cells.toml");
 
 #[test]

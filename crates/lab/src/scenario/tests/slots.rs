@@ -242,3 +242,31 @@ fn clocks_can_follow_the_beacons_of_others() {
     let of = |n: usize| far.traffic[n].delivered;
     assert!(of(0) > 900 && of(1) == 0, "{} {}", of(0), of(1));
 }
+
+/// A second schedule, for a group of its own.
+fn beside(channel: &str) -> String {
+    let other = "[[schedule]]\nname = \"other\"\ncycle = \"4ms\"\nsend = { rate = \"24M\" }\n\n[[schedule]]\nname = \"loop\"";
+    let group = "\n[[group]]\nname = \"a\"\nCH\nprotocol.tdma.schedule = \"other\"\n\n[[group]]\nname = \"b\"\nCH\nprotocol.sender = { rate = \"24M\" }\n\n[[traffic]]\nfrom = \"a\"\nto = \"b\"\noctets = 58\npattern.periodic = { period = \"4ms\" }\n";
+    SLOTS.replacen("[[schedule]]\nname = \"loop\"", other, 1) + &group.replace("CH", channel)
+}
+
+#[test]
+fn two_schedules_on_one_channel_are_refused() {
+    let error = parse(&beside(""), &[]).map(|_| ()).unwrap_err().to_string();
+    for part in [
+        "test.toml:15:8",
+        "\"loop\" is on a channel of \"other\" (line 10)",
+    ] {
+        assert!(error.contains(part), "{error}");
+    }
+    parse(&beside("channel = 149"), &[]).unwrap_or_else(|e| panic!("{e}"));
+    let pairs = |a: &str| {
+        format!(
+            "loss.pairs = [{{ a = \"a\", b = \"b\", db = 60 }}, {{ a = \"{a}\", b = \"controller\", db = 60 }}]"
+        )
+    };
+    let apart = beside("").replace("loss.fixed_power_dbm = -50", &pairs("devices.0"));
+    parse(&apart, &[]).unwrap_or_else(|e| panic!("{e}"));
+    let meet = beside("").replace("loss.fixed_power_dbm = -50", &pairs("a"));
+    assert!(parse(&meet, &[]).is_err());
+}
