@@ -396,5 +396,6 @@ fn round_over<const H: usize, const S: usize>(state: &mut State<H, S>) {
     state.farewell = 0;
 }
 
+mod allocation;
 mod odds;
 mod tests;

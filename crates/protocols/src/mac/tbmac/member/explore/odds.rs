@@ -5,12 +5,18 @@ use super::*;
 /// What can follow a state: for each choice the indices of its ends in the next phase, with their shares.
 type Ways = Vec<Vec<(usize, Share)>>;
 
-/// All that can happen from one state on, by phase. A state in which a slot is shared has no way on.
-struct Graph(Vec<Vec<Option<Ways>>>);
+/// All that can happen from some states on, by phase. A state at which it ends has no way on.
+#[derive(Default)]
+pub(super) struct Graph(Vec<Vec<Option<Ways>>>);
 
 impl Graph {
-    fn of<const H: usize, const S: usize>(explorer: &Explorer<H, S>, start: State<H, S>) -> Graph {
-        let (mut layers, mut states) = (Vec::new(), vec![start]);
+    /// Adds all phases of `explorer` from `states` on; the last states come back, in the order of their indices.
+    pub(super) fn extend<const H: usize, const S: usize>(
+        &mut self,
+        explorer: &Explorer<H, S>,
+        mut states: Vec<State<H, S>>,
+        is_end: impl Fn(&State<H, S>, u32, Phase) -> bool,
+    ) -> Vec<State<H, S>> {
         for (round, phase) in explorer.phases() {
             let mut next: BTreeMap<State<H, S>, usize> = BTreeMap::new();
             let mut ways_on = |state: &State<H, S>| {
@@ -21,30 +27,35 @@ impl Graph {
                 let choices = explorer.choices(state, round, phase).into_iter();
                 choices.map(|c| c.into_iter().map(&mut end).collect()).collect()
             };
-            let shared = |state: &State<H, S>| explorer.shared(state, round, phase).is_some();
-            let layer = states.iter().map(|s| (!shared(s)).then(|| ways_on(s))).collect();
-            layers.push(layer);
-            states = vec![start; next.len()];
+            let layer = states.iter();
+            let layer = layer.map(|s| (!is_end(s, round, phase)).then(|| ways_on(s)));
+            self.0.push(layer.collect());
+            states = vec![Explorer::NOBODY; next.len()];
             next.into_iter().for_each(|(state, i)| states[i] = state);
         }
-        Graph(layers)
+        states
     }
 
-    /// The probability that a slot is shared within the rounds if each frame is lost at each host with probability `per`, and
-    /// whoever decides what neither loss nor chance decides (who comes and goes, what is captured) wants it to be.
-    fn odds(&self, per: f64) -> f64 {
-        let mut values = None;
-        for layer in self.0.iter().rev() {
-            // behind the last phase nothing is shared any more
+    /// Of each first state the probability that an end is reached in the first `phases` phases if each frame is lost at each host with
+    /// probability `per`, and `choose` takes one of two values where neither loss nor chance decides (who comes and goes, what is captured).
+    pub(super) fn reached(&self, phases: usize, per: f64, choose: fn(f64, f64) -> f64) -> Vec<f64> {
+        let mut values: Option<Vec<f64>> = None;
+        for layer in self.0[..phases].iter().rev() {
+            // behind the last phase nothing happens any more
             let worth = |i: usize| values.as_ref().map_or(0.0, |v: &Vec<f64>| v[i]);
             let mean = |way: &Vec<(usize, Share)>| -> f64 {
                 way.iter().map(|(i, share)| share.of(per) * worth(*i)).sum()
             };
-            let worst = |ways: &Ways| ways.iter().map(mean).fold(0.0, f64::max);
-            let value = |ways: &Option<Ways>| ways.as_ref().map_or(1.0, worst);
+            let chosen = |ways: &Ways| ways.iter().map(mean).reduce(choose).unwrap_or(0.0);
+            let value = |ways: &Option<Ways>| ways.as_ref().map_or(1.0, chosen);
             values = Some(layer.iter().map(value).collect());
         }
-        values.map_or(0.0, |v| v[0])
+        values.unwrap_or_default()
+    }
+
+    /// The probability that a slot is shared within the rounds, if whoever decides wants it to be.
+    fn odds(&self, per: f64) -> f64 {
+        self.reached(self.0.len(), per, f64::max)[0]
     }
 
     /// The sums of all shares of a choice, least and most.
@@ -75,7 +86,11 @@ fn start(owners: usize, failures: u8, leaves: u8) -> (Explorer<3, 3>, State<3, 3
 
 fn graph(owners: usize, failures: u8, leaves: u8) -> Graph {
     let (explorer, start) = start(owners, failures, leaves);
-    Graph::of(&explorer, start)
+    let mut graph = Graph::default();
+    graph.extend(&explorer, vec![start], |state, round, phase| {
+        explorer.shared(state, round, phase).is_some()
+    });
+    graph
 }
 
 /// Where a host may lose everything, a slot can be shared. The way there is a cell that is not heard at all for
