@@ -108,10 +108,12 @@ fn elements<'o>(kind: Kind, config: &IbssConfig, network: &Network, out: &'o mut
     let mut elements = ElementsBuilder::new(out);
     const FITS: &str = "there is room for all";
     elements.push(Ssid(config.ssid())).expect(FITS);
-    let rates = RateOctets::new(
-        RateSet::EMPTY.with(config.rate),
-        RateSet::EMPTY.with(config.group_rate),
-    );
+    let mut basic = RateSet::EMPTY.with(config.group_rate);
+    if basic.is_empty() {
+        // HT rates are none of this set, and there is no element without a rate (IEEE 802.11-2016, 9.4.2.3)
+        basic = RateSet::OFDM_6_ONLY;
+    }
+    let rates = RateOctets::new(RateSet::EMPTY.with(config.rate), basic);
     elements.push(rates.supported()).expect(FITS);
     if let Some(more) = rates.extended() {
         elements.push(more).expect(FITS);
@@ -165,7 +167,8 @@ pub(super) fn asks_for_us(mpdu: &[u8], config: &IbssConfig) -> Option<MacAddr> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use frame::Rate;
+    use frame::element::SupportedRates;
+    use frame::{GuardInterval, Rate, Width};
 
     const ME: MacAddr = MacAddr::local(1);
     const NET: Network = Network {
@@ -199,6 +202,21 @@ mod tests {
             &mut out,
         );
         assert_eq!((atim.len(), atim[0]), (24, 0x90));
+    }
+
+    /// HT rates are not in these elements, and an element without a rate is none.
+    #[test]
+    fn a_network_of_ht_rates_names_a_mandatory_rate() {
+        let config = IbssConfig {
+            rate: Rate::ht(7, Width::Mhz20, GuardInterval::Long).unwrap(),
+            group_rate: Rate::ht(0, Width::Mhz20, GuardInterval::Long).unwrap(),
+            ..config()
+        };
+        let mut out = [0; MAX_OCTETS];
+        let mpdu = emit(Kind::Beacon, &config, &NET, 7, &mut out);
+        let rates: SupportedRates<'_> = Beacon::parse(mpdu).unwrap().elements.get().unwrap();
+        assert_eq!(rates.0, [0x8c]);
+        assert_eq!(read(mpdu, &config).unwrap().network, NET);
     }
 
     #[test]
