@@ -70,6 +70,13 @@ impl Door {
         }
     }
 
+    /// There is no room for a caller who was let in: he stays before the door, and may come in with a packet that he repeats.
+    pub fn turn_away(&mut self, now: Instant, peer: SocketAddr, guard: Option<Guard>) {
+        if let Some(guard) = guard.filter(|_| self.waiting.len() < MOST_WAITING) {
+            self.waiting.insert(peer, (Box::new(guard), now));
+        }
+    }
+
     fn knock<'a>(
         &mut self,
         now: Instant,
@@ -203,6 +210,27 @@ mod tests {
         // those who do not go on are forgotten
         door.knock(at(10_002), peer(9), &own, &mut room);
         assert_eq!(door.waiting.len(), 1);
+    }
+
+    /// His handshake is over, so he would never make another.
+    #[test]
+    fn who_finds_no_room_may_knock_again() {
+        let mut door = door(Some(KEY));
+        let mut room = new_octets();
+        let mut caller = Guard::caller(&KEY, PATIENCE).unwrap();
+        let call = caller.call(at(0)).unwrap().unwrap().to_vec();
+        let Knock::Answer(answer) = door.knock(at(0), peer(1), &call, &mut room) else {
+            panic!("no answer")
+        };
+        caller.open(&answer, &mut new_octets());
+        let header = Header::new(ProtocolId::Atp, Control::SYN).octets();
+        for ms in [1, 1_001, 2_001] {
+            let sealed = caller.seal(&header).unwrap().to_vec();
+            let Knock::In(Some(guard), _) = door.knock(at(ms), peer(1), &sealed, &mut room) else {
+                panic!("not let in at {ms}")
+            };
+            door.turn_away(at(ms), peer(1), Some(*guard));
+        }
     }
 
     #[test]

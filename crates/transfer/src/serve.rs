@@ -97,6 +97,7 @@ pub fn serve(
                     continue;
                 };
                 if !make_room(&mut guests, MAX_CONNECTIONS, now, |g| (g.flow.state(), g.since)) {
+                    door.turn_away(now, peer, guard);
                     continue;
                 }
                 let guest = guests.entry(peer).or_insert(Guest {

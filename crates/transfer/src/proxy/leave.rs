@@ -39,6 +39,7 @@ pub fn leave(
             if !make_room(&mut guests, MAX_CONNECTIONS, now, |link| {
                 (link.state(), link.since)
             }) {
+                door.turn_away(now, peer, guard);
                 continue;
             }
             let link = Link::leaving(to, guard, config, now);
