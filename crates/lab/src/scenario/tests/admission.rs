@@ -277,8 +277,11 @@ fn costs_below_the_airtime_are_refused() {
     );
 }
 
-/// Flows of one to three nodes: octets, and periods and lifetimes in units of 100 us.
-fn sets() -> impl Strategy<Value = (Vec<Vec<(u32, u32, u32)>>, u32, bool, bool, bool)> {
+/// Flows of a node: octets, and periods and lifetimes in units of 100 us.
+type Flows = Vec<(u32, u32, u32)>;
+
+/// One to three nodes, what an attempt is said to cost in us, and what else is drawn.
+fn sets() -> impl Strategy<Value = (Vec<Flows>, u32, bool, bool, bool)> {
     let flow = (16u32..1400, 8u32..100, 3u32..100);
     let nodes = proptest::collection::vec(proptest::collection::vec(flow, 1..5), 1..4);
     // mostly one node: of several nothing is admitted
