@@ -14,8 +14,8 @@
 //! [`abort`](Transport::abort) only move octets and wishes: what follows from them is done in the next
 //! [`handle`](Transport::handle), and the deadline says when that is due.
 //!
-//! Telling flows apart is the work of the host (UDP ports, for example). So is secrecy: an authenticated mode will
-//! be a layer between a transport and its path.
+//! Telling flows apart is the work of the host (UDP ports, for example). So is secrecy: the
+//! authenticated mode of real sockets is a layer between a transport and its path.
 
 pub mod atp;
 pub mod hop;

@@ -14,6 +14,10 @@ pub const FASTER: f64 = 0.9;
 /// Epochs without data after which the receiver falls silent.
 pub const QUIET_EPOCHS: u8 = 3;
 
+/// After so many packets in a row that no hop has told a delay nobody on the way knows it any more: of the average all but half a percent
+/// would be forgotten, 0.85^32. A hop that died would else steer the sender for ever by its last word.
+pub const UNTOLD: u8 = 32;
+
 /// Packets in an epoch that adjusts itself: as many as the receiver's average remembers, 1 / (1 - 0.85). Who speaks
 /// more often repeats itself, and who speaks less often keeps news back.
 pub const EPOCH_PACKETS: u64 = 7;
@@ -58,6 +62,8 @@ pub struct Meter {
     drops: u64,
     slower: u8,
     faster: u8,
+    /// Packets in a row that no hop had told a delay.
+    untold: u8,
 }
 
 impl Meter {
@@ -75,6 +81,7 @@ impl Meter {
             drops: 0,
             slower: 0,
             faster: 0,
+            untold: 0,
         }
     }
 
@@ -102,6 +109,7 @@ impl Meter {
     pub fn probe(&mut self, delay_us: u32, hops: u8) {
         if delay_us > 0 {
             self.average_us = Some(f64::from(delay_us));
+            self.untold = 0;
         }
         self.hops = hops;
     }
@@ -119,6 +127,10 @@ impl Meter {
         if sample.delay_us > 0 {
             let old = self.average_us.unwrap_or(delay_us);
             self.average_us = Some(self.memory * old + (1.0 - self.memory) * delay_us);
+            self.untold = 0;
+        } else {
+            self.untold = self.untold.saturating_add(1);
+            self.average_us = self.average_us.filter(|_| self.untold < UNTOLD);
         }
         self.drops += sample.drops;
         if sample.spacing_us == 0 {
@@ -202,6 +214,25 @@ mod tests {
         assert_eq!(m.deadline(), None);
         m.data(at(9_000), &sample(1, 0));
         assert_eq!((m.deadline(), m.is_quiet(at(9_499))), (Some(at(10_000)), false));
+    }
+
+    /// A hop that dies tells nothing any more: its last word does not count for ever.
+    #[test]
+    fn a_delay_that_nobody_tells_any_more_is_forgotten() {
+        let mut m = Meter::new(&Config::standard());
+        m.data(at(1), &sample(1_000, 0));
+        let silent = |m: &mut Meter, n| {
+            for _ in 0..n {
+                m.data(at(2), &sample(0, 0));
+            }
+            m.delay_us()
+        };
+        assert_eq!(silent(&mut m, 31), 1_000.0);
+        m.data(at(3), &sample(1_000, 0));
+        assert_eq!(silent(&mut m, 31), 1_000.0, "counted anew");
+        assert_eq!(silent(&mut m, 1), 0.0);
+        m.data(at(4), &sample(500, 0));
+        assert_eq!(m.delay_us(), 500.0);
     }
 
     #[test]

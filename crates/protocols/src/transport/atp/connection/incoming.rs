@@ -8,7 +8,8 @@ use crate::transport::wire::{Control, Header, ProtocolId, blocks};
 use crate::transport::{Failure, Path, State};
 use radio::{Duration, Instant};
 
-/// Numbers around the expected one within which a packet is believed: a send buffer of the other end.
+/// Numbers around the expected one within which a packet is believed: more than any send buffer, far less than a turn
+/// of the numbers.
 const NEAR: u64 = 1 << 26;
 
 impl<O, R, const H: usize> Connection<O, R, H>
