@@ -26,6 +26,8 @@ const QUEUE: usize = 16;
 const LONGEST: usize = 1_500;
 /// See [`QUEUE`].
 const LINE: usize = 64;
+/// Until a station on a stick knows of another's beacon, in round numbers: of three in a room about one then sends in each interval.
+const ON_RADIOS: Duration = Duration::from_us(400);
 /// Octets of LLC/SNAP and of the header of a datagram.
 const HEADERS: u32 = 8 + 20;
 /// All have the same from the beginning, so that there is one network. Nobody has been given it.
@@ -58,7 +60,8 @@ pub struct AdHoc {
     #[serde(default)]
     pub adapt_wake_ahead: bool,
     /// The delay before a beacon is 0 to 2 CWmin of these. Longer than it takes until a station knows of another's beacon, or
-    /// everybody sends one in each interval. Left out: the slot of the PHY.
+    /// everybody sends one in each interval. Left out: the slot of the PHY, and on a radio of a computer 400us, or less if they would
+    /// not end within the window or, without one, the interval.
     #[schemars(with = "Option<Time>")]
     pub slot: Option<Spanned<Time>>,
     /// The nodes of the group relay for each other, from neighbour to neighbour in the order of their numbers. Otherwise all
@@ -208,6 +211,20 @@ impl Check<'_> {
         }
         Ok(())
     }
+}
+
+/// The slot on a radio of a computer, if the scenario says none: with that of the PHY nobody there knows of another's beacon in time,
+/// and everybody sends one in each interval and stays awake for it.
+pub(super) fn slot_on_radios(p: &AdHoc, phy: &Phy) -> Option<Duration> {
+    let within_tu = match p.window_tu.get_ref().0 {
+        0 => p.interval_tu.get_ref().0,
+        window => window,
+    };
+    let most_us = u64::from(within_tu) * 1_024 / u64::from(2 * phy.cw_min);
+    let slot = Duration::from_us(most_us).min(ON_RADIOS);
+    p.slot
+        .is_none()
+        .then(|| slot.max(Duration::from_us(u64::from(phy.slot_us))))
 }
 
 fn key(p: &AdHoc) -> Option<Key> {

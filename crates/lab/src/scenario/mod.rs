@@ -272,8 +272,13 @@ impl Scenario {
     /// One node of the scenario, by its name, as it is for this seed: for a host that is not the simulator's.
     pub fn station(&self, name: &str, seed: u64) -> Option<Station> {
         let node = (0..self.nodes()).find(|node| self.node_name(*node) == name)?;
-        let (config, program) = build::all_nodes(self, seed).nth(node as usize)?;
+        let (config, mut program) = build::all_nodes(self, seed).nth(node as usize)?;
         let group = &self.file.group[self.group_of(node)?];
+        if let protocol::Protocol::Ibss(p) = &group.protocol
+            && let Some(slot) = ad_hoc::slot_on_radios(p, &node::phy(group.sending_adapter(&p.send).phy))
+        {
+            program.set_beacon_slot(slot);
+        }
         let keeps_time = match group.protocol {
             protocol::Protocol::Beaconer(_) | protocol::Protocol::Ibss(_) => true,
             protocol::Protocol::Tdma(_) => group.ap.is_none(),

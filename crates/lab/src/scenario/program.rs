@@ -100,6 +100,15 @@ impl Program {
         }
     }
 
+    /// A station of an ad hoc network draws the delay of its beacons in slots of this length.
+    pub(super) fn set_beacon_slot(&mut self, slot: Duration) {
+        match self {
+            Program::Ibss(p) => p.set_beacon_slot(slot),
+            Program::Relay(p) => p.link_mut().set_beacon_slot(slot),
+            _ => {}
+        }
+    }
+
     fn inner(&mut self) -> &mut dyn Protocol {
         match self {
             Program::Sender(p) => p,

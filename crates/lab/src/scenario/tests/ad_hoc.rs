@@ -116,6 +116,30 @@ fn its_stations_keep_time() {
     assert_eq!(station.link().config().slot, radio::Duration::from_us(400));
 }
 
+/// Where the scenario says no slot, one on a radio is as long as a host there needs it, and they end within the window.
+#[test]
+fn beacons_on_a_radio_have_time() {
+    let slot = |parameters: &str| {
+        let text = LINE.replace("window_tu = 10,", parameters);
+        let scenario = parse(&text, &[]).unwrap_or_else(|e| panic!("{e}"));
+        let Program::Relay(station) = scenario.station("line.0", 1).unwrap().program else {
+            panic!("a line")
+        };
+        station.link().config().slot.as_us()
+    };
+    let phy = frame::Phy::A;
+    let most = |tu: u64| tu * 1_024 / u64::from(2 * phy.cw_min);
+    for (parameters, wanted) in [
+        ("window_tu = 20,", 400),
+        ("window_tu = 10,", most(10)),
+        ("window_tu = 0, interval_tu = 15,", 400),
+        ("window_tu = 0, interval_tu = 5,", most(5)),
+        ("window_tu = 20, slot = \"9us\",", 9),
+    ] {
+        assert_eq!(slot(parameters), wanted, "{parameters}");
+    }
+}
+
 /// With a key messages arrive as without one, their frames are longer, and a node on a radio is told another first number. The
 /// filter is handed on.
 #[test]

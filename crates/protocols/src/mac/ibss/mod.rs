@@ -216,6 +216,11 @@ impl<const Q: usize, const L: usize, W: Routing> Ibss<Q, L, W> {
         self.protection.number_from(first_pn);
     }
 
+    /// [`IbssConfig::slot`] from the next TBTT on: the host is another one than the configuration was made for.
+    pub fn set_beacon_slot(&mut self, slot: Duration) {
+        self.config.slot = slot;
+    }
+
     /// Stations that were heard of late.
     pub fn neighbours(&self) -> impl Iterator<Item = &Neighbour> {
         self.neighbours.iter()
