@@ -7,8 +7,7 @@ use super::{Chance, Member, Rule};
 use crate::mac::tbmac::message::Request;
 use frame::MacAddr;
 use std::collections::{BTreeMap, BTreeSet};
-use std::vec;
-use std::vec::Vec;
+use std::{vec, vec::Vec};
 
 /// Slots of the contention period.
 const ASKS: u8 = 2;
