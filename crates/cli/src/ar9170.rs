@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Subcommand, value_parser};
+use lab::testbed::ar9170::Knobs;
 use lab::testbed::ar9170::served::{self, MAX_STICKS, Served, Stage};
 
 use crate::ui::{Failure, Ui};
@@ -36,7 +37,8 @@ enum Action {
   sdmac lab run --qemu standard --radios 0 --stick /tmp/stick0 --stick /tmp/stick1 -- iw dev    # meanwhile, elsewhere
   qemu-system-x86_64 ... -device qemu-xhci -chardev socket,id=s,path=/tmp/stick0 -device usb-redir,chardev=s
   sdmac ar9170 serve /tmp/stick0 --station robots          # our own driver and ad hoc network is there, too
-  sdmac ar9170 serve /tmp/stick0 --skip-response 500       # the driver has to find out, and to start the stick anew")]
+  sdmac ar9170 serve /tmp/stick0 --skip-response 500       # the driver has to find out, and to start the stick anew
+  sdmac ar9170 serve /tmp/stick0 --late 1 --late-us 5000   # what it says comes in groups of 5 ms")]
 struct ServeArgs {
     /// Unix socket for each stick, 1 to 8; one that an ended server has left behind is replaced
     #[arg(value_name = "SOCKET", required = true, num_args = 1..=MAX_STICKS as usize)]
@@ -48,6 +50,16 @@ struct ServeArgs {
     /// Skip the sequence number of each stick's N-th response, once
     #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..))]
     skip_response: Option<u64>,
+    /// The chance that what a stick says is late: what it says meanwhile comes in the same transfer, up to 4 frames or blocks of
+    /// responses
+    #[arg(long, value_name = "CHANCE", value_parser = chance, default_value_t = 0.0)]
+    late: f64,
+    /// By how much, us, up to a second
+    #[arg(long, value_name = "US", value_parser = value_parser!(u32).range(1..=1_000_000), default_value_t = 1_000)]
+    late_us: u32,
+    /// The chance that the status of a frame is lost: Linux starts the stick anew after 5.5 s without it
+    #[arg(long, value_name = "CHANCE", value_parser = chance, default_value_t = 0.0)]
+    lost_status: f64,
     /// Seed of the air
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
@@ -59,6 +71,11 @@ fn ssid(text: &str) -> Result<String, String> {
     } else {
         Err("1 to 32 octets".to_owned())
     }
+}
+
+fn chance(text: &str) -> Result<f64, String> {
+    let chance = text.parse().ok().filter(|chance| (0.0..=1.0).contains(chance));
+    chance.ok_or_else(|| "a chance, 0 (never) to 1 (always)".to_owned())
 }
 
 /// Runs the command.
@@ -73,7 +90,13 @@ pub fn main(args: &Args, ui: &Ui) -> Result<ExitCode, Failure> {
     }
     let stage = Stage {
         sockets: args.sockets.clone(),
-        skip_response: args.skip_response,
+        knobs: Knobs {
+            skip_response: args.skip_response,
+            late_interrupt: args.late,
+            late_ns: u64::from(args.late_us) * 1_000,
+            lost_status: args.lost_status,
+            ..Knobs::default()
+        },
         // a protocol borrows its name for as long as the program runs, and so does this command
         station: args.station.clone().map(|ssid| &*ssid.leak()),
         seed: args.seed,
@@ -152,6 +175,17 @@ mod tests {
         });
         assert_eq!(text.matches("Echo").count(), 1);
         assert!(text.contains("       3        4"), "{text}");
+    }
+
+    #[test]
+    fn chances() {
+        assert_eq!(
+            (chance("0"), chance("1"), chance("0.05")),
+            (Ok(0.0), Ok(1.0), Ok(0.05))
+        );
+        for wrong in ["1.01", "-0.1", "nan", "5%", ""] {
+            assert!(chance(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

@@ -27,6 +27,18 @@ fn count(stick: &Value, key: &str, name: &str) -> u64 {
     stick[key][name].as_u64().unwrap_or(0)
 }
 
+/// What each change of the channel takes, and the statistics that Linux reads every 30 s. 74 reads are those of the EEPROM, eight words
+/// each.
+fn channels(stick: &Value, changes: std::ops::RangeInclusive<u64>) {
+    let n = |name| count(stick, "commands", name);
+    let (rf, writes) = (n("RfInit"), n("WriteRegisters"));
+    assert!(changes.contains(&rf) && n("FrequencyStart") == rf, "{stick}");
+    assert!((2 * rf..=2 * rf + 10).contains(&n("Tally")), "{stick}");
+    assert!((74 + rf..=74 + rf + 10).contains(&n("ReadRegisters")), "{stick}");
+    // the tables of a channel, and what is set once when it comes up
+    assert!((80 * rf..=90 * rf + 100).contains(&writes), "{stick}");
+}
+
 /// Probe alone: 74 reads of the EEPROM, ECHO, two words for the light; then up.
 const PROBE: &str = r#"
 set -e
@@ -51,8 +63,7 @@ fn linux_finds_a_stick_and_brings_it_up() {
     table(stick);
     assert_eq!(stick["starts"], 1, "it was not started anew: {stick}");
     assert_eq!(count(stick, "commands", "Echo"), 1);
-    // 2368 octets, eight words each time
-    assert!(count(stick, "commands", "ReadRegisters") >= 74);
+    channels(stick, 1..=1);
     // two for each of 68 users
     let keys = |name| count(stick, "commands", name) + count(stick, "asynchronous", name);
     assert_eq!((keys("EnableKey"), keys("DisableKey")), (136, 64));
@@ -94,7 +105,7 @@ fn two_linux_stations_find_and_ping_each_other() {
     let sticks = Sticks::serve(folder.path(), 2, &[]);
     let text = sticks.guest(PAIR);
     assert!(text.contains("scan found it"), "{text}");
-    // both directions; an answer that was late on a busy computer is none of the sticks' affair, silence is
+    // both directions; a few answers that were late on a busy computer are none of the sticks' affair
     let received: Vec<u32> = text
         .lines()
         .filter_map(|line| {
@@ -105,10 +116,12 @@ fn two_linux_stations_find_and_ping_each_other() {
                 .ok()
         })
         .collect();
-    assert!(received.len() == 2 && received.iter().all(|n| *n >= 10), "{text}");
+    assert!(received.len() == 2 && received.iter().all(|n| *n >= 18), "{text}");
     let seen = sticks.end();
     for stick in seen["sticks"].as_array().unwrap() {
         table(stick);
+        // a scan is a change to each of the channels and one back, and who joins scans first
+        channels(stick, 13..=300);
         assert_eq!(stick["starts"], 1, "it was not started anew: {stick}");
         // a beacon for each interval
         assert!(count(stick, "commands", "Beacon") + count(stick, "asynchronous", "Beacon") > 10);
@@ -135,6 +148,7 @@ iw dev $interface ibss join robots 2412
 STICK_INTERFACE=$interface "$INSIDE" --exact inside --ignored --nocapture > /tmp/inside
 grep 'came back' /tmp/inside
 iw dev $interface link
+dmesg | grep -i -e lost -e restart
 "#;
 
 #[test]
@@ -151,6 +165,14 @@ fn linux_and_our_own_station_are_one_network_after_a_lost_response() {
     table(stick);
     println!("{station}");
     assert_eq!(stick["starts"], 2, "once more after the lost response: {stick}");
+    for word in [
+        "lost 1 command responses",
+        "restart device (8)",
+        "device restarted successfully",
+    ] {
+        assert!(text.contains(word), "{word}: {text}");
+    }
+    channels(stick, 2..=200);
     assert!(station["delivered"].as_u64().unwrap() >= ECHOES);
     assert!(station["beacons"].as_u64().unwrap() > 0);
     let bssid = station["bssid"].as_str().unwrap();

@@ -2,8 +2,8 @@
 
 use super::Upper;
 use super::chain::Chain;
-use super::core::{Change, Core};
 use super::flight::State;
+use super::machine::{Change, Machine};
 use super::settings::band;
 use super::wish::Wish;
 use crate::codec::tx::{DESCRIPTOR_OCTETS, Protection};
@@ -15,7 +15,7 @@ use radio::{
     PacketState, Plane, Radio, Refusal, RtsPolicy, SeriesList, SetError, Settable, Token, TxHow,
 };
 
-impl<const N: usize, const L: usize> Core<'_, N, L> {
+impl<const N: usize, const L: usize> Machine<'_, N, L> {
     /// Octets of the longest frame.
     pub(super) const MAX_FRAME: usize = {
         let room = L.saturating_sub(DESCRIPTOR_OCTETS);
@@ -190,33 +190,33 @@ impl<const N: usize, const L: usize> Core<'_, N, L> {
 
 /// The radio of one event.
 pub(super) struct Seat<'a, 'f, U: ?Sized, const N: usize, const L: usize> {
-    pub core: &'a mut Core<'f, N, L>,
+    pub machine: &'a mut Machine<'f, N, L>,
     pub upper: &'a mut U,
 }
 
 impl<U: Upper + ?Sized, const N: usize, const L: usize> Radio for Seat<'_, '_, U, N, L> {
     fn token(&mut self) -> Token {
-        self.core.tokens += 1;
-        Token(self.core.tokens)
+        self.machine.tokens += 1;
+        Token(self.machine.tokens)
     }
 
     fn request(&mut self, token: Token, frame: &[u8], how: &TxHow) {
-        self.core.request(token, frame, how);
+        self.machine.request(token, frame, how);
     }
 
     fn set(&mut self, token: Token, adapter: AdapterId, attribute: Attribute) {
-        self.core.set(token, adapter, attribute);
+        self.machine.set(token, adapter, attribute);
     }
 
     fn get(&self, adapter: AdapterId, name: AttributeName) -> Option<Attribute> {
-        self.core.get(adapter, name)
+        self.machine.get(adapter, name)
     }
 
     fn abort(&mut self, token: Token) {
-        self.core.abort(token);
+        self.machine.abort(token);
     }
 
     fn deliver(&mut self, msdu: Msdu<'_>) {
-        self.upper.deliver(self.core.now, msdu);
+        self.upper.deliver(self.machine.now, msdu);
     }
 }

@@ -2,8 +2,8 @@
 
 use super::bus::Bus;
 use super::config::Reason;
-use super::core::{Aim, Change, Core, Phase, Transfer, Waiting};
 use super::flight::{Flight, State};
+use super::machine::{Aim, Change, Machine, Phase, Transfer, Waiting};
 use super::wish::Wish;
 use crate::codec::eeprom::{self, Eeprom};
 use crate::codec::register;
@@ -20,7 +20,7 @@ fn hardware_queue(queue: Queue) -> u8 {
     queue.index().min(Queue::Voice.index()) as u8
 }
 
-impl<const N: usize, const L: usize> Core<'_, N, L> {
+impl<const N: usize, const L: usize> Machine<'_, N, L> {
     /// Sends the next command; false if there is none, or the way is not free.
     pub(super) fn dispatch_command(&mut self, bus: &mut dyn Bus) -> bool {
         if self.command_pipe.is_some() || self.waiting.is_some() {

@@ -21,10 +21,10 @@ mod buffers;
 mod bus;
 mod chain;
 mod config;
-mod core;
 mod desk;
 mod flight;
 mod link;
+mod machine;
 mod owed;
 mod receive;
 mod ring;
@@ -36,12 +36,12 @@ pub use bus::{Bus, BusEvent, TransferId};
 pub use config::{Config, Counts, Reason};
 pub use settings::SHORTEST_BEACON_INTERVAL_TU;
 
-use self::core::{Core, Phase};
-use self::owed::Owed;
 use crate::codec::Firmware;
 use crate::codec::stream::{Unit, Units};
 use desk::Seat;
 use frame::MacAddr;
+use machine::{Machine, Phase};
+use owed::Owed;
 use radio::{Event, Instant, Msdu, Protocol};
 use receive::{Duplicates, Untold};
 
@@ -65,7 +65,7 @@ pub struct Driver<'f, P, U, B, const N: usize, const L: usize> {
     protocol: P,
     upper: U,
     buffers: B,
-    core: Core<'f, N, L>,
+    machine: Machine<'f, N, L>,
     seen: Duplicates,
     started: bool,
     /// It is not to be started yet.
@@ -89,7 +89,7 @@ impl<'f, P: Protocol, U: Upper, B: Buffers, const N: usize, const L: usize> Driv
             protocol,
             upper,
             buffers,
-            core: Core::vacant(),
+            machine: Machine::vacant(),
             seen: Duplicates::new(),
             started: false,
             holds: false,
@@ -99,7 +99,7 @@ impl<'f, P: Protocol, U: Upper, B: Buffers, const N: usize, const L: usize> Driv
 
     /// Makes a driver that was [`vacant`](Driver::vacant) what [`new`](Driver::new) makes. Before its first event.
     pub fn set_up(&mut self, firmware: Firmware<'f>, config: Config) {
-        self.core.set_up(firmware, config);
+        self.machine.set_up(firmware, config);
     }
 
     /// The protocol.
@@ -139,12 +139,12 @@ impl<'f, P: Protocol, U: Upper, B: Buffers, const N: usize, const L: usize> Driv
 
     /// What it has counted.
     pub fn counts(&self) -> &Counts {
-        &self.core.counts
+        &self.machine.counts
     }
 
     /// Whether the stick is up.
     pub fn is_up(&self) -> bool {
-        self.core.phase == Phase::Up
+        self.machine.phase == Phase::Up
     }
 
     /// Whether the protocol has started.
@@ -154,7 +154,7 @@ impl<'f, P: Protocol, U: Upper, B: Buffers, const N: usize, const L: usize> Driv
 
     /// The stick's address; zero before it is known.
     pub fn address(&self) -> MacAddr {
-        self.core.settings.address
+        self.machine.settings.address
     }
 
     /// While it holds, a protocol that has not started yet does not: the stick comes up all the same.
@@ -165,35 +165,35 @@ impl<'f, P: Protocol, U: Upper, B: Buffers, const N: usize, const L: usize> Driv
     /// While it closes, requests are refused and the protocol's timer does not come; requests that wait here are taken back.
     /// Those that the stick has end as they do.
     pub fn close(&mut self, closes: bool) {
-        self.core.closing = closes;
+        self.machine.closing = closes;
         if closes {
-            self.core.abort_all();
+            self.machine.abort_all();
         }
     }
 
     /// Whether a request is open, or an answer is to be told.
     pub fn owes(&self) -> bool {
-        self.started && self.core.owes()
+        self.started && self.machine.owes()
     }
 
     /// Takes in what the USB says. `now` never decreases; a smaller one counts as the last.
     pub fn handle(&mut self, now: Instant, event: BusEvent<'_>, bus: &mut dyn Bus) {
-        self.core.tick(now);
+        self.machine.tick(now);
         match event {
             BusEvent::Attached => {
                 self.buffers.clear();
-                self.core.attached(bus);
+                self.machine.attached(bus);
             }
             BusEvent::Detached => {
                 self.buffers.clear();
-                self.core.detached();
+                self.machine.detached();
             }
-            BusEvent::ControlDone(well) => self.core.control_done(well, bus),
-            BusEvent::Sent(id, well) => self.core.sent(id, well),
+            BusEvent::ControlDone(well) => self.machine.control_done(well, bus),
+            BusEvent::Sent(id, well) => self.machine.sent(id, well),
             BusEvent::Received(transfer) => self.received(transfer),
             BusEvent::ReadFailed => {
-                if self.core.posted > 0 {
-                    self.core.posted -= 1;
+                if self.machine.posted > 0 {
+                    self.machine.posted -= 1;
                     self.buffers.transfer_ends();
                 }
             }
@@ -203,7 +203,7 @@ impl<'f, P: Protocol, U: Upper, B: Buffers, const N: usize, const L: usize> Driv
 
     /// Hands an MSDU down to the protocol; false if that has not started yet.
     pub fn submit(&mut self, now: Instant, msdu: Msdu<'_>) -> bool {
-        self.core.tick(now);
+        self.machine.tick(now);
         if self.started {
             self.tell(Event::Submit(msdu));
         }
@@ -212,8 +212,8 @@ impl<'f, P: Protocol, U: Upper, B: Buffers, const N: usize, const L: usize> Driv
 
     /// One turn; false if there was nothing to do.
     pub fn turn(&mut self, now: Instant, bus: &mut dyn Bus) -> bool {
-        self.core.tick(now);
-        if self.core.timeouts(bus) {
+        self.machine.tick(now);
+        if self.machine.timeouts(bus) {
             self.buffers.clear();
             return true;
         }
@@ -223,11 +223,11 @@ impl<'f, P: Protocol, U: Upper, B: Buffers, const N: usize, const L: usize> Driv
             return true;
         }
         if self.started {
-            if let Some(owed) = self.core.owed() {
+            if let Some(owed) = self.machine.owed() {
                 self.tell(match owed {
                     Owed::Confirm(mut confirm) => {
                         if confirm.stamps.count() > 0 {
-                            confirm.stamps.host(radio::Plane::T9, self.core.now);
+                            confirm.stamps.host(radio::Plane::T9, self.machine.now);
                         }
                         Event::Confirm(confirm)
                     }
@@ -235,21 +235,24 @@ impl<'f, P: Protocol, U: Upper, B: Buffers, const N: usize, const L: usize> Driv
                 });
                 return true;
             }
-            if self.timer().is_some_and(|t| t <= self.core.now) {
+            if self.timer().is_some_and(|t| t <= self.machine.now) {
                 self.tell(Event::Timer);
                 return true;
             }
         }
-        if self.core.dispatch_command(bus) {
+        if self.machine.dispatch_command(bus) {
             return true;
         }
         self.receives = !self.receives;
         let did = match self.receives {
-            true => self.indicate() || self.core.dispatch_frame(bus),
-            false => self.core.dispatch_frame(bus) || self.indicate(),
+            true => self.indicate() || self.machine.dispatch_frame(bus),
+            false => self.machine.dispatch_frame(bus) || self.indicate(),
         };
-        while self.core.is_listening() && self.core.posted < self.core.config.reads && self.buffers.arm() {
-            self.core.posted += 1;
+        while self.machine.is_listening()
+            && self.machine.posted < self.machine.config.reads
+            && self.buffers.arm()
+        {
+            self.machine.posted += 1;
             bus.read();
         }
         did
@@ -262,15 +265,15 @@ impl<'f, P: Protocol, U: Upper, B: Buffers, const N: usize, const L: usize> Driv
 
     /// When to be called again, if the USB says nothing until then. May be in the past: there is something to do.
     pub fn deadline(&self) -> Option<Instant> {
-        let core = &self.core;
+        let machine = &self.machine;
         let frames = self.started && self.buffers.first().is_some();
-        let over = core.flights.first_over().is_some() || core.answers.first().is_some();
+        let over = machine.flights.first_over().is_some() || machine.answers.first().is_some();
         let owes = self.started && over;
         let starts = self.starts();
-        if core.has_command() || core.has_frame() || frames || owes || starts {
-            return Some(core.now);
+        if machine.has_command() || machine.has_frame() || frames || owes || starts {
+            return Some(machine.now);
         }
-        [self.timer(), core.deadline()].into_iter().flatten().min()
+        [self.timer(), machine.deadline()].into_iter().flatten().min()
     }
 
     /// Whether the protocol is to be started.
@@ -280,20 +283,20 @@ impl<'f, P: Protocol, U: Upper, B: Buffers, const N: usize, const L: usize> Driv
 
     /// The protocol's, if it is to come.
     fn timer(&self) -> Option<Instant> {
-        let comes = self.started && !self.core.closing;
+        let comes = self.started && !self.machine.closing;
         self.protocol.deadline().filter(|_| comes)
     }
 
     fn repair(&mut self, bus: &mut dyn Bus) {
-        if self.core.repair(bus) {
+        if self.machine.repair(bus) {
             self.buffers.clear();
         }
     }
 
     fn tell(&mut self, event: Event<'_>) {
-        let now = self.core.now;
+        let now = self.machine.now;
         let seat = &mut Seat {
-            core: &mut self.core,
+            machine: &mut self.machine,
             upper: &mut self.upper,
         };
         self.protocol.handle(now, event, seat);
@@ -301,25 +304,25 @@ impl<'f, P: Protocol, U: Upper, B: Buffers, const N: usize, const L: usize> Driv
 
     /// The interrupt: everything that a transfer holds is taken in.
     fn received(&mut self, transfer: &[u8]) {
-        if !self.core.is_listening() || self.core.posted == 0 {
+        if !self.machine.is_listening() || self.machine.posted == 0 {
             return;
         }
-        self.core.posted -= 1;
+        self.machine.posted -= 1;
         for unit in Units::new(transfer) {
             match unit {
                 Unit::Responses(mut block) => {
-                    let goes_on = block.by_ref().all(|response| self.core.response(&response));
-                    self.core.counts.damaged_octets += if goes_on { block.rest().len() as u64 } else { 0 };
+                    let goes_on = block.by_ref().all(|response| self.machine.response(&response));
+                    self.machine.counts.damaged_octets += if goes_on { block.rest().len() as u64 } else { 0 };
                     if !goes_on {
                         break;
                     }
                 }
                 // before the start nobody hears, and what nobody takes would leave no room for what the stick says
                 Unit::Frame(frame) if self.is_up() && self.started => {
-                    self.core.counts.overflows += u64::from(!self.buffers.keep(frame));
+                    self.machine.counts.overflows += u64::from(!self.buffers.keep(frame));
                 }
                 Unit::Frame(_) => {}
-                Unit::Damaged(octets) => self.core.counts.damaged_octets += octets.len() as u64,
+                Unit::Damaged(octets) => self.machine.counts.damaged_octets += octets.len() as u64,
             }
         }
         self.buffers.transfer_ends();
@@ -330,18 +333,18 @@ impl<'f, P: Protocol, U: Upper, B: Buffers, const N: usize, const L: usize> Driv
         let Some(unit) = self.buffers.first().filter(|_| self.started) else {
             return false;
         };
-        let (now, noise) = (self.core.now, self.core.settings.noise_dbm);
+        let (now, noise) = (self.machine.now, self.machine.settings.noise_dbm);
         match receive::event(unit, now, noise, &mut self.seen) {
             Ok(event) => {
-                self.core.counts.indications += 1;
+                self.machine.counts.indications += 1;
                 let seat = &mut Seat {
-                    core: &mut self.core,
+                    machine: &mut self.machine,
                     upper: &mut self.upper,
                 };
                 self.protocol.handle(now, event, seat);
             }
-            Err(Untold::Duplicate) => self.core.counts.duplicates += 1,
-            Err(Untold::Unreadable) => self.core.counts.unreadable += 1,
+            Err(Untold::Duplicate) => self.machine.counts.duplicates += 1,
+            Err(Untold::Unreadable) => self.machine.counts.unreadable += 1,
         }
         self.buffers.release();
         true

@@ -1,6 +1,6 @@
 //! What is owed to the protocol: confirms and answers, in the order in which they became known.
 
-use super::core::Core;
+use super::machine::Machine;
 use radio::checked::MAX_ACTIONS;
 use radio::{Confirm, Outcome, Refusal, SetAnswer, SetError, Token};
 
@@ -27,7 +27,7 @@ pub(super) enum Owed {
     Set(SetAnswer),
 }
 
-impl<const N: usize, const L: usize> Core<'_, N, L> {
+impl<const N: usize, const L: usize> Machine<'_, N, L> {
     fn answer(&mut self, what: AnswerKind) {
         let order = self.next_order();
         if !self.answers.push(Answer { order, what }) {

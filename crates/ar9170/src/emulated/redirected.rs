@@ -1,12 +1,12 @@
 //! A stick that another computer has plugged in, over usbredir.
 
 use super::descriptors;
-use super::knobs::Knobs;
+use super::knobs::{Knobs, Random};
 use super::stick::Stick;
 use crate::codec::Eeprom;
 use crate::codec::command::{ASYNCHRONOUS, Code};
 use crate::usbredir::{Control, Packet, Reader, RedirError, Status, Transfer, capability};
-use radio::{Event, Instant, Protocol, Radio};
+use radio::{Duration, Event, Instant, Protocol, Radio};
 use std::collections::{BTreeMap, VecDeque};
 use std::vec::Vec;
 
@@ -27,17 +27,21 @@ const COMMANDS: u8 = 0x04;
 /// A stick at the far end of a connection. Towards the air it is a protocol; towards the connection it takes in octets
 /// ([`receive`](Redirected::receive)) and has some to be sent ([`output`](Redirected::output)).
 ///
-/// Times of the USB are those of the connection: of the [`Knobs`], those of transfers count only in the model of a bus.
+/// Times of the USB are those of the connection: of the [`Knobs`], those of transfers and lost completions count only in the model of
+/// a bus. What the stick says can be late here, too; what it says meanwhile then comes in the same transfer.
 #[derive(Debug)]
 pub struct Redirected {
     stick: Stick,
-    boot_ns: u64,
     reader: Reader,
     output: Vec<u8>,
     connected: bool,
     configuration: u8,
     /// Reads that wait, as id and octets that are wanted.
     reads: VecDeque<(u64, u32)>,
+    knobs: Knobs,
+    random: Random,
+    /// What there is to be read is late until then.
+    late: Option<Instant>,
     /// When the image begins to run.
     boots: Option<Instant>,
     /// What the stick's timer says, as of the last event.
@@ -53,12 +57,14 @@ impl Redirected {
     pub fn new(eeprom: Eeprom, knobs: Knobs) -> Redirected {
         Redirected {
             stick: Stick::new(eeprom, knobs),
-            boot_ns: knobs.boot_ns,
             reader: Reader::default(),
             output: Vec::new(),
             connected: false,
             configuration: 0,
             reads: VecDeque::new(),
+            knobs,
+            random: Random::new(knobs.seed),
+            late: None,
             boots: None,
             stick_due: None,
             commands: BTreeMap::new(),
@@ -182,7 +188,7 @@ impl Redirected {
 
     fn reset(&mut self, radio: &mut dyn Radio) {
         self.stick.reset(radio);
-        self.boots = None;
+        (self.boots, self.late) = (None, None);
         for (id, _) in std::mem::take(&mut self.reads) {
             self.end_read(id, Status::Cancelled, Vec::new());
         }
@@ -197,7 +203,7 @@ impl Redirected {
                 let taken = self.stick.control(request, control.value, data);
                 if taken && request == START {
                     self.starts += 1;
-                    self.boots = Some(now + radio::Duration::from_ns(self.boot_ns));
+                    self.boots = Some(now + Duration::from_ns(self.knobs.boot_ns));
                 }
                 taken.then(Vec::new)
             }
@@ -261,9 +267,21 @@ impl Redirected {
         self.say(id, &Packet::Bulk(end, data));
     }
 
+    /// Whether the stick has something to say, and it is not late or has been.
+    fn may_speak(&mut self, now: Instant) -> bool {
+        if !self.stick.has_reports() {
+            return false;
+        }
+        let has_been = self.late.take_if(|until| *until <= now).is_some();
+        if !has_been && self.late.is_none() && self.random.chance(self.knobs.late_interrupt) {
+            self.late = Some(now + Duration::from_ns(self.knobs.late_ns));
+        }
+        self.late.is_none()
+    }
+
     /// Fills reads, and looks at the clock again.
     fn settle(&mut self, now: Instant, radio: &mut dyn Radio) {
-        while let Some((id, wanted)) = self.reads.front().copied() {
+        while let Some((id, wanted)) = self.reads.front().copied().filter(|_| self.may_speak(now)) {
             let Some(transfer) = self.stick.read() else {
                 break;
             };
@@ -291,6 +309,9 @@ impl Protocol for Redirected {
     }
 
     fn deadline(&self) -> Option<Instant> {
-        [self.boots, self.stick_due].into_iter().flatten().min()
+        [self.boots, self.late, self.stick_due]
+            .into_iter()
+            .flatten()
+            .min()
     }
 }

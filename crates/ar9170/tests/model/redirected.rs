@@ -5,7 +5,7 @@ use ar9170::codec::{Eeprom, Order, Response, command};
 use ar9170::emulated::{Knobs, Redirected};
 use ar9170::usbredir::{Control, Packet, Reader, Status, Transfer};
 use proptest::prelude::*;
-use radio::{Event, Protocol};
+use radio::{Duration, Event, Protocol};
 
 use crate::air::{Air, ME, acked};
 
@@ -233,6 +233,36 @@ fn a_number_is_skipped_once() {
         let numbers: Vec<u8> = responses(data).iter().map(|r| r.1).collect();
         assert_eq!(numbers, expected);
     }
+}
+
+/// What is late is there when its time has come, together with what was said meanwhile.
+#[test]
+fn what_is_late_comes_grouped() {
+    let knobs = Knobs {
+        late_interrupt: 1.0,
+        late_ns: 1_000_000,
+        ..Knobs::default()
+    };
+    let mut host = Host::new(knobs);
+    let reads: Vec<u64> = (0..4).map(|_| host.read()).collect();
+    host.boot();
+    let booted = host.air.now;
+    host.command(&Order::echo(1));
+    host.command(&Order::echo(2));
+    let read = |host: &mut Host| -> Vec<(u64, usize)> {
+        let ended = host.told().into_iter().filter_map(|(id, packet)| match packet {
+            Packet::Bulk(t, data) if t.endpoint == 0x82 => Some((id, responses(&data).len())),
+            _ => None,
+        });
+        ended.collect()
+    };
+    assert_eq!(read(&mut host), []);
+    let due = host.stick.deadline().unwrap();
+    assert_eq!(due.since(booted), Duration::from_ms(1));
+    host.air.now = due;
+    host.stick.handle(due, Event::Timer, &mut host.air);
+    assert_eq!(read(&mut host), [(reads[0], 3)]);
+    assert_eq!(host.stick.deadline(), None);
 }
 
 #[test]

@@ -13,7 +13,8 @@ use std::sync::OnceLock;
 
 use ::ar9170::codec::{Eeprom, Firmware, firmware};
 use ::ar9170::driver::{Config, Hybrid};
-use ::ar9170::emulated::{Knobs, Plugged};
+pub use ::ar9170::emulated::Knobs;
+use ::ar9170::emulated::Plugged;
 use frame::{MacAddr, Phy};
 use radio::Protocol;
 use sim::adapter::AdapterConfig;

@@ -47,8 +47,8 @@ const MAX_OWED: usize = 1 << 20;
 pub struct Stage {
     /// A socket for each stick. One that nobody serves any more is replaced.
     pub sockets: Vec<PathBuf>,
-    /// The response of each stick whose sequence number is skipped, once; counted from 1.
-    pub skip_response: Option<u64>,
+    /// What goes wrong on each stick; its seed is that of the stage.
+    pub knobs: Knobs,
     /// Name of the ad hoc network of a further station, on channel 1: our own driver on a stick of its own, and our own
     /// network, which sends back what it receives.
     pub station: Option<&'static str>,
@@ -156,8 +156,7 @@ impl Server {
         for n in 0..seats.len() as u32 {
             let knobs = Knobs {
                 seed: stage.seed ^ u64::from(n) << 32,
-                skip_response: stage.skip_response,
-                ..Knobs::default()
+                ..stage.knobs
             };
             // 802.11g, so that is all it has to say of its bands
             let identity = Eeprom {

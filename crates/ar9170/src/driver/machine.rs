@@ -1,4 +1,4 @@
-//! The state behind the radio: phases of the stick, its restarts, and what is owed to the protocol.
+//! The state machine behind the radio: phases of the stick, its restarts, and what is owed to the protocol.
 //!
 //! ```text
 //! Absent -> Resetting -> Loading -> Starting -> Greeting -> Rising -> Up
@@ -89,7 +89,7 @@ pub(super) struct Transfer {
     pub flight: usize,
 }
 
-pub(super) struct Core<'f, const N: usize, const L: usize> {
+pub(super) struct Machine<'f, const N: usize, const L: usize> {
     pub firmware: Firmware<'f>,
     pub config: Config,
     pub settings: Settings,
@@ -123,10 +123,10 @@ pub(super) struct Core<'f, const N: usize, const L: usize> {
     pub closing: bool,
 }
 
-impl<'f, const N: usize, const L: usize> Core<'f, N, L> {
+impl<'f, const N: usize, const L: usize> Machine<'f, N, L> {
     /// Without a firmware: no stick is brought up.
     pub(super) const fn vacant() -> Self {
-        Core {
+        Machine {
             firmware: NO_FIRMWARE,
             config: Config::DEFAULT,
             settings: Settings::new(Config::DEFAULT.mhz),
