@@ -6,6 +6,8 @@ use std::ops::RangeInclusive;
 use sim::host::{HostModel, Wait};
 use sim::rng::{Cause, Stream};
 
+use crate::stats::Sorted;
+
 /// The probability if nothing is said.
 pub const USUAL: f64 = 0.9999;
 /// Those that can be chosen: beyond, draws of a host model say nothing.
@@ -15,8 +17,14 @@ pub const PROBABILITIES: RangeInclusive<f64> = 0.5..=0.99999;
 const DRAWS: usize = 50_000;
 /// ... and beyond it, at least.
 const BEYOND: f64 = 5.0;
-/// The draws are a way to compute a quantile, and no part of any run.
 const SEED: u64 = 0x9a2d;
+
+/// Draws of a host for a quantile of `probability`, all from this seed: a way to compute it, and no part of any run.
+pub(crate) fn draws(seed: u64, probability: f64, mut draw: impl FnMut(&mut Stream) -> u64) -> Sorted<u64> {
+    let count = DRAWS.max((BEYOND / (1.0 - probability)) as usize);
+    let mut random = Stream::new(seed, 0, Cause::Host);
+    Sorted::new((0..count).map(|_| draw(&mut random)).collect())
+}
 
 /// From the moment for which a program set its timer to the first bit on an idle medium, ns.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -30,13 +38,10 @@ pub(crate) struct Release {
 impl Release {
     /// Of a host that waits like this and sends frames with payloads of `octets`: `high_ns` is passed with 1 - `probability`.
     pub(crate) fn of(host: &HostModel, wait: Wait, octets: usize, probability: f64) -> Release {
-        let count = DRAWS.max((BEYOND / (1.0 - probability)) as usize);
-        let mut random = Stream::new(SEED, 0, Cause::Host);
-        let draw = |_| {
-            let late_ns = host.sample_lateness_ns(&mut random, wait);
-            late_ns + host.sample_request(&mut random, octets).total_ns()
-        };
-        let draws = crate::stats::Sorted::new((0..count).map(draw).collect());
+        let draws = draws(SEED, probability, |random| {
+            let late_ns = host.sample_lateness_ns(random, wait);
+            late_ns + host.sample_request(random, octets).total_ns()
+        });
         let quantile = |p| draws.quantile(p).unwrap_or(0);
         Release {
             min_ns: quantile(0.0),

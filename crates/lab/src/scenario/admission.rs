@@ -254,6 +254,11 @@ impl Scenario {
     }
 }
 
+/// Flows of an entry, for sentences.
+fn flow_name(t: &Traffic) -> String {
+    format!("{} to {}", t.from.get_ref(), t.to.get_ref())
+}
+
 /// What a test says: its name, and whether the messages are in time, or why not.
 type Says = (&'static str, Result<(), String>);
 
@@ -293,7 +298,6 @@ impl Check<'_> {
     /// What the test says of one node; `None` if it sends nothing.
     fn node(&self, node: u32, budget: &Budget, nodes: &Nodes<'_>) -> Option<Says> {
         let mut streams = Vec::new();
-        let name = |t: &Traffic| format!("{} to {}", t.from.get_ref(), t.to.get_ref());
         for (t, plan) in self.file.traffic.iter().zip(nodes.flows) {
             let own = plan.pairs().filter(|(from, _)| *from == node).count();
             if own == 0 {
@@ -301,7 +305,7 @@ impl Check<'_> {
             }
             match budget.stream(t) {
                 Ok(stream) => streams.extend(std::iter::repeat_n(stream, own)),
-                Err(e) => return Some((budget.test(&[]).0, Err(format!("{}: {e}", name(t))))),
+                Err(e) => return Some((budget.test(&[]).0, Err(format!("{}: {e}", flow_name(t))))),
             }
         }
         if streams.is_empty() {
@@ -339,23 +343,14 @@ impl Check<'_> {
         let there =
             |node: u32| pairs().filter(move |(_, from, to)| *from == coordinator && *to == To::Node(node));
         for (t, from, to) in pairs() {
-            let (node, back) = match to {
-                To::Node(node) if from == coordinator => (node, false),
-                To::Node(to) if to == coordinator => (from, true),
+            let (node, back) = match &to {
+                To::Node(node) if from == coordinator => (*node, false),
+                To::Node(to) if *to == coordinator => (from, true),
                 _ if from == coordinator => return Err("it can poll single nodes only".to_owned()),
                 _ => continue,
             };
-            let name = format!("{} to {}", t.from.get_ref(), t.to.get_ref());
-            let twin = pairs().filter(|(_, f, to)| {
-                *f == from
-                    && *to
-                        == if back {
-                            To::Node(coordinator)
-                        } else {
-                            To::Node(node)
-                        }
-            });
-            if twin.count() > 1 {
+            let name = flow_name(t);
+            if pairs().filter(|(_, f, t)| *f == from && *t == to).count() > 1 {
                 return Err(format!(
                     "{name}: a newer message of another flow takes the place of one that waits"
                 ));

@@ -8,7 +8,7 @@ use protocols::mac::edf::poll::POLL_OCTETS;
 use protocols::mac::redundancy::trailer;
 use radio::Duration;
 use sim::host::{HostModel, Outcome};
-use sim::rng::{Cause, Stream};
+use sim::rng::Stream;
 use toml::Spanned;
 
 use super::check::{Check, MPDU_OCTETS};
@@ -20,8 +20,7 @@ use super::units::Time;
 use super::{FlowPlan, To};
 use crate::guard;
 
-/// Draws behind a quantile of a host. They are a way to compute it, and no part of any run.
-const DRAWS: usize = 50_000;
+/// Of the draws behind a quantile of a host.
 const SEED: u64 = 0xc057;
 /// Octets of a QoS header beyond that of plain data.
 const QOS_OCTETS: u32 = 2;
@@ -45,14 +44,8 @@ pub(super) fn share_a_channel(a: &Group, b: &Group) -> bool {
 
 /// Quantile [`guard::USUAL`] of some way through a host, ns; a host without a model takes no time.
 fn quantile(host: Option<&HostModel>, draw: impl Fn(&HostModel, &mut Stream) -> u64) -> u64 {
-    let Some(host) = host else {
-        return 0;
-    };
-    let mut random = Stream::new(SEED, 0, Cause::Host);
-    let draws = (0..DRAWS).map(|_| draw(host, &mut random)).collect();
-    crate::stats::Sorted::new(draws)
-        .quantile(guard::USUAL)
-        .unwrap_or(0)
+    let draws = host.map(|host| guard::draws(SEED, guard::USUAL, |random| draw(host, random)));
+    draws.and_then(|d| d.quantile(guard::USUAL)).unwrap_or(0)
 }
 
 /// What frames of one group take at most, ns.
@@ -66,6 +59,13 @@ struct Longest {
     access_ns: u64,
     /// Payload, octets.
     octets: usize,
+}
+
+impl Longest {
+    /// The frame with its ACK.
+    fn exchange_ns(&self) -> u64 {
+        self.data_ns + self.ack_ns
+    }
 }
 
 impl Check<'_> {
@@ -127,19 +127,11 @@ impl Check<'_> {
             match &group.protocol {
                 Protocol::Edf(p) => {
                     let own = self.longest_frame(g, &p.send, None, nodes);
-                    self.covers(
-                        &p.cost,
-                        own.data_ns + own.ack_ns,
-                        "the longest frame with its ACK",
-                    )?;
+                    self.covers(&p.cost, own.exchange_ns(), "the longest frame with its ACK")?;
                 }
                 Protocol::Coordinator(p) => {
                     let own = self.longest_frame(g, &p.send, None, nodes);
-                    self.covers(
-                        &p.attempt,
-                        own.data_ns + own.ack_ns,
-                        "the longest poll with its ACK",
-                    )?;
+                    self.covers(&p.attempt, own.exchange_ns(), "the longest poll with its ACK")?;
                     if let Some((answer, _)) = self.answers(g, nodes) {
                         self.covers(&p.answer, answer.data_ns, "the longest answer")?;
                     }
@@ -192,18 +184,18 @@ impl Check<'_> {
         let ns = match &self.file.group[g].protocol {
             Protocol::Edf(p) => {
                 let own = self.longest_frame(g, &p.send, p.no_backoff_aifsn.map(|n| n.0), nodes);
-                (own.data_ns + own.ack_ns + between(g, &own)).max(p.cost.get_ref().0)
+                (own.exchange_ns() + between(g, &own)).max(p.cost.get_ref().0)
             }
             Protocol::Coordinator(p) => {
                 let own = self.longest_frame(g, &p.send, p.no_backoff_aifsn.map(|n| n.0), nodes);
-                let poll_ns = own.data_ns + own.ack_ns + between(g, &own);
+                let poll_ns = own.exchange_ns() + between(g, &own);
                 let answer_ns = self.answers(g, nodes).map_or(0, |(answer, of)| {
                     let turn = quantile(host(of), |host, random| {
                         let heard = host.sample_indication(random).total_ns();
                         heard + host.sample_request(random, answer.octets).total_ns()
                     });
                     // the next poll waits for its ACK
-                    answer.access_ns.max(turn) + answer.data_ns + answer.ack_ns
+                    answer.access_ns.max(turn) + answer.exchange_ns()
                 });
                 poll_ns.max(p.attempt.get_ref().0) + answer_ns.max(p.answer.get_ref().0)
             }
