@@ -11,10 +11,11 @@ pub const INTERVAL_NS: u64 = 204_800_000;
 pub const NETWORKS: u64 = 5;
 
 /// Octets of short and long frames, and the share of long ones in per cent: the two sizes of IP traffic. Assumed.
-const OCTETS: [u64; 2] = [100, 1_500];
-const LONG_PERCENT: u64 = 40;
+pub const OCTETS: [u64; 2] = [100, 1_500];
+/// See [`OCTETS`].
+pub const LONG_PERCENT: u64 = 40;
 /// Octets of a beacon at 1 Mb/s. Assumed.
-const BEACON_OCTETS: u64 = 150;
+pub const BEACON_OCTETS: u64 = 150;
 /// From frame to frame: SIFS, ACK, DIFS and preamble of 802.11g, ns; a backoff of 0 to 15 slots of 9 us comes on top, and
 /// the octets at their rate.
 const BETWEEN_NS: u64 = 10_000 + 28_000 + 28_000 + 20_000;

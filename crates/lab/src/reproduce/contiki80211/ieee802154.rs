@@ -2,7 +2,7 @@
 //! without beacons and without competitors, an ACK for each frame; clauses are those of IEEE 802.15.4-2006. Powers are those of a CC2420
 //! (data sheet SWRS041, at 3 V and 0 dBm).
 
-use frame::{Band, Rate, ppdu_us};
+use frame::{Phy, Rate, ppdu_us};
 use protocols::mac::ibss::PowerProfile;
 use protocols::mesh::header::HEADER_OCTETS;
 
@@ -53,10 +53,12 @@ fn exchange(octets: usize) -> Exchange {
 
 /// Of so many octets by our stations: LLC/SNAP, header and FCS around them, at 24 Mb/s at 5 GHz.
 fn exchange_80211(octets: usize) -> Exchange {
-    let us = |octets| f64::from(ppdu_us(Rate::OFDM_24, octets, Band::Ghz5));
-    let (data, ack) = (us(24 + 8 + octets as u32 + 4), us(14));
-    // DIFS and 7.5 slots on average; SIFS at both
-    let (before, between) = (34.0 + 7.5 * 9.0, 16.0);
+    let phy = Phy::A;
+    let data = f64::from(ppdu_us(Rate::OFDM_24, 24 + 8 + octets as u32 + 4, phy.band));
+    let ack = f64::from(phy.ack_us(Rate::OFDM_24, phy.basic));
+    // DIFS and half of the contention window on average; SIFS at both
+    let before = f64::from(phy.difs_us()) + f64::from(u32::from(phy.cw_min) * phy.slot_us) / 2.0;
+    let between = f64::from(phy.sifs_us);
     Exchange {
         sends: data + ack,
         receives: before + data + 2.0 * between + ack,

@@ -13,6 +13,7 @@ use sim::medium::{LossModel, MediumConfig, Position};
 use sim::rng::{Cause, Stream};
 
 use super::Measured;
+use super::air::{BEACON_OCTETS, FOREIGN_INTERVAL_NS, LONG_PERCENT, NETWORKS, OCTETS};
 use crate::report::html::{Align, Section, Table};
 use crate::testbed::ar9170::{Computer, computer, node};
 
@@ -26,16 +27,11 @@ fn address(i: u32) -> MacAddr {
 
 /// Stations that are told of something in each interval, on hosts that are slow.
 const RECEIVERS: u32 = 3;
-/// Other networks, each with a beacon in its interval of 100 TU.
-const NETWORKS: u64 = 5;
 /// Group-addressed data around comes in bursts: time between two (exponential) and frames of one (geometric), means.
 const GAP_NS: f64 = 100e6;
 const FRAMES: f64 = 4.0;
-/// Octets of short and long frames of it, and the share of long ones in per cent; octets of a beacon.
-const OCTETS: [usize; 2] = [100, 1_500];
-const LONG_PERCENT: u64 = 40;
-const BEACON_OCTETS: usize = 150;
-const INTERVAL_NS: u64 = 102_400_000;
+/// Of all networks, 100 TU.
+const INTERVAL_NS: u64 = FOREIGN_INTERVAL_NS;
 /// What slow hosts take for a turn of the driver: an answer, a command.
 const TURN_NS: u64 = 100_000;
 
@@ -59,8 +55,8 @@ impl Campus {
         }
     }
 
-    fn send(&mut self, kind: Kind, from: u32, octets: usize, rate: Rate, radio: &mut dyn Radio) {
-        let mut frame = vec![0; octets];
+    fn send(&mut self, kind: Kind, from: u32, octets: u64, rate: Rate, radio: &mut dyn Radio) {
+        let mut frame = vec![0; octets as usize];
         frame[..2].copy_from_slice(&FrameControl::new(kind, frame::mac::Flags::NONE).0);
         for (at, who) in [(4, MacAddr::BROADCAST), (10, address(from)), (16, address(from))] {
             frame[at..at + 6].copy_from_slice(&who.0);
