@@ -248,10 +248,7 @@ impl<'f, P: Protocol, U: Upper, B: Buffers, const N: usize, const L: usize> Driv
             true => self.indicate() || self.machine.dispatch_frame(bus),
             false => self.machine.dispatch_frame(bus) || self.indicate(),
         };
-        while self.machine.is_listening()
-            && self.machine.posted < self.machine.config.reads
-            && self.buffers.arm()
-        {
+        while self.machine.is_listening() && self.machine.posted < self.machine.config.reads && self.arm() {
             self.machine.posted += 1;
             bus.read();
         }
@@ -302,6 +299,19 @@ impl<'f, P: Protocol, U: Upper, B: Buffers, const N: usize, const L: usize> Driv
         self.protocol.handle(now, event, seat);
     }
 
+    /// Prepares for one more read. What is heard before the protocol starts waits for that; of it the oldest gives way if there were no
+    /// read left for what the stick says.
+    fn arm(&mut self) -> bool {
+        while !self.buffers.arm() {
+            if self.started || self.machine.posted > 0 || self.buffers.first().is_none() {
+                return false;
+            }
+            self.buffers.release();
+            self.machine.counts.overflows += 1;
+        }
+        true
+    }
+
     /// The interrupt: everything that a transfer holds is taken in.
     fn received(&mut self, transfer: &[u8]) {
         if !self.machine.is_listening() || self.machine.posted == 0 {
@@ -317,8 +327,7 @@ impl<'f, P: Protocol, U: Upper, B: Buffers, const N: usize, const L: usize> Driv
                         break;
                     }
                 }
-                // before the start nobody hears, and what nobody takes would leave no room for what the stick says
-                Unit::Frame(frame) if self.is_up() && self.started => {
+                Unit::Frame(frame) if self.is_up() => {
                     self.machine.counts.overflows += u64::from(!self.buffers.keep(frame));
                 }
                 Unit::Frame(_) => {}
