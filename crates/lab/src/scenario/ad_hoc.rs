@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use frame::{MacAddr, Phy};
 use protocols::mac::ccmp::Secret;
-use protocols::mac::ibss::{Ibss, IbssConfig};
+use protocols::mac::ibss::{Ibss, IbssConfig, Network, PowerProfile};
 use protocols::mesh::{Relay, RouteTable};
 use radio::Duration;
 use schemars::JsonSchema;
@@ -118,9 +118,6 @@ fn hundred() -> Spanned<Small> {
 fn none() -> Spanned<TimeUnits> {
     Spanned::new(0..0, TimeUnits(0))
 }
-fn tu() -> Time {
-    Time(1_024_000)
-}
 
 impl Check<'_> {
     /// A station and its numbers.
@@ -140,6 +137,22 @@ impl Check<'_> {
         {
             let what = format!("{period} is too short for soft beacons: 1ms or more");
             return wrong(period.span(), what);
+        }
+        let network = Network {
+            bssid: BSSID,
+            interval_tu: p.interval_tu.get_ref().0,
+            atim_window_tu: window.get_ref().0,
+        };
+        let longest = network.longest_wake_ahead();
+        if let Some(ahead) = &p.wake_ahead
+            && window.get_ref().0 > 0
+            && duration(*ahead.get_ref()) > longest
+        {
+            let what = format!(
+                "{ahead} before a TBTT leaves too little time for data between two windows: {}us or less",
+                longest.as_us()
+            );
+            return wrong(ahead.span(), what);
         }
         if let Some(slot) = &p.slot {
             let slots = u64::from(2 * phy.cw_min);
@@ -241,7 +254,10 @@ pub(super) fn station(p: &AdHoc, phy: &Phy, group: &Range<u32>, node: u32, seed:
         bssid: Some(BSSID),
         scan: Duration::from_ms(1),
         active_scan: false,
-        wake_ahead: duration(p.wake_ahead),
+        wake_ahead: p
+            .wake_ahead
+            .as_ref()
+            .map_or(Duration::from_tu(1), |t| duration(*t.get_ref())),
         adapt_wake_ahead: p.adapt_wake_ahead,
         soft_beacon: p.soft_beacon.as_ref().map(|t| duration(*t.get_ref())),
         multi_hop: p.multi_hop,

@@ -51,6 +51,14 @@ fn broken_networks_get_one_sentence() {
         ),
         (
             "line = true,",
+            "line = true, wake_ahead = \"46081us\",",
+            &[
+                "46081us before a TBTT leaves too little time for data",
+                "46080us or less",
+            ],
+        ),
+        (
+            "line = true,",
             "line = true, slot = \"3.5ms\",",
             &["a slot of 3500us does not fit: 1us to 3413us, so that 30 of them"],
         ),

@@ -33,7 +33,8 @@ pub struct IbssConfig {
     pub autostart: bool,
     /// Whether it dozes where the network allows it.
     pub power_save: bool,
-    /// How long before a TBTT it wakes up.
+    /// How long before a TBTT it wakes up; what is beyond half of the interval behind the ATIM window is cut off
+    /// ([`super::Network::longest_wake_ahead`]).
     pub wake_ahead: Duration,
     /// That time adapts itself to the host, between 2 and 16 TU; `wake_ahead`, in whole TU, is where it begins.
     pub adapt_wake_ahead: bool,

@@ -231,9 +231,13 @@ impl<const Q: usize, const L: usize, W: Routing> Ibss<Q, L, W> {
         self.ledger.close(now)
     }
 
-    /// How long before a TBTT it wakes up.
+    /// How long before a TBTT it wakes up: as configured or adapted, and at most half of what the ATIM window leaves of an
+    /// interval. The other half is for data, which ends that long before a TBTT.
     pub fn wake_ahead(&self) -> Duration {
-        self.ahead.time(&self.config)
+        let wanted = self.ahead.time(&self.config);
+        self.network()
+            .filter(|network| network.atim_window_tu > 0)
+            .map_or(wanted, |network| wanted.min(network.longest_wake_ahead()))
     }
 
     /// MSDUs that wait.

@@ -6,7 +6,7 @@ use frame::element::{DsParameters, Elements, ElementsBuilder, IbssParameters, Ra
 use frame::mac::SequenceControl;
 use frame::mgmt::{Atim, Beacon, Capability, MgmtHeader, ProbeRequest, ProbeResponse};
 use frame::{MacAddr, RateSet, Wire};
-use radio::{BeaconTiming, Tsf};
+use radio::{BeaconTiming, Duration, Tsf};
 
 /// Octets of the longest frame that this file writes, without FCS.
 pub(super) const MAX_OCTETS: usize = 24 + 12 + MAX_ELEMENTS_OCTETS;
@@ -25,6 +25,12 @@ pub struct Network {
 }
 
 impl Network {
+    /// Half of what is left of an interval behind the ATIM window: how long before a TBTT a member wakes up at most.
+    pub const fn longest_wake_ahead(&self) -> Duration {
+        let left_tu = self.interval_tu.saturating_sub(self.atim_window_tu);
+        Duration::from_us(left_tu as u64 * 512)
+    }
+
     pub(super) fn timing(&self) -> BeaconTiming {
         BeaconTiming {
             interval_tu: self.interval_tu,

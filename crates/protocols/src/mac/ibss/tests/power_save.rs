@@ -174,3 +174,22 @@ fn a_network_is_found_by_its_soft_beacons() {
     assert!(found(true), "TBTTs are at 1024 and 1126 ms");
     assert!(!found(false));
 }
+
+/// Who would wake up as soon as the window is over, or before that: half of the rest of an interval is for data all the same.
+#[test]
+fn there_is_time_for_data_however_early_it_wakes_up() {
+    for ahead_tu in [40, 79, 80, 90, 10_000] {
+        let early = |i: u32| IbssConfig {
+            wake_ahead: Duration::from_tu(ahead_tu),
+            ..config(i, 20)
+        };
+        let mut room = room_of(2, early);
+        for n in 0..5 {
+            room.submit((1_200 + 307 * n) * MS, 0, address(1), b"to one", None);
+        }
+        room.run_until(4_000 * MS);
+        assert_eq!(room.delivered.len(), 5, "{ahead_tu} TU");
+        assert_eq!(station(&room, 0).wake_ahead(), Duration::from_tu(40));
+        room.close();
+    }
+}
