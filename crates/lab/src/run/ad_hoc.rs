@@ -16,16 +16,17 @@ pub(super) fn ad_hoc(
     metrics: &mut BTreeMap<&'static str, f64>,
 ) {
     let clocks = scenario.about(seed);
-    let stations: Vec<(IbssCounters, Energy)> = (0..scenario.nodes())
+    let stations: Vec<(IbssCounters, Energy, PowerProfile)> = (0..scenario.nodes())
         .filter_map(|n| {
             let now = Instant::from_ns(clocks[n as usize].clock.show(world.now_ns()));
-            world.protocol(n).ad_hoc(now)
+            let (counters, energy) = world.protocol(n).ad_hoc(now)?;
+            Some((counters, energy, scenario.power(n)?))
         })
         .collect();
     if stations.is_empty() {
         return;
     }
-    let sum = |of: fn(&IbssCounters) -> u64| stations.iter().map(|(c, _)| of(c)).sum::<u64>() as f64;
+    let sum = |of: fn(&IbssCounters) -> u64| stations.iter().map(|(c, ..)| of(c)).sum::<u64>() as f64;
     metrics.insert("ibss_beacons", sum(|c| c.beacons));
     metrics.insert("ibss_soft_beacons", sum(|c| c.soft_beacons));
     metrics.insert("ibss_atims", sum(|c| c.atims));
@@ -39,13 +40,13 @@ pub(super) fn ad_hoc(
     }
     let all = |e: &Energy| e.transmit + e.receive + e.listen + e.doze;
     let time = |of: &dyn Fn(&Energy) -> radio::Duration| {
-        stations.iter().map(|(_, e)| of(e).as_ns()).sum::<u64>() as f64
+        stations.iter().map(|(_, e, _)| of(e).as_ns()).sum::<u64>() as f64
     };
     if time(&all) > 0.0 {
         metrics.insert("ibss_doze_ratio", time(&|e| e.doze) / time(&all));
     }
     let joules = stations
         .iter()
-        .map(|(_, e)| e.microjoules(&PowerProfile::TYPICAL) as f64 / 1e6);
+        .map(|(_, e, profile)| e.microjoules(profile) as f64 / 1e6);
     metrics.insert("ibss_joules", joules.sum::<f64>() / stations.len() as f64);
 }

@@ -53,9 +53,10 @@ pub struct AdHoc {
     /// A station that is awake only because it sent the beacon dozes, and repeats the beacon in this period.
     #[schemars(with = "Option<Time>")]
     pub soft_beacon: Option<Spanned<Time>>,
-    /// How long before a TBTT a station wakes up.
-    #[serde(default = "tu")]
-    pub wake_ahead: Time,
+    /// How long before a TBTT a station wakes up: at most half of what the window leaves of an interval, which is the time for data.
+    /// Left out: 1 TU.
+    #[schemars(with = "Option<Time>")]
+    pub wake_ahead: Option<Spanned<Time>>,
     /// That time adapts itself, between 2 and 16 TU.
     #[serde(default)]
     pub adapt_wake_ahead: bool,
@@ -78,8 +79,36 @@ pub struct AdHoc {
     /// Data frames are protected by CCMP-128 with this key. All stations of the network have the same, or none.
     #[schemars(with = "Option<Key>")]
     pub key: Option<Spanned<Key>>,
+    /// What the radio draws. Left out: round numbers.
+    pub power: Option<Power>,
     /// How data frames are sent: rate, tries, and the rate of all else.
     pub send: Sending,
+}
+
+/// What a radio draws by state, in milliwatts.
+#[derive(Clone, Copy, PartialEq, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Power {
+    /// While it sends.
+    pub transmit_mw: Milliwatts,
+    /// While it receives a frame.
+    pub receive_mw: Milliwatts,
+    /// While it listens.
+    pub listen_mw: Milliwatts,
+    /// While it dozes.
+    pub doze_mw: Milliwatts,
+}
+
+impl AdHoc {
+    /// What its radio draws.
+    pub fn power(&self) -> PowerProfile {
+        self.power.map_or(PowerProfile::TYPICAL, |p| PowerProfile {
+            transmit_mw: p.transmit_mw.0,
+            receive_mw: p.receive_mw.0,
+            listen_mw: p.listen_mw.0,
+            doze_mw: p.doze_mw.0,
+        })
+    }
 }
 
 /// A key of 128 bits, written as 32 hexadecimal digits. It is not printed.

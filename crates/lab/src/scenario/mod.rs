@@ -40,6 +40,7 @@ use std::sync::Arc;
 
 use frame::rate::Width;
 use frame::{MacAddr, Rate};
+use protocols::mac::ibss::PowerProfile;
 use sim::host::HostModel;
 use sim::medium::PathLossTrace;
 use sim::{ErrorModel, LinkLoss, Pattern};
@@ -165,6 +166,14 @@ impl Scenario {
     pub fn confirming_group(&self, node: u32) -> Option<usize> {
         let of = self.group_of(node)?;
         (!matches!(self.file.group[of].protocol, protocol::Protocol::Beaconer(_))).then_some(of)
+    }
+
+    /// What the radio of a station of an ad hoc network draws.
+    pub fn power(&self, node: u32) -> Option<PowerProfile> {
+        match &self.file.group[self.group_of(node)?].protocol {
+            protocol::Protocol::Ibss(p) => Some(p.power()),
+            _ => None,
+        }
     }
 
     /// Whether a node asks for no ACKs.

@@ -198,6 +198,10 @@ number!(
     Decibel(f64), -300.0, 300.0, "number"
 );
 number!(
+    /// A power in milliwatts.
+    Milliwatts(u32), 0, 100_000, "integer"
+);
+number!(
     /// A coordinate in metres.
     Metres(f64), -1e6, 1e6, "number"
 );

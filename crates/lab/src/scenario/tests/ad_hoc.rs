@@ -197,6 +197,15 @@ fn numbers_of_a_line() {
     let expected = 20.0 * (0.01 * doze + 0.8 * (1.0 - doze));
     assert!((joules - expected).abs() < 0.2, "{joules} J, {expected} J");
     assert_eq!(m.metrics["ibss_wakes_late_ratio"], 0.0);
+    // a radio that costs as much in each state
+    let power = LINE.replace(
+        "send = {",
+        "power = { transmit_mw = 400, receive_mw = 400, listen_mw = 400, doze_mw = 400 }, send = {",
+    );
+    let scenario = parse(&power, &[]).unwrap_or_else(|e| panic!("{e}"));
+    let m = run(&scenario, 1, None, &AtomicBool::new(false), |_| {}).unwrap();
+    let joules = m.result.metrics["ibss_joules"];
+    assert!((joules - 8.0).abs() < 1e-3, "{joules} J");
     // nobody hears the far end
     let m = go(&["line=false"]);
     assert_eq!(m.traffic[0].delivered, 0);

@@ -25,12 +25,13 @@ impl PowerProfile {
     };
 }
 
-/// How long a radio was in which state. What it received for others counts as listening: nobody is told of it.
+/// How long a radio was in which state. What it received for others counts as listening: nobody is told of it. Spaces within an exchange
+/// and backoff are listening, too.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Energy {
-    /// Frames of its own on the air, all tries of them, by their airtime.
+    /// Frames of its own on the air, all tries of them, and the ACKs to those that it was told of, by their airtime.
     pub transmit: Duration,
-    /// Frames that it was told of, by their airtime.
+    /// Frames that it was told of, and the ACKs to its own, by their airtime.
     pub receive: Duration,
     /// Awake, and neither.
     pub listen: Duration,

@@ -53,7 +53,7 @@ use super::data::Duplicates;
 use crate::dice::Dice;
 use adapt::Ahead;
 use energy::Ledger;
-use frame::{Band, MacAddr, Rate, ppdu_us};
+use frame::{Band, MacAddr, Rate, RateSet, ppdu_us, response_rate};
 use neighbours::Neighbours;
 use protection::Protection;
 use queue::Queue;
@@ -64,6 +64,10 @@ use radio::{
 
 /// Transmitters of which repetitions are known.
 const KNOWN: usize = 16;
+/// Octets of an ACK, with FCS.
+const ACK_OCTETS: u32 = 14;
+/// Where a frame says whom it is for.
+const RECEIVER: core::ops::Range<usize> = 4..10;
 
 /// Where a station stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -279,6 +283,12 @@ impl<const Q: usize, const L: usize, W: Routing> Ibss<Q, L, W> {
         Duration::from_us(ppdu_us(rate, octets as u32 + 4, self.band).into())
     }
 
+    /// Time on the air of the ACK that answers a frame sent at `rate`.
+    fn ack_airtime(&self, rate: Rate) -> Duration {
+        let rate = response_rate(rate, RateSet::EMPTY.with(self.config.group_rate));
+        Duration::from_us(ppdu_us(rate, ACK_OCTETS, self.band).into())
+    }
+
     fn start(&mut self, now: Instant, radio: &mut dyn Radio) {
         self.ledger.start(now);
         self.find_filter(radio);
@@ -324,6 +334,9 @@ impl<const Q: usize, const L: usize, W: Routing> Ibss<Q, L, W> {
         };
         let once = self.airtime(which, sent.octets);
         self.ledger.sent(once.times(confirm.attempts.into()));
+        if confirm.outcome.is_acked() {
+            self.ledger.received(self.ack_airtime(which));
+        }
         self.pump(now, radio);
         self.doze_on(now, radio);
     }
@@ -339,6 +352,9 @@ impl<const Q: usize, const L: usize, W: Routing> Protocol for Ibss<Q, L, W> {
             Event::Indication(received) | Event::Beacon(radio::Beacon { received, .. }) => {
                 let time = self.airtime(received.rate, received.frame.len());
                 self.ledger.received(time);
+                if received.frame.get(RECEIVER) == Some(&self.config.me.0) {
+                    self.ledger.sent(self.ack_airtime(received.rate));
+                }
                 self.indication(now, &received, radio);
             }
             Event::Set(answer) => {

@@ -5,7 +5,7 @@ use super::multihop::{Announced, Ended};
 use super::network::{self, Network};
 use super::protection::MORE_OCTETS;
 use super::queue::Waiting;
-use super::{Ibss, Phase, Routing, Sent};
+use super::{ACK_OCTETS, Ibss, Phase, Routing, Sent};
 use frame::llc::Snap;
 use frame::mac::header::set_retry;
 use frame::mac::{Data, Header, SequenceControl};
@@ -14,9 +14,8 @@ use radio::{Confirm, Duration, Instant, Outcome, Radio, Refusal, TxHow};
 
 /// Octets of the header of plain data.
 const HEADER_OCTETS: usize = 24;
-/// Octets of an ATIM and of its ACK, with FCS.
+/// Octets of an ATIM, with FCS.
 const ATIM_OCTETS: u32 = 28;
-const ACK_OCTETS: u32 = 14;
 /// SIFS, and what clocks may differ by, us.
 const SPARE_US: u64 = 50;
 

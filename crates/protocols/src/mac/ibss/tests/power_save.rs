@@ -193,3 +193,28 @@ fn there_is_time_for_data_however_early_it_wakes_up() {
         room.close();
     }
 }
+
+/// An exchange costs both: of data at 24 Mb/s and its ACK, who sends it sends the one and receives the other.
+#[test]
+fn acks_are_in_the_ledger() {
+    let run = |payload: Option<&[u8]>| {
+        let mut room = room(2, 0);
+        if let Some(payload) = payload {
+            room.submit(1_000 * MS, 0, address(1), payload, None);
+        }
+        room.run_until(1_015 * MS);
+        let energy = [0, 1].map(|i| station(&room, i).energy(room.local(i, 1_015 * MS)));
+        room.close();
+        energy
+    };
+    let (quiet, busy) = (run(None), run(Some(&[7; 100])));
+    let us = |rate, octets| Duration::from_us(ppdu_us(rate, octets, Band::Ghz5).into());
+    // header 24, LLC/SNAP 8, FCS 4
+    let (data, ack) = (us(Rate::OFDM_24, 136), us(Rate::OFDM_6, 14));
+    let more = |i: usize| {
+        let (q, b) = (quiet[i], busy[i]);
+        (b.transmit.less(q.transmit), b.receive.less(q.receive))
+    };
+    assert_eq!(more(0), (data, ack));
+    assert_eq!(more(1), (ack, data));
+}
