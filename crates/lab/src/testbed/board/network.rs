@@ -32,6 +32,8 @@ pub struct Options<'a> {
     pub chain: bool,
     /// ATIM window of 100 TU, in TU; 0: no power save.
     pub window_tu: u16,
+    /// ATIMs are handed on along the routes, so that packets cross several hops in one interval.
+    pub multi_hop: bool,
     /// Everything random follows from it.
     pub seed: u64,
 }
@@ -83,13 +85,13 @@ pub fn address(node: u32) -> MacAddr {
 }
 
 /// They look for a network for times of their own, this computer for the shortest: it creates it.
-fn setup(node: u32, window_tu: u16) -> Setup {
+fn setup(node: u32, options: &Options<'_>) -> Setup {
     Setup {
         address: address(node),
         scan_ms: 300 + 400 * node as u16,
         interval_tu: 100,
-        window_tu,
-        multi_hop: false,
+        window_tu: options.window_tu,
+        multi_hop: options.multi_hop,
     }
 }
 
@@ -117,7 +119,7 @@ impl Network {
         let mut world = World::new(&medium, options.seed);
         let boards = options.boards.clamp(1, MAX_BOARDS);
         for i in 0..=boards {
-            let setup = setup(i, options.window_tu);
+            let setup = setup(i, options);
             let seed = options.seed ^ u64::from(i) << 32;
             let protocol = if i == 0 {
                 Node::Here(Box::new(here(&setup, seed)))
