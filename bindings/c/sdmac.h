@@ -282,6 +282,10 @@ typedef enum {
      these what is for this station alone.
      */
     SDMAC_NAME_RECEIVE_FILTER = 19,
+    /*
+     `timing`: the ad hoc network whose clock the adapter follows by itself.
+     */
+    SDMAC_NAME_BEACON_TIMING = 20,
 } SDMAC_Name;
 
 /*
@@ -488,6 +492,20 @@ typedef struct {
 } SDMAC_Counters;
 
 /*
+ What an adapter follows the clock of an ad hoc network by.
+ */
+typedef struct {
+    /*
+     Beacon interval, in units of 1024 us; 0: it follows none.
+     */
+    uint16_t interval_tu;
+    /*
+     ATIM window, in the same units.
+     */
+    uint16_t atim_window_tu;
+} SDMAC_BeaconTiming;
+
+/*
  The value of an attribute: SDMAC_NAME says which of the fields counts.
  */
 typedef struct {
@@ -516,10 +534,36 @@ typedef struct {
      */
     uint8_t series_count;
     /*
+     See SDMAC_NAME.
+     */
+    SDMAC_BeaconTiming timing;
+    /*
      Planes t1 to t9, host time; 0 where this host cannot see the plane.
      */
     uint64_t stamps_ns[9];
 } SDMAC_Value;
+
+/*
+ The answer to a change of an attribute that SDMAC_DATA_set() did not wait for.
+ */
+typedef struct {
+    /*
+     The attribute, an SDMAC_NAME.
+     */
+    uint32_t name;
+    /*
+     As it was asked for.
+     */
+    uint64_t id;
+    /*
+     As it was asked for.
+     */
+    uint32_t ac;
+    /*
+     An SDMAC_STATUS: whether the adapter has taken it.
+     */
+    int32_t status;
+} SDMAC_SetAnswer;
 
 #ifdef __cplusplus
 extern "C" {
@@ -637,18 +681,29 @@ int SDMAC_beacon_ind(SDMAC_Host *host,
 
 /*
  Sets the attribute `name` (an SDMAC_NAME) of an interface, of its packet `id` or its queue `ac` where the name says so;
- otherwise these do not matter. Waits until the adapter has answered.
+ otherwise these do not matter. Waits for `wait_ns` at most until the adapter has answered: without an answer by then it
+ ends with SDMAC_STATUS_NOTHING, and SDMAC_DATA_set_con() tells the answer once it is there.
  */
 int SDMAC_DATA_set(SDMAC_Host *host,
                    uint32_t interface,
                    uint32_t name,
                    const SDMAC_Value *value,
                    uint64_t id,
-                   uint32_t ac);
+                   uint32_t ac,
+                   uint64_t wait_ns);
+
+/*
+ The next answer to a change that SDMAC_DATA_set() did not wait for, in the order of the answers, waiting for `wait_ns` at most.
+ Without a change that has no answer it returns at once.
+ */
+int SDMAC_DATA_set_con(SDMAC_Host *host,
+                       uint32_t interface,
+                       SDMAC_SetAnswer *answer,
+                       uint64_t wait_ns);
 
 /*
  Reads the attribute `name` (an SDMAC_NAME) of an interface, of its packet `id` or its queue `ac` where the name says so;
- otherwise these do not matter.
+ otherwise these do not matter. It does not wait for the adapter: the answer is what the host knows.
  */
 int SDMAC_DATA_get(SDMAC_Host *host,
                    uint32_t interface,

@@ -31,10 +31,32 @@
 #ifndef SDMAC_CONF_ATIM_WINDOW
 #define SDMAC_CONF_ATIM_WINDOW 20
 #endif
-/* The clock of Contiki-NG tells the time in ticks, so a beacon may be late by one: a slot is as long as that. */
-#ifndef SDMAC_CONF_SLOT_US
-#define SDMAC_CONF_SLOT_US 1000
+/* 1: the port has sdmac_platform_alarm(), a timer of its own. 0: the clock of Contiki-NG is the timer, whose ticks then have to be a
+ * millisecond or less: ATIM windows and the contention of beacons are some milliseconds long. */
+#ifndef SDMAC_CONF_ALARM
+#define SDMAC_CONF_ALARM 0
 #endif
+/* A slot of the contention of beacons, us. With the clock of Contiki-NG a beacon may be late by a tick: a slot is as long as that. */
+#ifndef SDMAC_CONF_SLOT_US
+#define SDMAC_CONF_SLOT_US (SDMAC_CONF_ALARM ? 250 : 1000)
+#endif
+/* How long before a beacon is due the radio is woken, us: two ticks, or less with an alarm; and whether that time adapts itself to how
+ * late it turns out to be. */
+#ifndef SDMAC_CONF_WAKE_AHEAD_US
+#define SDMAC_CONF_WAKE_AHEAD_US (SDMAC_CONF_ALARM ? 1024 : 2000000L / CLOCK_SECOND)
+#endif
+#ifndef SDMAC_CONF_ADAPT_WAKE_AHEAD
+#define SDMAC_CONF_ADAPT_WAKE_AHEAD 1
+#endif
+/* Who is awake only because it sent the beacon dozes, and sends others in this period, us, 1000 or more; 0: it listens. */
+#ifndef SDMAC_CONF_SOFT_BEACON_US
+#define SDMAC_CONF_SOFT_BEACON_US 0
+#endif
+/* 1: packets cross several hops in one interval. The port's radio then has `destination` and `next_hop`. */
+#ifndef SDMAC_CONF_MULTI_HOP
+#define SDMAC_CONF_MULTI_HOP 0
+#endif
+/* SDMAC_CONF_KEY: 16 octets, {1, 2, ...}: packets are protected with this key. The port then has sdmac_platform_first_packet(). */
 #ifndef SDMAC_CONF_CW_MIN
 #define SDMAC_CONF_CW_MIN 7
 #endif
@@ -53,6 +75,18 @@ uint64_t sdmac_platform_now(void);
 void sdmac_platform_address(uint8_t address[6]);
 /* The functions of the radio; `deliver` is set by the MAC driver. */
 void sdmac_platform_radio(SDMAC_IBSS_Radio *radio);
+
+#if SDMAC_CONF_ALARM
+/* Sets the timer, in place of what it was set to: it calls sdmac_alarm() at this time of sdmac_platform_now(), or as soon as it can;
+ * UINT64_MAX: never. */
+void sdmac_platform_alarm(uint64_t at);
+/* From an interrupt handler, too. */
+void sdmac_alarm(void);
+#endif
+#ifdef SDMAC_CONF_KEY
+/* What SDMAC_IBSS_Config has as `first_packet`. */
+uint64_t sdmac_platform_first_packet(void);
+#endif
 
 /* A frame was received, without FCS; `tsf_us` as SDMAC_IBSS_received() has it. */
 void sdmac_frame_received(const uint8_t *frame, size_t octets, uint8_t rate, const uint64_t *tsf_us);

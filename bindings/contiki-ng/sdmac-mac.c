@@ -16,6 +16,11 @@
 #error "sdmac: a whole packet of IPv6 goes through the packetbuf: set PACKETBUF_CONF_SIZE to 1280 or more"
 #endif
 
+/* no #if: CLOCK_SECOND may have a cast */
+_Static_assert(SDMAC_CONF_ALARM || CLOCK_SECOND >= 1000,
+               "sdmac: a tick of this clock is too long for ATIM windows: set SDMAC_CONF_ALARM to 1 and have "
+               "sdmac_platform_alarm()");
+
 struct outgoing {
     linkaddr_t to;
     enum { WAITS, BELOW, ENDED } state;
@@ -165,31 +170,49 @@ static void work_heard(void)
     }
 }
 
-/* What is due, then the next deadline: in ticks, rounded up, since early does nothing. */
-static void work(struct etimer *timer)
+#if SDMAC_CONF_ALARM
+static void wake_at(uint64_t deadline)
 {
-    uint64_t now = sdmac_platform_now(), deadline;
-    SDMAC_IBSS_timer(station, now);
+    sdmac_platform_alarm(deadline);
+}
+
+void sdmac_alarm(void)
+{
+    process_poll(&sdmac_process);
+}
+#else
+static struct etimer timer;
+
+/* In ticks, rounded up, since early does nothing. */
+static void wake_at(uint64_t deadline)
+{
+    uint64_t now = sdmac_platform_now(), left = deadline > now ? deadline - now : 0;
+    /* a day at most: early does no harm, either */
+    uint64_t day = UINT64_C(86400000000000), ticks;
+    if (deadline == SDMAC_IBSS_NEVER) {
+        etimer_stop(&timer);
+        return;
+    }
+    ticks = ((left < day ? left : day) * CLOCK_SECOND + UINT64_C(999999999)) / UINT64_C(1000000000);
+    etimer_set(&timer, ticks > 0 ? (clock_time_t)ticks : 1);
+}
+#endif
+
+/* What is due, then the next deadline. */
+static void work(void)
+{
+    SDMAC_IBSS_timer(station, sdmac_platform_now());
     work_heard();
     work_queue();
-    now = sdmac_platform_now();
-    deadline = SDMAC_IBSS_deadline(station);
-    if (deadline == SDMAC_IBSS_NEVER) {
-        etimer_stop(timer);
-    } else {
-        uint64_t left = deadline > now ? deadline - now : 0;
-        uint64_t ticks = (left * CLOCK_SECOND + UINT64_C(999999999)) / UINT64_C(1000000000);
-        etimer_set(timer, ticks > 0 ? (clock_time_t)ticks : 1);
-    }
+    wake_at(SDMAC_IBSS_deadline(station));
 }
 
 PROCESS_THREAD(sdmac_process, ev, data)
 {
-    static struct etimer timer;
     PROCESS_BEGIN();
     (void)data;
     for (;;) {
-        work(&timer);
+        work();
         PROCESS_WAIT_EVENT_UNTIL(ev == PROCESS_EVENT_POLL || ev == PROCESS_EVENT_TIMER);
     }
     PROCESS_END();
@@ -217,6 +240,15 @@ static void init(void)
     config.atim_window_tu = SDMAC_CONF_ATIM_WINDOW;
     config.slot_us = SDMAC_CONF_SLOT_US;
     config.cw_min = SDMAC_CONF_CW_MIN;
+    config.wake_ahead_us = SDMAC_CONF_WAKE_AHEAD_US;
+    config.adapt_wake_ahead = SDMAC_CONF_ADAPT_WAKE_AHEAD;
+    config.soft_beacon_us = SDMAC_CONF_SOFT_BEACON_US;
+    config.multi_hop = SDMAC_CONF_MULTI_HOP;
+#ifdef SDMAC_CONF_KEY
+    static const uint8_t key[16] = SDMAC_CONF_KEY;
+    config.key = key;
+    config.first_packet = sdmac_platform_first_packet();
+#endif
     station = SDMAC_IBSS_init(memory, sizeof memory, &config, &radio, sdmac_platform_now());
     if (station != NULL)
         process_start(&sdmac_process, NULL);

@@ -19,8 +19,8 @@
  *   interrupt handlers set flags.
  * - Times are nanoseconds of one monotonic clock of the firmware. After each call the firmware asks SDMAC_IBSS_deadline()
  *   and calls SDMAC_IBSS_timer() then: never early, as little late as it can.
- * - The firmware has a function `void SDMAC_IBSS_panicked(uint32_t line)`, which does not return: it is called when a fault
- *   of the library is found. */
+ * - The firmware has a function SDMAC_IBSS_panicked(), which does not return: it is called when a fault of the library is
+ *   found. */
 
 
 /*
@@ -74,6 +74,28 @@ typedef enum {
 typedef struct SDMAC_IBSS_Station SDMAC_IBSS_Station;
 
 /*
+ What a radio draws by state, milliwatts.
+ */
+typedef struct {
+    /*
+     While it sends.
+     */
+    uint32_t transmit_mw;
+    /*
+     While it receives a frame.
+     */
+    uint32_t receive_mw;
+    /*
+     While it listens.
+     */
+    uint32_t listen_mw;
+    /*
+     While it dozes.
+     */
+    uint32_t doze_mw;
+} SDMAC_IBSS_Power;
+
+/*
  How a station takes part. SDMAC_IBSS_config() fills one in.
  */
 typedef struct {
@@ -122,7 +144,8 @@ typedef struct {
      */
     bool power_save;
     /*
-     How long before a beacon is due it wakes up, us.
+     How long before a beacon is due it wakes up, us: with a window at most half of what that leaves of an interval, which is
+     the time for payloads.
      */
     uint32_t wake_ahead_us;
     /*
@@ -158,7 +181,7 @@ typedef struct {
      */
     uint8_t rate;
     /*
-     Rate of everything else.
+     Rate of everything else; no HT rate.
      */
     uint8_t group_rate;
     /*
@@ -171,7 +194,7 @@ typedef struct {
     uint8_t lifetime_intervals;
     /*
      The delay of a beacon is drawn from 0 to 2 `cw_min` slots of this length, us: longer than it takes until a station
-     knows that another has sent its beacon.
+     knows that another has sent its beacon. 2 `cw_min` of them end within the interval.
      */
     uint32_t slot_us;
     /*
@@ -182,6 +205,10 @@ typedef struct {
      What is random follows from this and the address.
      */
     uint64_t seed;
+    /*
+     What the radio draws, for the energy in SDMAC_IBSS_Counters.
+     */
+    SDMAC_IBSS_Power power;
 } SDMAC_IBSS_Config;
 
 /*
@@ -350,7 +377,23 @@ typedef struct {
      */
     uint64_t dropped;
     /*
-     Energy with 1500, 800, 800 and 10 mW in transmit, receive, listen and doze, microjoules.
+     How long the radio sent, received for this station, listened and dozed, us; ACKs are in it.
+     */
+    uint64_t transmit_us;
+    /*
+     See `transmit_us`.
+     */
+    uint64_t receive_us;
+    /*
+     See `transmit_us`.
+     */
+    uint64_t listen_us;
+    /*
+     See `transmit_us`.
+     */
+    uint64_t doze_us;
+    /*
+     What that cost with `power` of the config, microjoules.
      */
     uint64_t microjoules;
 } SDMAC_IBSS_Counters;
@@ -361,7 +404,7 @@ extern "C" {
 
 /*
  Fills in a config for a station with this address: 100 TU without power save, a scan of 7 s, 6 Mb/s, IPv6, slots of
- 802.11a. The name of the network is missing.
+ 802.11a, and round numbers for what the radio draws (1500, 800, 800 and 10 mW). The name of the network is missing.
  */
 void SDMAC_IBSS_config(SDMAC_IBSS_Config *config,
                        const uint8_t *address);
@@ -452,9 +495,12 @@ size_t SDMAC_IBSS_waiting(const SDMAC_IBSS_Station *station);
 void SDMAC_IBSS_counters(const SDMAC_IBSS_Station *station, uint64_t now_ns, SDMAC_IBSS_Counters *counters);
 
 /*
- The firmware's: what is to be done when a fault was found in this line of the library. Does not return.
+ The firmware's: what is to be done when a fault was found in this line of this file of the library; its name has
+ `octets` octets and no null octet. Does not return.
  */
-extern void SDMAC_IBSS_panicked(uint32_t line);
+extern void SDMAC_IBSS_panicked(const char *file,
+                                size_t octets,
+                                uint32_t line);
 
 #ifdef __cplusplus
 }  // extern "C"

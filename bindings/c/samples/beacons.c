@@ -37,7 +37,7 @@ int main(int count, char **words)
     SDMAC_Value ap, me;
     if (SDMAC_DATA_get(host, 0, SDMAC_NAME_ADDRESS, &ap, 0, 0) != SDMAC_STATUS_OK ||
         SDMAC_DATA_get(host, 1, SDMAC_NAME_ADDRESS, &me, 0, 0) != SDMAC_STATUS_OK ||
-        SDMAC_DATA_set(host, 1, SDMAC_NAME_BSSID, &ap, 0, 0) != SDMAC_STATUS_OK) {
+        SDMAC_DATA_set(host, 1, SDMAC_NAME_BSSID, &ap, 0, 0, SDMAC_FOREVER) != SDMAC_STATUS_OK) {
         fprintf(stderr, "error: two interfaces, and a BSSID that can be set, are wanted\n");
         SDMAC_close(host);
         return 1;

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use frame::mac::Header;
 use radio::{AdapterId, Attribute, AttributeName, Event, Instant, Protocol, Radio, SetError, Token, TxHow};
 
-use crate::types::{Beacon, Confirm, Indication, stamps};
+use crate::types::{Beacon, Confirm, Indication, Name, Status, stamps};
 
 /// Confirms, frames and beacons that wait for the program at most, each, for each interface; and open requests.
 pub(crate) const ROOM: usize = 1_024;
@@ -20,8 +20,18 @@ const AT_ONCE: usize = 16;
 pub(crate) enum Job {
     Request(u64, Vec<u8>, TxHow),
     Abort(u64),
-    Set(Attribute),
+    Set(Change, Attribute),
     Get(AttributeName),
+}
+
+/// A change of an attribute: its number, what the program asked for, and what came of it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Change {
+    pub number: u64,
+    pub name: Name,
+    pub id: u64,
+    pub ac: u32,
+    pub status: Status,
 }
 
 /// A received frame, until it is fetched.
@@ -42,10 +52,19 @@ pub(crate) struct Lane {
     pub beacons: VecDeque<Heard<Beacon>>,
     /// Numbers of the last frame and beacon.
     counted: (u64, u64),
-    setting: Option<Token>,
-    /// Answers to the last change, and to the last question.
-    pub set: Option<Result<(), SetError>>,
+    /// Changes so far, those that are below, and those whose answers were not fetched.
+    pub changes: u64,
+    pub setting: Vec<(Token, Change)>,
+    pub answers: VecDeque<Change>,
+    /// Answer to the last question.
     pub got: Option<Option<Attribute>>,
+}
+
+impl Lane {
+    /// Whether a change has no answer yet.
+    pub fn is_changing(&self) -> bool {
+        !self.setting.is_empty() || self.jobs.iter().any(|job| matches!(job, Job::Set(..)))
+    }
 }
 
 /// All interfaces of a host.
@@ -113,9 +132,11 @@ impl Agent {
                     radio.abort(token);
                 }
             }
-            Job::Set(attribute) => {
+            Job::Set(change, attribute) => {
                 let token = radio.token();
-                self.mailbox.borrow_mut().lanes[lane].setting = Some(token);
+                self.mailbox.borrow_mut().lanes[lane]
+                    .setting
+                    .push((token, change));
                 radio.set(token, adapter, attribute);
             }
             Job::Get(name) => {
@@ -190,11 +211,26 @@ impl Agent {
         let mut mailbox = self.mailbox.borrow_mut();
         for lane in self.lanes() {
             let lane = &mut mailbox.lanes[lane];
-            if lane.setting.take_if(|t| *t == answer.token).is_some() {
-                lane.set = Some(answer.result);
-            }
+            let Some(place) = lane.setting.iter().position(|(token, _)| *token == answer.token) else {
+                continue;
+            };
+            let (_, mut change) = lane.setting.remove(place);
+            change.status = status(answer.result);
+            lane.answers.push_back(change);
+            lane.answers.drain(..lane.answers.len().saturating_sub(ROOM));
         }
         mailbox.stir.store(true, Ordering::Relaxed);
+    }
+}
+
+fn status(answer: Result<(), SetError>) -> Status {
+    match answer {
+        Ok(()) => Status::Ok,
+        Err(SetError::NotSupported) => Status::NotSupported,
+        Err(SetError::OutOfRange) => Status::OutOfRange,
+        Err(SetError::Forbidden) => Status::Forbidden,
+        Err(SetError::NoPermission) => Status::NoPermission,
+        Err(SetError::NotFound) => Status::NotFound,
     }
 }
 

@@ -16,7 +16,7 @@ use frame::mac::{Data, SequenceControl};
 use frame::{MacAddr, Wire};
 
 use crate::host::Host;
-use crate::types::{Beacon, Confirm, How, Indication, Series, Status};
+use crate::types::{Beacon, Confirm, How, Indication, Series, SetAnswer, Status};
 use crate::value::Value;
 
 /// Time to wait that never ends.
@@ -45,7 +45,7 @@ unsafe fn copy(from: &[u8], to: *mut u8, room: usize) {
     }
 }
 
-/// Does something with a host; a panic is caught and remembered as its end.
+/// Does something with a host that has not ended; a panic is caught and remembered as its end.
 ///
 /// # Safety
 /// As the [module](self) says of hosts.
@@ -54,6 +54,9 @@ unsafe fn with(host: *mut Host, f: impl FnOnce(&mut Host) -> Result<(), Status>)
     let Some(host) = (unsafe { host.as_mut() }) else {
         return Status::Argument as c_int;
     };
+    if host.is_broken() {
+        return Status::Broken as c_int;
+    }
     let done = catch_unwind(AssertUnwindSafe(|| f(host)));
     let status = match done {
         Ok(Ok(())) => Status::Ok,
@@ -312,7 +315,8 @@ pub unsafe extern "C" fn SDMAC_beacon_ind(
 }
 
 /// Sets the attribute `name` (an SDMAC_NAME) of an interface, of its packet `id` or its queue `ac` where the name says so;
-/// otherwise these do not matter. Waits until the adapter has answered.
+/// otherwise these do not matter. Waits for `wait_ns` at most until the adapter has answered: without an answer by then it
+/// ends with SDMAC_STATUS_NOTHING, and SDMAC_DATA_set_con() tells the answer once it is there.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn SDMAC_DATA_set(
     host: *mut Host,
@@ -321,18 +325,39 @@ pub unsafe extern "C" fn SDMAC_DATA_set(
     value: *const Value,
     id: u64,
     ac: u32,
+    wait_ns: u64,
 ) -> c_int {
     // SAFETY: the caller's promise on pointers and hosts; a Value is integers, and any bits of them are values.
     unsafe {
         let value = value.as_ref();
         with(host, |host| {
-            host.set(interface, name, value.ok_or(Status::Argument)?, id, ac)
+            let value = value.ok_or(Status::Argument)?;
+            host.set(interface, name, value, id, ac, wait_ns)
+        })
+    }
+}
+
+/// The next answer to a change that SDMAC_DATA_set() did not wait for, in the order of the answers, waiting for `wait_ns` at most.
+/// Without a change that has no answer it returns at once.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn SDMAC_DATA_set_con(
+    host: *mut Host,
+    interface: u32,
+    answer: *mut SetAnswer,
+    wait_ns: u64,
+) -> c_int {
+    // SAFETY: the caller's promise on pointers and hosts.
+    unsafe {
+        with(host, |host| {
+            let place = answer.as_mut().ok_or(Status::Argument)?;
+            *place = host.set_answer(interface, wait_ns)?;
+            Ok(())
         })
     }
 }
 
 /// Reads the attribute `name` (an SDMAC_NAME) of an interface, of its packet `id` or its queue `ac` where the name says so;
-/// otherwise these do not matter.
+/// otherwise these do not matter. It does not wait for the adapter: the answer is what the host knows.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn SDMAC_DATA_get(
     host: *mut Host,
@@ -357,4 +382,32 @@ pub unsafe extern "C" fn SDMAC_DATA_get(
 pub unsafe extern "C" fn SDMAC_DATA_abort(host: *mut Host, interface: u32, id: u64) -> c_int {
     // SAFETY: the caller's promise on hosts.
     unsafe { with(host, |host| host.abort(interface, id)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A fault ends the host: it is told why, and whatever it holds is not used again.
+    #[test]
+    fn a_host_that_has_ended_stays_so() {
+        // SAFETY: a string, a buffer with its length, and the host that comes of it, until it is closed.
+        unsafe {
+            let host = SDMAC_open(c"simulator:1".as_ptr(), ptr::null_mut(), 0);
+            assert_eq!(*SDMAC_why(host), 0);
+            assert_eq!(SDMAC_wait(host, 1_000), 0);
+            let broken = Status::Broken as c_int;
+            assert_eq!(with(host, |_| panic!("on purpose")), broken);
+            let then = SDMAC_now(host);
+            assert_eq!(SDMAC_wait(host, 1_000), broken);
+            assert_eq!(SDMAC_DATA_con(host, 0, &mut Confirm::default(), 0), broken);
+            assert_eq!(SDMAC_now(host), then, "nothing is done any more");
+            assert!(
+                CStr::from_ptr(SDMAC_why(host))
+                    .to_string_lossy()
+                    .contains("a fault of sdmac")
+            );
+            SDMAC_close(host);
+        }
+    }
 }

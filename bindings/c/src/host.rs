@@ -1,17 +1,17 @@
 //! The primitives, without C: what the border calls.
 
-use radio::{AdapterId, Instant, MAX_FRAME_OCTETS, SetError, Token};
+use radio::{AdapterId, Instant, MAX_FRAME_OCTETS, Token};
 use std::rc::Rc;
 use std::sync::atomic::AtomicBool;
 
-use crate::agent::{Heard, Job, Lane, ROOM, Shared};
+use crate::agent::{Change, Heard, Job, Lane, ROOM, Shared};
 use crate::engine::Engine;
-use crate::types::{self, Beacon, Confirm, How, Indication, Name, Status};
+use crate::types::{self, Beacon, Confirm, How, Indication, Name, SetAnswer, Status};
 use crate::value::{self, Unwritable, Value};
 
-/// How long a change of an attribute may take, ns of the host's clock: a command of a stick takes a second at most, and an
-/// emulated one may first have to come up.
-const CHANGE_NS: u64 = 10_000_000_000;
+/// How long a question may take, ns of the host's clock: the host answers it by itself, but an emulated stick may first have to
+/// come up.
+const QUESTION_NS: u64 = 10_000_000_000;
 
 /// A host with its interfaces.
 pub struct Host {
@@ -43,6 +43,11 @@ impl Host {
 
     pub(crate) fn now_ns(&self) -> u64 {
         self.engine.now_ns()
+    }
+
+    /// Whether it has ended.
+    pub(crate) fn is_broken(&self) -> bool {
+        self.why.len() > 1
     }
 
     /// Remembers why it does not work any more.
@@ -177,6 +182,7 @@ impl Host {
         value: &Value,
         id: u64,
         ac: u32,
+        wait_ns: u64,
     ) -> Result<(), Status> {
         let name = value::name(name).ok_or(Status::Argument)?;
         let token = self.token(interface, id)?;
@@ -187,17 +193,41 @@ impl Host {
             Unwritable::ReadOnly => Status::NotSupported,
             Unwritable::Range => Status::OutOfRange,
         })?;
-        self.with_lane(interface, |lane| {
-            lane.set = None;
-            lane.jobs.push_back(Job::Set(attribute));
+        let number = self.with_lane(interface, |lane| {
+            lane.changes += 1;
+            let change = Change {
+                number: lane.changes,
+                name,
+                id,
+                ac,
+                status: Status::Nothing,
+            };
+            lane.jobs.push_back(Job::Set(change, attribute));
+            change.number
         })?;
-        let answer = self.until(interface, CHANGE_NS, |_| true, |lane| lane.set.take())?;
-        answer.map_err(|why| match why {
-            SetError::NotSupported => Status::NotSupported,
-            SetError::OutOfRange => Status::OutOfRange,
-            SetError::Forbidden => Status::Forbidden,
-            SetError::NoPermission => Status::NoPermission,
-            SetError::NotFound => Status::NotFound,
+        // the host takes it now, however short the wait
+        self.poke()?;
+        let of_it = |lane: &mut Lane| {
+            let place = lane.answers.iter().position(|change| change.number == number)?;
+            lane.answers.remove(place)
+        };
+        let change = self.until(interface, wait_ns, |_| true, of_it)?;
+        match change.status {
+            Status::Ok => Ok(()),
+            other => Err(other),
+        }
+    }
+
+    /// The next answer to a change that was not waited for.
+    pub(crate) fn set_answer(&mut self, interface: u32, wait_ns: u64) -> Result<SetAnswer, Status> {
+        let change = self.until(interface, wait_ns, Lane::is_changing, |lane| {
+            lane.answers.pop_front()
+        })?;
+        Ok(SetAnswer {
+            name: change.name as u32,
+            id: change.id,
+            ac: change.ac,
+            status: change.status as i32,
         })
     }
 
@@ -209,7 +239,7 @@ impl Host {
             lane.got = None;
             lane.jobs.push_back(Job::Get(name));
         })?;
-        let got = self.until(interface, CHANGE_NS, |_| true, |lane| lane.got.take())?;
+        let got = self.until(interface, QUESTION_NS, |_| true, |lane| lane.got.take())?;
         let absent = match name {
             radio::AttributeName::Packet(_) => Status::NotFound,
             _ => Status::NotSupported,

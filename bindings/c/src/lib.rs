@@ -19,5 +19,7 @@ mod types;
 mod value;
 
 pub use border::*;
-pub use types::{Beacon, Confirm, How, Indication, Name, Outcome, Queue, Refusal, Rts, Series, Status};
-pub use value::{Counters, Edca, Value};
+pub use types::{
+    Beacon, Confirm, How, Indication, Name, Outcome, Queue, Refusal, Rts, Series, SetAnswer, Status,
+};
+pub use value::{BeaconTiming, Counters, Edca, Value};

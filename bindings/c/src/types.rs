@@ -150,6 +150,8 @@ pub enum Name {
     /// `number`: received frames that are told: 0 all, 1 management frames, 2 all but beacons and ATIMs, 3 of
     /// these what is for this station alone.
     ReceiveFilter = 19,
+    /// `timing`: the ad hoc network whose clock the adapter follows by itself.
+    BeaconTiming = 20,
 }
 
 /// Some tries at one rate.
@@ -178,6 +180,20 @@ pub struct How {
     pub not_before_ns: u64,
     /// No attempt after this time of the host; 0: whenever.
     pub expires_ns: u64,
+}
+
+/// The answer to a change of an attribute that SDMAC_DATA_set() did not wait for.
+#[repr(C)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct SetAnswer {
+    /// The attribute, an SDMAC_NAME.
+    pub name: u32,
+    /// As it was asked for.
+    pub id: u64,
+    /// As it was asked for.
+    pub ac: u32,
+    /// An SDMAC_STATUS: whether the adapter has taken it.
+    pub status: i32,
 }
 
 /// The end of a request.

@@ -40,6 +40,16 @@ pub struct Counters {
     pub busy_time_us: u64,
 }
 
+/// What an adapter follows the clock of an ad hoc network by.
+#[repr(C)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct BeaconTiming {
+    /// Beacon interval, in units of 1024 us; 0: it follows none.
+    pub interval_tu: u16,
+    /// ATIM window, in the same units.
+    pub atim_window_tu: u16,
+}
+
 /// The value of an attribute: SDMAC_NAME says which of the fields counts.
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -56,6 +66,8 @@ pub struct Value {
     pub series: [Series; 4],
     /// How many of `series` count.
     pub series_count: u8,
+    /// See SDMAC_NAME.
+    pub timing: BeaconTiming,
     /// Planes t1 to t9, host time; 0 where this host cannot see the plane.
     pub stamps_ns: [u64; 9],
 }
@@ -67,7 +79,7 @@ fn legacy() -> impl Iterator<Item = Rate> {
         .filter_map(Rate::from_500kbps)
 }
 
-const NAMES: [Name; 20] = [
+const NAMES: [Name; 21] = [
     Name::Address,
     Name::Bssid,
     Name::Channel,
@@ -88,6 +100,7 @@ const NAMES: [Name; 20] = [
     Name::Packet,
     Name::PacketSeries,
     Name::ReceiveFilter,
+    Name::BeaconTiming,
 ];
 
 /// By their numbers.
@@ -119,6 +132,7 @@ pub(crate) fn readable(name: Name, token: Token, ac: u32) -> Option<AttributeNam
         Name::AckGeneration => A::AckGeneration,
         Name::Promiscuous => A::Promiscuous,
         Name::ReceiveFilter => A::ReceiveFilter,
+        Name::BeaconTiming => A::BeaconTiming,
         Name::Counters => A::Counters,
         Name::Edca => A::Edca(queue(ac)?),
         Name::QueueLength => A::QueueLength(queue(ac)?),
@@ -172,6 +186,16 @@ pub(crate) fn writable(name: Name, value: &Value, token: Token, ac: u32) -> Resu
         Name::ReceiveFilter => {
             let number = usize::try_from(value.number).map_err(|_| range)?;
             A::ReceiveFilter(*FILTERS.get(number).ok_or(range)?)
+        }
+        Name::BeaconTiming => {
+            let BeaconTiming {
+                interval_tu,
+                atim_window_tu,
+            } = value.timing;
+            A::BeaconTiming(radio::BeaconTiming {
+                interval_tu,
+                atim_window_tu,
+            })
         }
         Name::Edca => {
             let Edca {
@@ -246,7 +270,14 @@ impl Value {
                 stamps_ns: stamps(&state.stamps),
                 ..number(state.attempts.into())
             },
-            A::Capabilities(_) | A::PacketSeries(..) | A::BeaconTiming(_) => Value::default(),
+            A::BeaconTiming(t) => Value {
+                timing: BeaconTiming {
+                    interval_tu: t.interval_tu,
+                    atim_window_tu: t.atim_window_tu,
+                },
+                ..Value::default()
+            },
+            A::Capabilities(_) | A::PacketSeries(..) => Value::default(),
         }
     }
 }
@@ -304,6 +335,16 @@ mod tests {
                 Name::Tsf,
                 Value {
                     number: 1 << 40,
+                    ..Value::default()
+                },
+            ),
+            (
+                Name::BeaconTiming,
+                Value {
+                    timing: BeaconTiming {
+                        interval_tu: 100,
+                        atim_window_tu: 20,
+                    },
                     ..Value::default()
                 },
             ),

@@ -104,8 +104,21 @@ impl Open {
     }
 
     fn set(&self, name: Name, value: Value, id: u64) -> i32 {
+        self.set_within(name, value, id, 10 * S)
+    }
+
+    fn set_within(&self, name: Name, value: Value, id: u64, wait_ns: u64) -> i32 {
         // SAFETY: a host and a value.
-        unsafe { SDMAC_DATA_set(self.0.cast(), 0, name as u32, &value, id, VOICE) }
+        unsafe { SDMAC_DATA_set(self.0.cast(), 0, name as u32, &value, id, VOICE, wait_ns) }
+    }
+
+    fn set_answer(&self, wait_ns: u64) -> Result<SetAnswer, i32> {
+        let mut answer = SetAnswer::default();
+        // SAFETY: a host and a place for the answer.
+        match unsafe { SDMAC_DATA_set_con(self.0.cast(), 0, &mut answer, wait_ns) } {
+            0 => Ok(answer),
+            status => Err(status),
+        }
     }
 
     fn get(&self, name: Name, id: u64) -> Result<Value, i32> {
@@ -265,6 +278,44 @@ fn attributes_are_read_and_written() {
     assert_eq!(host.get(Name::Counters, 0).unwrap().counters.tx_acked, 1);
 }
 
+/// A stick answers later. What was not waited for is told by its name, and what was waited for is not told again.
+#[test]
+fn changes_are_answered_later_to_who_does_not_wait() {
+    let host = open("ar9170:2").unwrap();
+    let number = |number| Value {
+        number,
+        ..Value::default()
+    };
+    let nothing = Status::Nothing as i32;
+    assert_eq!(host.set_answer(FOREVER), Err(nothing), "nothing was asked for");
+    let begun = host.now();
+    assert_eq!(host.set_within(Name::SlotTime, number(9), 5, 0), nothing);
+    assert_eq!(host.set_within(Name::TxPower, number(100), 6, 0), nothing);
+    assert_eq!((host.set_answer(0), host.now()), (Err(nothing), begun));
+    assert_eq!(
+        host.set(Name::ReceiveFilter, number(1), 7),
+        0,
+        "this is waited for"
+    );
+    let mut told: Vec<SetAnswer> = (0..2).map(|_| host.set_answer(10 * S).unwrap()).collect();
+    // what is out of range is known at once
+    told.sort_by_key(|answer| answer.id);
+    for (answer, name, id, status) in [
+        (told[0], Name::SlotTime, 5, Status::Ok),
+        (told[1], Name::TxPower, 6, Status::OutOfRange),
+    ] {
+        let expected = SetAnswer {
+            name: name as u32,
+            id,
+            ac: VOICE,
+            status: status as i32,
+        };
+        assert_eq!(answer, expected);
+    }
+    assert_eq!(host.set_answer(FOREVER), Err(nothing), "all are told");
+    assert_eq!(host.get(Name::SlotTime, 0).unwrap().number, 9);
+}
+
 #[test]
 fn what_is_wrong_is_a_status_and_a_sentence() {
     let why = |name: &str| open(name).err().unwrap();
@@ -282,7 +333,8 @@ fn what_is_wrong_is_a_status_and_a_sentence() {
     unsafe {
         assert_eq!(SDMAC_DATA_con(ptr::null_mut(), 0, ptr::null_mut(), 0), wrong);
         assert_eq!(SDMAC_DATA_con(host.0.cast(), 0, ptr::null_mut(), 0), wrong);
-        assert_eq!(SDMAC_DATA_set(host.0.cast(), 0, 2, ptr::null(), 0, 0), wrong);
+        assert_eq!(SDMAC_DATA_set(host.0.cast(), 0, 2, ptr::null(), 0, 0, 0), wrong);
+        assert_eq!(SDMAC_DATA_set_con(host.0.cast(), 0, ptr::null_mut(), 0), wrong);
         assert_eq!(
             SDMAC_DATA_get(host.0.cast(), 0, 99, &mut Value::default(), 0, 0),
             wrong

@@ -7,7 +7,9 @@
 #include <stdint.h>
 
 typedef unsigned long clock_time_t;
+#ifndef CLOCK_SECOND
 #define CLOCK_SECOND 1000
+#endif
 
 typedef unsigned char process_event_t;
 typedef void *process_data_t;

@@ -74,9 +74,11 @@ void process_start(struct process *which, process_data_t data)
     process->thread(process, PROCESS_EVENT_INIT, data);
 }
 
+#define SECOND (1000 * MS)
+
 void etimer_set(struct etimer *t, clock_time_t ticks)
 {
-    t->at = (clock_time_t)(now / MS) + ticks;
+    t->at = (clock_time_t)(now * CLOCK_SECOND / SECOND) + ticks;
     t->runs = 1;
     timer = t;
 }
@@ -148,9 +150,9 @@ void sdmac_platform_radio(SDMAC_IBSS_Radio *radio)
                                 .set_receiver = set_receiver};
 }
 
-void SDMAC_IBSS_panicked(uint32_t line)
+void SDMAC_IBSS_panicked(const char *file, size_t octets, uint32_t line)
 {
-    printf("a fault in line %u\n", (unsigned)line);
+    printf("a fault in line %u of %.*s\n", (unsigned)line, (int)octets, file);
     for (;;)
         ;
 }
@@ -192,6 +194,34 @@ static void over(struct sending *s)
         sdmac_frame_sent(it.token, outcome, 1, it.how.rate);
 }
 
+#if SDMAC_CONF_ALARM
+static uint64_t alarm_at = UINT64_MAX;
+
+void sdmac_platform_alarm(uint64_t at) { alarm_at = at; }
+static uint64_t timer_at(void) { return alarm_at; }
+
+static void timer_is_over(void)
+{
+    alarm_at = UINT64_MAX;
+    sdmac_alarm();
+}
+#else
+static uint64_t timer_at(void)
+{
+    return timer != NULL && timer->runs ? timer->at * SECOND / CLOCK_SECOND : UINT64_MAX;
+}
+
+static void timer_is_over(void)
+{
+    timer->runs = 0;
+    process->thread(process, PROCESS_EVENT_TIMER, timer);
+}
+#endif
+
+#ifdef SDMAC_CONF_KEY
+uint64_t sdmac_platform_first_packet(void) { return 1; }
+#endif
+
 static void run_until(uint64_t end)
 {
     while (now < end) {
@@ -210,8 +240,8 @@ static void run_until(uint64_t end)
         for (struct sending *s = air; s < air + IN_AIR; s++)
             if (s->used && s->ends <= next)
                 next = s->ends, first = s;
-        if (timer != NULL && timer->runs && timer->at * MS < next)
-            next = timer->at * MS, first = NULL;
+        if (timer_at() < next)
+            next = timer_at(), first = NULL;
         if (deadline < next) {
             now = deadline > now ? deadline : now;
             SDMAC_IBSS_timer(peer, now);
@@ -220,9 +250,8 @@ static void run_until(uint64_t end)
         now = next > now ? next : now;
         if (first != NULL) {
             over(first);
-        } else if (timer != NULL && timer->runs && timer->at * MS <= now) {
-            timer->runs = 0;
-            process->thread(process, PROCESS_EVENT_TIMER, timer);
+        } else if (timer_at() <= now) {
+            timer_is_over();
         }
     }
 }
@@ -257,6 +286,11 @@ int main(void)
     config.channel = SDMAC_CONF_CHANNEL;
     config.atim_window_tu = SDMAC_CONF_ATIM_WINDOW;
     config.scan_ms = 100;
+#ifdef SDMAC_CONF_KEY
+    static const uint8_t key[16] = SDMAC_CONF_KEY;
+    config.key = key;
+    config.first_packet = 1;
+#endif
     peer = SDMAC_IBSS_init(memory, sizeof memory, &config, &radio, now);
     if (peer == NULL || sdmac_station() == NULL || memcmp(back, us, 6) != 0)
         return printf("no stations\n"), 1;
@@ -271,10 +305,15 @@ int main(void)
     run_until(now + 5000 * MS);
     SDMAC_IBSS_counters(sdmac_station(), now, &counters);
     NETSTACK_RADIO.get_value(RADIO_PARAM_POWER_MODE, &on);
+#ifdef SDMAC_CONF_KEY
+    bool is_protected = counters.sealed >= PACKETS && counters.opened >= PACKETS && counters.dropped == 0;
+#else
+    bool is_protected = true;
+#endif
     printf("acked %u, failed %u, came back %u, link callbacks %u, dozed %u of %u intervals\n", acked, failed, in,
            link_told, (unsigned)counters.intervals_dozed, (unsigned)counters.intervals);
     return acked == PACKETS && failed == 1 && in == PACKETS && link_told == PACKETS + 1 &&
-                   counters.intervals_dozed > 0 && on == RADIO_POWER_MODE_ON
+                   is_protected && counters.intervals_dozed > 0 && on == RADIO_POWER_MODE_ON
                ? 0
                : 1;
 }

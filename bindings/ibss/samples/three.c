@@ -217,9 +217,9 @@ static void run_until(uint64_t end)
     }
 }
 
-void SDMAC_IBSS_panicked(uint32_t line)
+void SDMAC_IBSS_panicked(const char *file, size_t octets, uint32_t line)
 {
-    printf("a fault in line %u\n", (unsigned)line);
+    printf("a fault in line %u of %.*s\n", (unsigned)line, (int)octets, file);
     for (;;)
         ;
 }
@@ -228,6 +228,24 @@ void SDMAC_IBSS_panicked(uint32_t line)
 static const uint8_t network[6] = {2, 0, 0, 0, 0, 0xaa};
 /* What all of them have been given before. */
 static const uint8_t key[16] = {0x5d, 0x0c, 0xa1, 0x77, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
+
+/* Numbers that have no meaning: there is no station with them. */
+static bool are_refused(const SDMAC_IBSS_Config *good, const SDMAC_IBSS_Radio *radio)
+{
+    SDMAC_IBSS_Config bad[6];
+    for (int i = 0; i < 6; i++)
+        bad[i] = *good;
+    bad[0].atim_window_tu = bad[0].interval_tu;
+    bad[1].wake_ahead_us = 40 * 1024 + 1; /* more than half of what the window leaves */
+    bad[2].slot_us = 102400 / 30 + 1;     /* 30 of them do not end within the interval */
+    bad[3].slot_us = UINT32_MAX;
+    bad[4].group_rate = 128; /* HT */
+    bad[5].soft_beacon_us = 999;
+    for (int i = 0; i < 6; i++)
+        if (SDMAC_IBSS_init(nodes[0].memory, sizeof nodes[0].memory, &bad[i], radio, now) != NULL)
+            return false;
+    return true;
+}
 
 int main(void)
 {
@@ -259,12 +277,12 @@ int main(void)
         /* the first one creates the network */
         memcpy(config.bssid, network, 6);
         /* who sent the beacon dozes, too, and sends others */
-        config.soft_beacon_us = 999;
-        if (SDMAC_IBSS_init(node->memory, sizeof node->memory, &config, &radio, now) != NULL) {
-            printf("999 us are too short\n");
+        config.soft_beacon_us = 25000;
+        config.power = (SDMAC_IBSS_Power){.transmit_mw = 1320, .receive_mw = 700, .listen_mw = 660, .doze_mw = 33};
+        if (i == 0 && !are_refused(&config, &radio)) {
+            printf("a number without a meaning was taken\n");
             return 1;
         }
-        config.soft_beacon_us = 25000;
         config.key = key;
         if (SDMAC_IBSS_init(node->memory, sizeof node->memory, &config, &radio, now) != NULL) {
             printf("a key without a number for the first packet\n");
@@ -311,6 +329,10 @@ int main(void)
                nodes[i].acked, nodes[i].expired, (unsigned)c.atims_asked_on, (unsigned)c.sealed, (unsigned)c.opened,
                (unsigned)c.dropped);
         one &= c.intervals_dozed > c.intervals / 5 && nodes[i].follows && c.dropped == 0 && c.atims_unrouted == 0;
+        /* mW times us are nJ; each of the four is cut off at a microsecond */
+        uint64_t nj = 1320 * c.transmit_us + 700 * c.receive_us + 660 * c.listen_us + 33 * c.doze_us;
+        one &= c.transmit_us > 0 && c.receive_us > 0 && c.doze_us > 0;
+        one &= nj / 1000 <= c.microjoules && c.microjoules <= nj / 1000 + 4;
         /* each end was told once, nothing went on the air without protection, and who is in the middle asks on: on the way back all are
          * awake already */
         one &= nodes[i].sent == c.submitted && nodes[i].last + 1 == c.submitted && c.sealed == nodes[i].acked;

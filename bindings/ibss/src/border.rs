@@ -7,6 +7,7 @@
 //! The header is for readers of C, so this stands here once and not at each function.
 #![allow(non_snake_case, unsafe_code, clippy::missing_safety_doc)]
 
+use core::ffi::c_char;
 use core::panic::PanicInfo;
 use core::ptr;
 
@@ -34,6 +35,7 @@ pub const NEVER: u64 = u64::MAX;
 pub struct Station {
     link: Ibss<PACKETS, PAYLOAD, Above>,
     desk: Desk,
+    power: PowerProfile,
 }
 
 const _: () = assert!(size_of::<Station>() <= OCTETS && align_of::<Station>() == 16);
@@ -65,7 +67,7 @@ unsafe fn octets<'a>(from: *const u8, octets: usize) -> &'a [u8] {
 }
 
 /// Fills in a config for a station with this address: 100 TU without power save, a scan of 7 s, 6 Mb/s, IPv6, slots of
-/// 802.11a. The name of the network is missing.
+/// 802.11a, and round numbers for what the radio draws (1500, 800, 800 and 10 mW). The name of the network is missing.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn SDMAC_IBSS_config(config: *mut Config, address: *const u8) {
     // SAFETY: the caller's promise: 6 octets, and a place.
@@ -100,6 +102,7 @@ pub unsafe extern "C" fn SDMAC_IBSS_config(config: *mut Config, address: *const 
         slot_us: (own.slot.as_ns() / 1_000) as u32,
         cw_min: own.cw_min,
         seed: own.seed,
+        power: PowerProfile::TYPICAL.into(),
     };
 }
 
@@ -137,15 +140,8 @@ pub unsafe extern "C" fn SDMAC_IBSS_init(
         first_pn: config.first_packet,
     });
     let fits = !place.is_null() && place.is_aligned() && memory_octets >= size_of::<Station>();
-    let numbers = config.interval_tu > 0
-        && config.atim_window_tu < config.interval_tu
-        && config.tries > 0
-        && config.address[0] & 1 == 0
-        && config.bssid[0] & 1 == 0
-        && !(1..1_000).contains(&config.soft_beacon_us)
-        && secret.is_none_or(|s| s.id < 4 && (1..1 << 48).contains(&s.first_pn))
-        && ssid.len() <= 32;
-    if !fits || !numbers || !radio.is_whole(config.multi_hop) {
+    let numbers = secret.is_none_or(|s| s.id < 4 && (1..1 << 48).contains(&s.first_pn));
+    if !fits || !numbers || !config.has_meaning() || !radio.is_whole(config.multi_hop) {
         return ptr::null_mut();
     }
     let own = IbssConfig {
@@ -173,6 +169,7 @@ pub unsafe extern "C" fn SDMAC_IBSS_init(
     let station = Station {
         link: Ibss::with_routing(own, Above::of(radio)),
         desk: Desk::new(*radio),
+        power: config.power.into(),
     };
     // SAFETY: aligned, large enough, and by the caller's promise nobody else's.
     let station = unsafe {
@@ -346,6 +343,7 @@ pub unsafe extern "C" fn SDMAC_IBSS_counters(station: *const Station, now_ns: u6
     let (link, now) = (&station.link, Instant::from_ns(now_ns));
     let c = link.counters();
     let p: CcmpCounters = link.protected().copied().unwrap_or_default();
+    let energy = link.energy(now);
     *counters = Counters {
         beacons: c.beacons,
         beacons_heard: c.beacons_heard,
@@ -363,18 +361,23 @@ pub unsafe extern "C" fn SDMAC_IBSS_counters(station: *const Station, now_ns: u6
         sealed: p.sealed,
         opened: p.opened,
         dropped: p.plain + p.unreadable + p.replays + p.mic_failures,
-        microjoules: link.energy(now).microjoules(&PowerProfile::TYPICAL),
+        transmit_us: energy.transmit.as_us(),
+        receive_us: energy.receive.as_us(),
+        listen_us: energy.listen.as_us(),
+        doze_us: energy.doze.as_us(),
+        microjoules: energy.microjoules(&station.power),
     };
 }
 
 unsafe extern "C" {
-    /// The firmware's: what is to be done when a fault was found in this line of the library. Does not return.
-    fn SDMAC_IBSS_panicked(line: u32) -> !;
+    /// The firmware's: what is to be done when a fault was found in this line of this file of the library; its name has
+    /// `octets` octets and no null octet. Does not return.
+    fn SDMAC_IBSS_panicked(file: *const c_char, octets: usize, line: u32) -> !;
 }
 
 #[panic_handler]
 fn panic(info: &PanicInfo<'_>) -> ! {
-    let line = info.location().map_or(0, |location| location.line());
-    // SAFETY: the firmware has it, or it does not link; it takes any number.
-    unsafe { SDMAC_IBSS_panicked(line) }
+    let (file, line) = info.location().map_or(("", 0), |l| (l.file(), l.line()));
+    // SAFETY: the firmware has it, or it does not link; the name stays where it is for good, and any number will do.
+    unsafe { SDMAC_IBSS_panicked(file.as_ptr().cast(), file.len(), line) }
 }

@@ -1,7 +1,9 @@
 //! Numbers and structs of C.
 
 use core::ffi::c_char;
-use frame::{GuardInterval, Rate, Width};
+use frame::{GuardInterval, MacAddr, Rate, Width};
+use protocols::mac::ibss::{Network, PowerProfile};
+use radio::Duration;
 
 /// How a request ended, or a payload.
 #[repr(C)]
@@ -19,6 +21,42 @@ pub enum Outcome {
     Expired = 4,
     /// Nobody knows.
     Unknown = 5,
+}
+
+/// What a radio draws by state, milliwatts.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Power {
+    /// While it sends.
+    pub transmit_mw: u32,
+    /// While it receives a frame.
+    pub receive_mw: u32,
+    /// While it listens.
+    pub listen_mw: u32,
+    /// While it dozes.
+    pub doze_mw: u32,
+}
+
+impl From<PowerProfile> for Power {
+    fn from(p: PowerProfile) -> Power {
+        Power {
+            transmit_mw: p.transmit_mw,
+            receive_mw: p.receive_mw,
+            listen_mw: p.listen_mw,
+            doze_mw: p.doze_mw,
+        }
+    }
+}
+
+impl From<Power> for PowerProfile {
+    fn from(p: Power) -> PowerProfile {
+        PowerProfile {
+            transmit_mw: p.transmit_mw,
+            receive_mw: p.receive_mw,
+            listen_mw: p.listen_mw,
+            doze_mw: p.doze_mw,
+        }
+    }
 }
 
 /// How a station takes part. SDMAC_IBSS_config() fills one in.
@@ -47,7 +85,8 @@ pub struct Config {
     pub active_scan: bool,
     /// Whether it dozes where the network allows it.
     pub power_save: bool,
-    /// How long before a beacon is due it wakes up, us.
+    /// How long before a beacon is due it wakes up, us: with a window at most half of what that leaves of an interval, which is
+    /// the time for payloads.
     pub wake_ahead_us: u32,
     /// That time adapts itself to the host, between 2 and 16 units of 1024 us; `wake_ahead_us` is where it begins.
     pub adapt_wake_ahead: bool,
@@ -67,19 +106,44 @@ pub struct Config {
     pub first_packet: u64,
     /// Rate of data to one station: below 128 in units of 500 kb/s, 128 + MCS for HT.
     pub rate: u8,
-    /// Rate of everything else.
+    /// Rate of everything else; no HT rate.
     pub group_rate: u8,
     /// Tries of frames to one station, 1 or more.
     pub tries: u8,
     /// Beacon intervals that a frame waits for its receiver at most.
     pub lifetime_intervals: u8,
     /// The delay of a beacon is drawn from 0 to 2 `cw_min` slots of this length, us: longer than it takes until a station
-    /// knows that another has sent its beacon.
+    /// knows that another has sent its beacon. 2 `cw_min` of them end within the interval.
     pub slot_us: u32,
     /// See `slot_us`.
     pub cw_min: u16,
     /// What is random follows from this and the address.
     pub seed: u64,
+    /// What the radio draws, for the energy in SDMAC_IBSS_Counters.
+    pub power: Power,
+}
+
+impl Config {
+    /// Whether its numbers have a meaning.
+    pub(crate) fn has_meaning(&self) -> bool {
+        let network = Network {
+            bssid: MacAddr(self.bssid),
+            interval_tu: self.interval_tu,
+            atim_window_tu: self.atim_window_tu,
+        };
+        let ahead = Duration::from_us(self.wake_ahead_us.into());
+        let slots_us = u64::from(self.slot_us) * 2 * u64::from(self.cw_min);
+        self.interval_tu > 0
+            && self.atim_window_tu < self.interval_tu
+            && (self.atim_window_tu == 0 || ahead <= network.longest_wake_ahead())
+            && slots_us <= u64::from(self.interval_tu) * 1_024
+            && self.tries > 0
+            && self.group_rate < FIRST_HT
+            && self.address[0] & 1 == 0
+            && self.bssid[0] & 1 == 0
+            && !(1..1_000).contains(&self.soft_beacon_us)
+            && self.ssid_octets <= 32
+    }
 }
 
 /// What a station has counted since its start.
@@ -118,14 +182,25 @@ pub struct Counters {
     pub opened: u64,
     /// See `sealed`.
     pub dropped: u64,
-    /// Energy with 1500, 800, 800 and 10 mW in transmit, receive, listen and doze, microjoules.
+    /// How long the radio sent, received for this station, listened and dozed, us; ACKs are in it.
+    pub transmit_us: u64,
+    /// See `transmit_us`.
+    pub receive_us: u64,
+    /// See `transmit_us`.
+    pub listen_us: u64,
+    /// See `transmit_us`.
+    pub doze_us: u64,
+    /// What that cost with `power` of the config, microjoules.
     pub microjoules: u64,
 }
+
+/// From here on it is 128 + MCS.
+pub(crate) const FIRST_HT: u8 = 128;
 
 /// A rate as C says it.
 pub(crate) fn rate(octet: u8) -> Option<Rate> {
     match octet {
-        128.. => Rate::ht(octet - 128, Width::Mhz20, GuardInterval::Long),
+        FIRST_HT.. => Rate::ht(octet - FIRST_HT, Width::Mhz20, GuardInterval::Long),
         _ => Rate::from_500kbps(octet),
     }
 }
@@ -133,7 +208,7 @@ pub(crate) fn rate(octet: u8) -> Option<Rate> {
 /// The same, the other way round.
 pub(crate) fn octet(rate: Rate) -> u8 {
     match rate {
-        Rate::Ht(mcs, ..) => 128 + mcs.index(),
+        Rate::Ht(mcs, ..) => FIRST_HT + mcs.index(),
         other => other.to_500kbps().unwrap_or(0),
     }
 }

@@ -1,5 +1,5 @@
-//! The step `c`: headers that fit their crates, and C programs that use them, compiled and run: on this computer against
-//! `libsdmac` and the ad hoc link layer, the latter on a Cortex-M3 in QEMU too, and below the drivers for Contiki-NG.
+//! The step `c`: headers that fit their crates, and C programs that use them, compiled and run: on this computer and over the 802.11
+//! stack of a guest against `libsdmac` and the ad hoc link layer, the latter on a Cortex-M3 in QEMU too, and below the drivers for Contiki-NG.
 
 use std::path::Path;
 use std::process::Command;
@@ -45,12 +45,13 @@ pub(super) fn c(workspace: &Workspace) -> Result<Outcome> {
     let folder = workspace.target.join("c");
     put(workspace, &folder, true)?;
     let samples = samples(workspace, &folder)?;
+    let linux = on_linux(workspace, &folder)?;
     let archive = build_ibss(workspace, None)?;
     let three = three(workspace, &folder, &archive)?;
     contiki(workspace, &folder, &archive)?;
     let board = board(workspace, &folder, &three)?;
     done(format!(
-        "{headers}; {samples} runs of samples; link layer and Contiki-NG's drivers run here; {board}"
+        "{headers}; {samples} runs of samples, {linux}; link layer and Contiki-NG's drivers run here; {board}"
     ))
 }
 
@@ -95,6 +96,19 @@ fn samples(workspace: &Workspace, folder: &Path) -> Result<usize> {
     Ok(runs)
 }
 
+/// The measurement of a sample over two radios of Linux's own 802.11 stack, in a guest.
+fn on_linux(workspace: &Workspace, folder: &Path) -> Result<String> {
+    let mut guest = match super::lab::guest(workspace)? {
+        Ok(guest) => guest,
+        Err(why) => return Ok(format!("none over Linux's radios: {why}")),
+    };
+    guest.args(["--radios", "2", "--"]);
+    run(guest
+        .arg(folder.join("oneshot-static"))
+        .arg("linux:phy0@5180,phy1@5180"))?;
+    Ok("one over Linux's radios".to_owned())
+}
+
 fn flags(lib: &Path) -> Option<String> {
     let mut ask = Command::new("pkg-config");
     ask.args(["--cflags", "--libs", "sdmac"])
@@ -128,16 +142,38 @@ fn three(workspace: &Workspace, folder: &Path, archive: &Path) -> Result<String>
     Ok(told.stdout)
 }
 
-/// The drivers for Contiki-NG against the facts of its interfaces, at work.
+/// A port of Contiki-NG whose clock ticks 128 times in a second, with a timer of its own, soft beacons and a key.
+const SLOW_TICKS: &str = "-DCLOCK_SECOND=128";
+const ALARM: &[&str] = &[
+    SLOW_TICKS,
+    "-DSDMAC_CONF_ALARM=1",
+    "-DSDMAC_CONF_SOFT_BEACON_US=20000",
+    "-DSDMAC_CONF_KEY={1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16}",
+];
+
+/// The drivers for Contiki-NG against the facts of its interfaces, at work: with its clock and with a timer of the port. Without either
+/// there is a sentence for it.
 fn contiki(workspace: &Workspace, folder: &Path, archive: &Path) -> Result<()> {
-    let program = folder.join("contiki");
-    let mut compile = gcc(workspace);
-    compile.args(contiki_flags());
-    for name in CONTIKI_SOURCES.iter().chain(&["facts/try"]) {
-        compile.arg(format!("{CONTIKI}/{name}.c"));
+    for (name, more) in [("contiki", &[][..]), ("contiki-alarm", ALARM)] {
+        let program = folder.join(name);
+        let mut compile = gcc(workspace);
+        compile.args(contiki_flags()).args(more);
+        for name in CONTIKI_SOURCES.iter().chain(&["facts/try"]) {
+            compile.arg(format!("{CONTIKI}/{name}.c"));
+        }
+        run(compile.arg(archive).arg("-o").arg(&program))?;
+        run(&mut Command::new(&program))?;
     }
-    run(compile.arg(archive).arg("-o").arg(&program))?;
-    run(&mut Command::new(&program))
+    let mut slow = gcc(workspace);
+    slow.args(contiki_flags()).args([SLOW_TICKS, "-fsyntax-only"]);
+    // not shown: this is to fail
+    let told = slow.arg(format!("{CONTIKI}/sdmac-mac.c")).output()?;
+    let said = String::from_utf8_lossy(&told.stderr);
+    ensure!(
+        !told.status.success() && said.contains("set SDMAC_CONF_ALARM to 1"),
+        "ticks that are too long compile"
+    );
+    Ok(())
 }
 
 const CONTIKI_SOURCES: [&str; 3] = ["sdmac-mac", "sdmac-network", "sdmac-radio"];

@@ -33,20 +33,47 @@ pub(super) fn more(workspace: &Workspace) -> Result<Outcome> {
     run_jobs(workspace, true)
 }
 
-fn run_jobs(workspace: &Workspace, rare: bool) -> Result<Outcome> {
-    if !cfg!(all(
+/// The start of a command in a guest of the lab's own kernel: what follows are its options, `--`, and a program. The inner `Err` says
+/// why there is none.
+pub(super) fn guest(workspace: &Workspace) -> Result<Result<Command, String>> {
+    if let Err(why) = is_known() {
+        return Ok(Err(why));
+    }
+    let sdmac = workspace.target.join("debug/sdmac");
+    Ok(kernel(&status(&sdmac)?, &sdmac)?.map(|()| runner(&sdmac)))
+}
+
+fn runner(sdmac: &Path) -> Command {
+    let mut runner = Command::new(sdmac);
+    runner.args(["lab", "run", "--limit", LIMIT_S]);
+    runner
+}
+
+fn is_known() -> Result<(), String> {
+    match cfg!(all(
         target_os = "linux",
         target_arch = "x86_64",
         target_env = "gnu"
     )) {
-        return skipped(format!("the lab's kernel is for {TARGET}"));
+        true => Ok(()),
+        false => Err(format!("the lab's kernel is for {TARGET}")),
+    }
+}
+
+fn status(sdmac: &Path) -> Result<Value> {
+    answer(Command::new(sdmac).args(["lab", "status", "--json"]))
+        .and_then(|text| serde_json::from_str(&text).ok())
+        .context("`sdmac lab status --json` gave no answer")
+}
+
+fn run_jobs(workspace: &Workspace, rare: bool) -> Result<Outcome> {
+    if let Err(why) = is_known() {
+        return skipped(why);
     }
     // the same as in the steps `build` and `test`, so nothing is compiled here if they were run
     let binaries = Binaries::build(workspace)?;
     let sdmac = workspace.target.join("debug/sdmac");
-    let status: Value = answer(Command::new(&sdmac).args(["lab", "status", "--json"]))
-        .and_then(|text| serde_json::from_str(&text).ok())
-        .context("`sdmac lab status --json` gave no answer")?;
+    let status = status(&sdmac)?;
     // either kind of guest may be missing
     let own = kernel(&status, &sdmac)?.map_err(|why| format!("there is {why}"));
     let debian = get_qemu("qemu-system-x86_64", "qemu-system-x86")
@@ -99,11 +126,8 @@ fn run_jobs(workspace: &Workspace, rare: bool) -> Result<Outcome> {
 
 fn command(job: &Job, binaries: &Binaries, sdmac: &Path) -> Result<Command> {
     let mut runner = job.guest.map(|guest| {
-        let mut runner = Command::new(sdmac);
-        runner
-            .args(["lab", "run", "--limit", LIMIT_S])
-            .args(guest.split_whitespace())
-            .arg("--");
+        let mut runner = runner(sdmac);
+        runner.args(guest.split_whitespace()).arg("--");
         runner
     });
     let mut command = binaries.command(job.folder, job.name, runner.as_mut())?;
