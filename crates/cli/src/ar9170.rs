@@ -44,7 +44,7 @@ struct ServeArgs {
     #[arg(value_name = "SOCKET", required = true, num_args = 1..=MAX_STICKS as usize)]
     sockets: Vec<PathBuf>,
     /// A further station with our own driver is a member of the ad hoc network of this name, on channel 1, and sends back
-    /// what it receives
+    /// what it receives; its clock starts 1000 s ahead of those of the sticks
     #[arg(long, value_name = "SSID", value_parser = ssid)]
     station: Option<String>,
     /// Skip the sequence number of each stick's N-th response, once
@@ -114,8 +114,14 @@ fn page(served: &Served) -> String {
     for stick in &served.sticks {
         let _ = writeln!(
             text,
-            "{} ({}): plugged in {}x, reset {}x, firmware started {}x, {} frames on the air",
-            stick.socket, stick.address, stick.connections, stick.resets, stick.starts, stick.frames
+            "{} ({}): plugged in {}x, reset {}x, firmware started {}x, {} frames on the air, TSF {} us",
+            stick.socket,
+            stick.address,
+            stick.connections,
+            stick.resets,
+            stick.starts,
+            stick.frames,
+            stick.tsf_us
         );
         if let Some(why) = &stick.refused {
             let _ = writeln!(text, "  the last connection was closed: {why}");
@@ -130,14 +136,15 @@ fn page(served: &Served) -> String {
     if let Some(s) = &served.station {
         let _ = writeln!(
             text,
-            "our station ({}), network {}: {} payloads, {} beacons sent and {} heard, {} clocks taken over, {} networks left",
+            "our station ({}), network {}: {} payloads, {} beacons sent and {} heard, {} clocks taken over, {} networks left, TSF {} us",
             s.address,
             s.bssid.as_deref().unwrap_or("none"),
             s.delivered,
             s.beacons,
             s.beacons_heard,
             s.adoptions,
-            s.merges
+            s.merges,
+            s.tsf_us
         );
     }
     let _ = write!(
@@ -169,6 +176,7 @@ mod tests {
                 commands: one(3),
                 asynchronous: one(4),
                 frames: 0,
+                tsf_us: 0,
             }],
             station: None,
             latest_us: 0.0,

@@ -6,7 +6,7 @@
 //! mac80211_hwsim has no hardware that would. So Linux's clock can be followed here, and never follows: where ours is the later one, a
 //! merge is the new BSSID in Linux's beacons, and nothing is said of their timestamps. mac80211_hwsim's
 //! own air says of frames that a program has made that they came at time 0, which is before every timestamp; so where two
-//! clocks are compared, the simulator is the air.
+//! clocks are compared, the simulator is the air. Hardware that moves Linux's clock is in `crates/cli/tests/lab_sticks.rs`.
 
 mod datagrams;
 mod drift;

@@ -21,7 +21,7 @@ use std::time::{Duration, Instant as Clock};
 use ::ar9170::codec::Eeprom;
 use ::ar9170::emulated::{Knobs, Redirected};
 use frame::MacAddr;
-use radio::{Event, Instant, Msdu, Protocol, Radio};
+use radio::{AdapterId, Attribute, AttributeName, Event, Instant, Msdu, Protocol, Radio};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use sim::medium::{LossModel, MediumConfig};
 use sim::trace::Observer;
@@ -39,6 +39,8 @@ pub const MAX_STICKS: u32 = 8;
 const LOOK: Duration = Duration::from_millis(100);
 /// All hear each other this well, dBm.
 const POWER_DBM: f64 = -50.0;
+/// The clock of the further station is so much ahead of those of the sticks when they start, so that one sees who takes over whose.
+const AHEAD: radio::Duration = radio::Duration::from_ms(1_000_000);
 /// Octets that a connection that does not read may owe us before it is closed: a second of reports.
 const MAX_OWED: usize = 1 << 20;
 
@@ -169,7 +171,9 @@ impl Server {
         let station = stage.station.map(|ssid| {
             let me = address(STATION);
             let resident = Resident::Station(Box::new(station(me, ssid, stage.seed)));
-            world.add_node(node(me, place(MAX_STICKS)), resident)
+            let mut node = node(me, place(MAX_STICKS));
+            node.adapters[0].tsf.offset_ns = AHEAD.as_ns();
+            world.add_node(node, resident)
         });
         let inbox = Inbox::default();
         world.set_observer(Box::new(inbox.clone()));
@@ -313,7 +317,19 @@ impl Server {
         }
     }
 
+    /// TSF of a node's adapter, us.
+    fn tsf_us(&mut self, node: u32) -> u64 {
+        self.world.act(node, |_, _, radio| {
+            match radio.get(AdapterId::FIRST, AttributeName::Tsf) {
+                Some(Attribute::Tsf(tsf)) => tsf.0,
+                _ => 0,
+            }
+        })
+    }
+
     fn summary(&mut self) -> Served {
+        let tsfs: Vec<u64> = (0..self.seats.len()).map(|n| self.tsf_us(n as u32)).collect();
+        let station = self.station.map(|node| (node, self.tsf_us(node)));
         let seconds = self.world.now_ns() as f64 / 1e9;
         let sticks = (0..self.seats.len()).map(|n| {
             let frames = self.world.counters(n as u32, 0).tx_frames;
@@ -336,11 +352,12 @@ impl Server {
                 commands: of(true),
                 asynchronous: of(false),
                 frames,
+                tsf_us: tsfs[n],
             }
         });
         let sticks = sticks.collect();
-        let station = self.station.and_then(|node| match self.world.protocol(node) {
-            Resident::Station(station) => Some(seen(station.protocol())),
+        let station = station.and_then(|(node, tsf_us)| match self.world.protocol(node) {
+            Resident::Station(station) => Some(seen(station.protocol(), tsf_us)),
             Resident::Stick(_) => None,
         });
         Served {

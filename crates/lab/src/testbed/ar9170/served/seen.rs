@@ -37,6 +37,8 @@ pub struct StickSummary {
     pub asynchronous: BTreeMap<String, u64>,
     /// Frames sent, without responses.
     pub frames: u64,
+    /// Its TSF at the end, us.
+    pub tsf_us: u64,
 }
 
 /// What our own station has seen.
@@ -56,6 +58,8 @@ pub struct StationSummary {
     pub adoptions: u64,
     /// Times that it left its network for one that is older.
     pub merges: u64,
+    /// TSF of its stick at the end, us.
+    pub tsf_us: u64,
 }
 
 /// What all have seen.
@@ -92,7 +96,7 @@ pub fn station(me: MacAddr, ssid: &'static str, seed: u64) -> Computer<Network> 
     computer(me, Config::default(), knobs, Network::new(config))
 }
 
-pub fn seen(network: &Network) -> StationSummary {
+pub fn seen(network: &Network, tsf_us: u64) -> StationSummary {
     let IbssCounters {
         delivered,
         beacons,
@@ -109,5 +113,6 @@ pub fn seen(network: &Network) -> StationSummary {
         beacons_heard,
         adoptions,
         merges,
+        tsf_us,
     }
 }
