@@ -101,6 +101,8 @@ impl<const N: usize, const L: usize> Machine<'_, N, L> {
 
     fn set(&mut self, token: Token, adapter: AdapterId, attribute: Attribute) {
         if adapter != AdapterId::FIRST || self.is_down() {
+            // see `refuse_all`
+            self.settings.awake |= adapter == AdapterId::FIRST && attribute == Attribute::Reception(true);
             return self.answer_set(token, Err(SetError::NotFound));
         }
         let wish = Wish::new(&attribute);

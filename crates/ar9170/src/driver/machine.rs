@@ -270,6 +270,8 @@ impl<'f, const N: usize, const L: usize> Machine<'f, N, L> {
             }
         }
         while let Some(change) = self.works.pop() {
+            // whoever wakes it does not ask again; a stick that comes is awake then
+            self.settings.awake |= matches!(change.wish, Some(Wish::Reception(true)));
             self.answer_set(change.token, Err(SetError::NotFound));
         }
     }

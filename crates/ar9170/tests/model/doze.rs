@@ -1,7 +1,7 @@
 //! A stick that is put to sleep while there are frames: it gets none while it sleeps, and does not sleep while it has one.
 
 use ar9170::codec::{Eeprom, Firmware};
-use ar9170::driver::{Config, Hybrid};
+use ar9170::driver::{BusEvent, Config, Hybrid};
 use ar9170::emulated::{Knobs, Plugged};
 use frame::Rate;
 use radio::{
@@ -106,5 +106,70 @@ fn no_frame_reaches_a_stick_that_sleeps() {
             air.asleep_with.len()
         );
         assert_eq!(air.asleep_with.iter().sum::<usize>(), 0, "{:?}", air.asleep_with);
+    }
+}
+
+/// Sleeps at 2 s and is to wake up at 4 s.
+#[derive(Clone, Default)]
+struct Wakes {
+    due: Vec<(Instant, bool)>,
+    refused: usize,
+}
+
+impl Protocol for Wakes {
+    fn handle(&mut self, now: Instant, event: Event<'_>, radio: &mut dyn Radio) {
+        if let Event::Set(answer) = event {
+            self.refused += usize::from(answer.result.is_err());
+        }
+        while let Some((_, awake)) = self.due.pop_if(|(at, _)| *at <= now) {
+            Sleeper::set(radio, awake);
+        }
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        self.due.last().map(|(at, _)| *at)
+    }
+}
+
+/// It is pulled out in its sleep, and woken meanwhile: that is refused, and the stick that is plugged in again hears.
+#[test]
+fn a_stick_that_was_woken_while_it_was_away_is_awake() {
+    let file = file();
+    let s = |s: u64| Instant::from_us(s * 1_000_000);
+    for (wakes, hears) in [(s(4), true), (s(100), false)] {
+        let due = vec![(wakes, true), (s(2), false)];
+        let node = Wakes { due, refused: 0 };
+        let eeprom = Eeprom {
+            ghz5: true,
+            ghz2_4: true,
+            domain: 0,
+            address: ME,
+            receive_chains: 1,
+            transmit_chains: 1,
+        };
+        let firmware = Firmware::parse(&file).expect("a good file");
+        let buffers = Hybrid::<16, 8_192>::default();
+        let mut computer: Plugged<'_, _, _, 64, 600> = Plugged::new(
+            firmware,
+            Config::default(),
+            eeprom,
+            Knobs::default(),
+            node,
+            buffers,
+        );
+        let mut air = Air::new(acked);
+        air.run(&mut computer, s(3));
+        let receiver = |air: &Air| {
+            let is = |a: &&Attribute| matches!(a, Attribute::Reception(_));
+            air.attributes.iter().rev().find(is).copied()
+        };
+        assert_eq!(receiver(&air), Some(Attribute::Reception(false)));
+        computer.disturb(air.now, BusEvent::Detached);
+        air.run(&mut computer, s(5));
+        computer.disturb(air.now, BusEvent::Attached);
+        air.run(&mut computer, s(20));
+        assert!(computer.is_up());
+        assert_eq!(receiver(&air), Some(Attribute::Reception(hears)));
+        assert_eq!(computer.protocol().refused, usize::from(hears));
     }
 }
