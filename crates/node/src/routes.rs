@@ -124,9 +124,9 @@ impl Routes {
             };
             let (to, number) = (MacAddr([a, b, c, d, e, f]), u16::from_le_bytes([low, high]));
             if to == self.me {
-                // somebody believes that we are lost: our next number says that we are not
-                if number & 1 == 1 && is_later(number, self.number) {
-                    self.number = number.wrapping_add(1) & !1;
+                // somebody believes that we are lost, or knows a number from before we were started anew: our next one is behind that
+                if is_later(number, self.number) {
+                    self.number = (number | 1).wrapping_add(1);
                     self.soon(now);
                 }
             } else if !to.is_group() && (hops < MAX_HOPS || hops == NO_WAY) {
