@@ -21,7 +21,7 @@ pub struct IbssConfig {
     pub interval_tu: u16,
     /// ATIM window of a network that it creates, in TU, below the interval; 0: no power save.
     pub atim_window_tu: u16,
-    /// BSSID of a network that it creates; `None`: random.
+    /// BSSID of its network, the only one that it joins or creates; `None`: whichever has the name, and a random one.
     pub bssid: Option<MacAddr>,
     /// EtherType of what it carries, such as 0x86dd for IPv6. Frames of another are not delivered.
     pub ethertype: u16,

@@ -85,6 +85,11 @@ impl Ledger {
         }
     }
 
+    /// The doze that has begun was none.
+    pub(super) fn did_not_doze(&mut self) {
+        self.dozes_since = None;
+    }
+
     /// As of `now`.
     pub(super) fn close(&self, now: Instant) -> Energy {
         let all = now.since(self.start.unwrap_or(now));

@@ -40,7 +40,8 @@ impl<const Q: usize, const L: usize, W: Routing> Ibss<Q, L, W> {
             return;
         };
         let interval = Duration::from_tu(network.interval_tu.into());
-        let after = now.since(self.begun) < Duration::from_ns(interval.as_ns() / 2);
+        let half = Duration::from_ns(interval.as_ns() / 2);
+        let after = self.begun.is_some_and(|begun| now.since(begun) < half);
         self.tbtt = tbtt(now, Self::tsf(now, radio), &network, after);
     }
 
@@ -50,7 +51,7 @@ impl<const Q: usize, const L: usize, W: Routing> Ibss<Q, L, W> {
         if self.ahead.is_late() {
             self.woken(true);
         }
-        self.begun = now;
+        self.begun = Some(now);
         self.plan(now, radio);
         let slots = self.draw(2 * u64::from(self.config.cw_min) + 1);
         self.beacon_at = Some(begin + self.config.slot.times(slots));
@@ -93,6 +94,7 @@ impl<const Q: usize, const L: usize, W: Routing> Ibss<Q, L, W> {
     /// Ends a doze, and tells by which request.
     pub(super) fn wake(&mut self, now: Instant, radio: &mut dyn Radio) -> Option<Token> {
         core::mem::take(&mut self.dozes).then(|| {
+            self.dozing = None;
             self.ledger.wakes(now);
             Self::set(radio, Attribute::Reception(true))
         })

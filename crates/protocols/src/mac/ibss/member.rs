@@ -78,6 +78,7 @@ impl<const Q: usize, const L: usize, W: Routing> Ibss<Q, L, W> {
             self.setting_tsf = Some(Self::set(radio, Attribute::Tsf(tsf)));
         }
         Self::follow(network.timing(), radio);
+        self.begun = None;
         self.tbtt = tbtt(now, tsf, &network, false);
         (self.beacon_at, self.window_end) = (None, None);
         // until the first TBTT nobody knows who is awake
@@ -86,16 +87,41 @@ impl<const Q: usize, const L: usize, W: Routing> Ibss<Q, L, W> {
     }
 }
 
+/// By how much a TBTT may seem to be yet to come that was just now, us: clocks differ by less since the last look, and what is
+/// rounded off is less, too.
+const ROUNDED_US: u64 = 1_024;
+
 /// The first TBTT behind `now`, at which the TSF is `tsf`: when it is a multiple of the interval. `after`: the last one
-/// was just now, even if rounding says that it is yet to come.
+/// was told of a moment ago, even if rounding says that it is yet to come.
 pub(super) fn tbtt(now: Instant, tsf: Tsf, network: &Network, after: bool) -> Instant {
     let interval_us = u64::from(network.interval_tu.max(1)) * 1_024;
-    let from = if after {
-        tsf.0.wrapping_add(interval_us / 2)
-    } else {
-        tsf.0
-    };
-    let into = from % interval_us;
-    let left = interval_us - into + if after { interval_us / 2 } else { 0 };
-    now + Duration::from_us(left)
+    let rounded_us = if after { ROUNDED_US.min(interval_us / 2) } else { 0 };
+    let into = tsf.0.wrapping_add(rounded_us) % interval_us;
+    now + Duration::from_us(interval_us - into + rounded_us)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_next_tbtt_is_at_most_an_interval_away() {
+        let network = Network {
+            bssid: MacAddr::BROADCAST,
+            interval_tu: 100,
+            atim_window_tu: 0,
+        };
+        let next_us = |tsf, after| {
+            let now = Instant::from_us(7);
+            tbtt(now, Tsf(tsf), &network, after).since(now).as_us()
+        };
+        for late in [0, 1, 51_199, 51_200, 60_000, 101_375] {
+            // a host that is late by so much
+            assert_eq!(next_us(5 * 102_400 + late, true), 102_400 - late);
+        }
+        // the TBTT has been told, and the clock says that it is 3 us ahead; or it has not
+        assert_eq!(next_us(5 * 102_400 - 3, true), 102_403);
+        assert_eq!(next_us(5 * 102_400 - 3, false), 3);
+        assert_eq!(next_us(5 * 102_400, false), 102_400);
+    }
 }

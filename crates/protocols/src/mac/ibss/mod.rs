@@ -102,9 +102,9 @@ pub struct Ibss<const Q: usize = 16, const L: usize = 1_500, W = Direct> {
     ahead: Ahead,
     counters: IbssCounters,
     band: Band,
-    /// The next TBTT, and when the last one was told.
+    /// The next TBTT, and when the last one of this network was told.
     tbtt: Instant,
-    begun: Instant,
+    begun: Option<Instant>,
     beacon_at: Option<Instant>,
     window_end: Option<Instant>,
     beacon: Option<Sent>,
@@ -126,6 +126,8 @@ pub struct Ibss<const Q: usize = 16, const L: usize = 1_500, W = Direct> {
     /// It is in a soft-beacon window.
     soft: bool,
     dozes: bool,
+    /// The adapter is being put to sleep.
+    dozing: Option<Token>,
     /// What it has asked to be told of; `None`: the adapter has no filter.
     filter: Option<ReceiveFilter>,
 }
@@ -159,7 +161,7 @@ impl<const Q: usize, const L: usize, W: Routing> Ibss<Q, L, W> {
             counters: IbssCounters::default(),
             band: Band::Ghz5,
             tbtt: Instant::ZERO,
-            begun: Instant::ZERO,
+            begun: None,
             beacon_at: None,
             window_end: None,
             beacon: None,
@@ -176,6 +178,7 @@ impl<const Q: usize, const L: usize, W: Routing> Ibss<Q, L, W> {
             stays: false,
             soft: false,
             dozes: false,
+            dozing: None,
             filter: None,
         }
     }
@@ -311,7 +314,9 @@ impl<const Q: usize, const L: usize, W: Routing> Ibss<Q, L, W> {
     fn submit(&mut self, msdu: &Msdu<'_>) {
         self.counters.submitted += 1;
         let fits = msdu.payload.len() <= super::data::MAX_PAYLOAD_OCTETS;
-        if !fits || !self.queue.push(msdu) {
+        // who is in no network and looks for none would keep it for ever
+        let waits = self.phase != Phase::Idle;
+        if !fits || !waits || !self.queue.push(msdu) {
             self.counters.no_room += 1;
         }
     }
@@ -363,6 +368,9 @@ impl<const Q: usize, const L: usize, W: Routing> Protocol for Ibss<Q, L, W> {
                 }
                 if self.setting_tsf.take_if(|t| *t == answer.token).is_some() {
                     self.plan(now, radio);
+                }
+                if self.dozing.take_if(|t| *t == answer.token).is_some() && answer.result.is_err() {
+                    self.cannot_doze();
                 }
             }
         }

@@ -25,7 +25,10 @@ impl<const Q: usize, const L: usize, W: Routing> Ibss<Q, L, W> {
         let ahead_us = heard.timestamp.minus(Self::stamped_at(now, received, radio));
         match self.phase {
             Phase::Idle => return,
-            Phase::Scanning(_) => self.enter(now, heard.network, ahead_us, radio),
+            Phase::Scanning(_) if self.config.bssid.is_none_or(|ours| ours == heard.network.bssid) => {
+                self.enter(now, heard.network, ahead_us, radio);
+            }
+            Phase::Scanning(_) => return,
             Phase::Member(ours) if ours.bssid == heard.network.bssid => {
                 if is_beacon {
                     self.counters.beacons_heard += 1;

@@ -42,7 +42,15 @@ impl<const Q: usize, const L: usize, W: Routing> Ibss<Q, L, W> {
     fn doze(&mut self, now: Instant, radio: &mut dyn Radio) {
         self.dozes = true;
         self.ledger.dozes(now);
-        Self::set(radio, Attribute::Reception(false));
+        self.dozing = Some(Self::set(radio, Attribute::Reception(false)));
+    }
+
+    /// The adapter has not gone to sleep: it is awake, and was.
+    pub(super) fn cannot_doze(&mut self) {
+        if core::mem::take(&mut self.dozes) {
+            self.ledger.did_not_doze();
+            self.counters.intervals_dozed -= u64::from(!self.sent_beacon);
+        }
     }
 
     /// It is time for a soft beacon: it wakes up, since the medium has to be sensed, and sends it.

@@ -29,6 +29,8 @@ struct Desk {
     ahead_us: i64,
     /// What it follows, if it is an adapter that can.
     follows: Option<BeaconTiming>,
+    /// Its receiver cannot be turned off.
+    always_hears: bool,
 }
 
 impl Desk {
@@ -54,7 +56,12 @@ impl Radio for Desk {
             _ => {}
         }
         self.sets.push(attribute);
-        let result = Ok(());
+        let refused = self.always_hears && attribute == Attribute::Reception(false);
+        let result = if refused {
+            Err(radio::SetError::NotSupported)
+        } else {
+            Ok(())
+        };
         self.answers.push(SetAnswer { token, result });
     }
 
@@ -253,4 +260,59 @@ fn it_stays_awake_while_a_data_frame_is_below() {
     let tbtt = beacon(&mut bench);
     bench.pass(behind(tbtt));
     assert!(bench.station.is_dozing());
+}
+
+/// An adapter that cannot be put to sleep: nobody says that it was.
+#[test]
+fn a_doze_that_is_refused_is_none() {
+    for always_hears in [false, true] {
+        let mut bench = Bench::new(true);
+        bench.desk.always_hears = always_hears;
+        bench.hear(&NET, Tsf(9_000_000), US(1_000), US(1_000));
+        let ahead = bench.desk.ahead_us;
+        for _ in 0..10 {
+            let tbtt = bench.station.tbtt;
+            let theirs = Tsf(tbtt.as_ns() / 1_000).plus(ahead);
+            bench.hear(&NET, theirs, tbtt, tbtt);
+            bench.pass(tbtt + Duration::from_tu(NET.atim_window_tu.into()));
+            assert_eq!(bench.station.is_dozing(), !always_hears);
+        }
+        let (counters, energy) = (bench.station.counters(), bench.station.energy(bench.desk.now));
+        let dozed = if always_hears { 0 } else { 10 };
+        assert_eq!(counters.intervals_dozed, dozed);
+        assert_eq!(energy.doze > Duration::ZERO, !always_hears, "{energy:?}");
+    }
+}
+
+/// Who has been told which network is its own joins no other of the name.
+#[test]
+fn only_the_network_that_it_was_told_of_is_joined() {
+    let mut bench = Bench::new(false);
+    bench.station.config.bssid = Some(MacAddr::local(78));
+    bench.hear(&NET, Tsf(9_000_000), US(1_000), US(1_200));
+    assert_eq!(bench.station.network(), None);
+    let ours = Network {
+        bssid: MacAddr::local(78),
+        ..NET
+    };
+    bench.hear(&ours, Tsf(9_000_000), US(2_000), US(2_200));
+    assert_eq!(bench.station.network(), Some(&ours));
+}
+
+/// Who has left keeps nothing for a network that it may never be in.
+#[test]
+fn who_is_in_no_network_and_looks_for_none_takes_nothing() {
+    let mut bench = Bench::new(false);
+    bench.tell(US(10), Event::Submit(Msdu::new(MacAddr::local(2), b"waits")));
+    assert_eq!(
+        (bench.station.waiting(), bench.station.counters().no_room),
+        (1, 0)
+    );
+    bench.station.leave(US(20), &mut bench.desk);
+    assert_eq!(bench.station.waiting(), 0);
+    bench.tell(US(30), Event::Submit(Msdu::new(MacAddr::local(2), b"never")));
+    assert_eq!(
+        (bench.station.waiting(), bench.station.counters().no_room),
+        (0, 1)
+    );
 }

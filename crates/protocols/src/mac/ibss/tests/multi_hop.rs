@@ -1,17 +1,10 @@
 //! Lines of stations that relay: in these rooms everybody is heard, and the line is made by the routes.
 
-use super::sleeper::Dozes;
 use super::*;
 use crate::mesh::{Relay, RouteTable};
 use proptest::prelude::*;
 
 type Node = Sleeper<Relay<8, 200, 8>>;
-
-impl Dozes for Relay<8, 200, 8> {
-    fn dozes(&self) -> bool {
-        self.link().is_dozing()
-    }
-}
 
 /// The way from `i` to all others of a line.
 fn along(i: u32, stations: u32) -> RouteTable<8> {

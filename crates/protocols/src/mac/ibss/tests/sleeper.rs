@@ -12,27 +12,20 @@ pub(super) struct Sleeper<P> {
     pub(super) filters: Vec<(Instant, Instant, ReceiveFilter)>,
     /// Filters that were asked for, and are not answered yet.
     asked: Vec<(Token, ReceiveFilter)>,
+    /// The last that was asked of the receiver. It hears nothing from the request to turn it off until the answer to that which turns it
+    /// on.
+    receiver: Option<(Token, bool)>,
     /// Data and ATIMs for it, or for all, that came while it dozed or did not pass the filter.
     pub(super) missed: u64,
     /// Beacons that did not pass it.
     pub(super) spared: u64,
 }
 
-/// What can doze.
-pub(super) trait Dozes: Protocol {
-    fn dozes(&self) -> bool;
-}
-
-impl<const Q: usize, const L: usize> Dozes for Ibss<Q, L> {
-    fn dozes(&self) -> bool {
-        self.is_dozing()
-    }
-}
-
 /// The room's radio, and a filter.
 struct Filtering<'a> {
     radio: &'a mut dyn Radio,
     asked: &'a mut Vec<(Token, ReceiveFilter)>,
+    receiver: &'a mut Option<(Token, bool)>,
 }
 
 impl Radio for Filtering<'_> {
@@ -47,6 +40,9 @@ impl Radio for Filtering<'_> {
     fn set(&mut self, token: Token, adapter: AdapterId, attribute: Attribute) {
         if let Attribute::ReceiveFilter(filter) = attribute {
             self.asked.push((token, filter));
+        }
+        if let Attribute::Reception(on) = attribute {
+            *self.receiver = Some((token, on));
         }
         self.radio.set(token, adapter, attribute);
     }
@@ -87,6 +83,7 @@ impl<P> Sleeper<P> {
             doze: (Instant::ZERO, Instant::ZERO),
             filters: vec![(Instant::ZERO, Instant::MAX, ReceiveFilter::All)],
             asked: Vec::new(),
+            receiver: None,
             missed: 0,
             spared: 0,
         }
@@ -105,7 +102,7 @@ impl<P> Sleeper<P> {
     }
 }
 
-impl<P: Dozes> Protocol for Sleeper<P> {
+impl<P: Protocol> Protocol for Sleeper<P> {
     fn handle(&mut self, now: Instant, event: Event<'_>, radio: &mut dyn Radio) {
         // clocks of adapter and host are the same in these rooms
         if let Event::Indication(received) | Event::Beacon(radio::Beacon { received, .. }) = &event
@@ -122,16 +119,24 @@ impl<P: Dozes> Protocol for Sleeper<P> {
             let before = self.filters.len() - 2 - self.asked.len();
             self.filters[before].1 = now;
         }
+        if let Event::Set(answer) = &event
+            && self.receiver == Some((answer.token, true))
+        {
+            self.doze.1 = now;
+        }
         let known = self.asked.len();
-        let (asked, radio) = (&mut self.asked, radio);
-        self.station.handle(now, event, &mut Filtering { radio, asked });
+        let (asked, receiver) = (&mut self.asked, &mut self.receiver);
+        let mut radio = Filtering {
+            radio,
+            asked,
+            receiver,
+        };
+        self.station.handle(now, event, &mut radio);
         let new = self.asked[known..].iter();
         self.filters
             .extend(new.map(|(_, filter)| (now, Instant::MAX, *filter)));
-        match (self.station.dozes(), self.doze.1 == Instant::MAX) {
-            (true, false) => self.doze = (now, Instant::MAX),
-            (false, true) => self.doze.1 = now,
-            _ => {}
+        if matches!(self.receiver, Some((_, false))) && self.doze.1 < Instant::MAX {
+            self.doze = (now, Instant::MAX);
         }
     }
 
