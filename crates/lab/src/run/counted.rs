@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use protocols::mac::roam::RoamCounters;
+use protocols::mac::slotted::SlottedCounters;
 use protocols::mac::tbmac::TbmacCounters;
 use protocols::mac::tdma::TdmaCounters;
 use protocols::mac::tdma::join::JoinCounters;
@@ -198,7 +199,19 @@ pub(super) fn counted(
     metrics
 }
 
-/// What nodes with slots have counted since their start; where somebody watches or joins, that too.
+    let buckets: Vec<SlottedCounters> = (0..scenario.nodes())
+        .filter_map(|n| world.protocol(n).bucket().copied())
+        .collect();
+    if !buckets.is_empty() {
+        let mut add = |name, of: fn(&SlottedCounters) -> u64| {
+            *metrics.entry(name).or_default() += buckets.iter().map(of).sum::<u64>() as f64;
+        };
+        add("slots_released", |c| c.released);
+        add("slots_lost", |c| c.overruns);
+        add("slots_carried", |c| c.carried);
+    }
+/// What nodes with slots have counted since their start, those of schedules and those that go by their own clock; where somebody
+/// watches or joins, that too.
 fn slots(scenario: &Scenario, world: &World<Program>, metrics: &mut BTreeMap<&'static str, f64>) {
     let schedules = &scenario.file().schedule;
     let of_nodes = || (0..scenario.nodes()).filter_map(|n| world.protocol(n).slots());
