@@ -11,7 +11,7 @@ use crate::plan::Plan;
 use crate::rng::{Cause, Stream};
 pub use crate::scene::{NodeConfig, NoiseConfig};
 use crate::trace::Observer;
-use crate::traffic::{FlowCounts, Traffic};
+use crate::traffic::Traffic;
 use frame::mac::header::Header;
 use radio::{Beacon, Counters, Event, Instant, Outcome, Protocol, Tsf};
 
@@ -207,16 +207,6 @@ impl<P: Protocol> World<P> {
     /// Counters of an adapter of a node.
     pub fn counters(&self, node: u32, adapter: u8) -> Counters {
         self.core.adapters[self.radio(node, adapter) as usize].counters
-    }
-
-    /// What has become of a flow.
-    pub fn flow(&self, flow: u32) -> FlowCounts {
-        self.core.sources[flow as usize].counts
-    }
-
-    /// Number of flows.
-    pub fn flows(&self) -> u32 {
-        self.core.sources.len() as u32
     }
 
     /// Number of nodes.

@@ -58,9 +58,9 @@ pub struct EntryResult {
     pub from: String,
     /// Where it goes to.
     pub to: String,
-    /// MSDUs handed down.
+    /// MSDUs handed down in the measured time.
     pub submitted: u64,
-    /// MSDUs handed up.
+    /// Of these, MSDUs handed up.
     pub delivered: u64,
     /// Latency in us at the quantiles 0.5, 0.99, 0.999 and 1, to three digits, if it is measured.
     pub latency_us: Option<[f64; 4]>,
@@ -89,7 +89,7 @@ pub struct Run {
     pub recorded: Option<Result<Recorded, RecordError>>,
     /// Counters of each adapter of each node in the measured time.
     pub counters: Vec<Vec<Counters>>,
-    /// Counts of each flow in the measured time.
+    /// Counts of each flow: what was handed down in the measured time.
     pub flows: Vec<FlowCounts>,
     /// Measured time, ns.
     pub window_ns: u64,
@@ -121,6 +121,7 @@ pub fn run(
     if scenario.file().output.latency || folder.is_some() {
         let about = scenario.about(seed);
         if let Some(folder) = folder {
+    world.count_flows(warm_up..end);
             let seed = seed.to_string();
             let title = scenario.file().title.as_str();
             let facts = [("scenario", title), ("seed", seed.as_str())];
@@ -162,7 +163,7 @@ pub fn run(
     let now = world.now_ns();
     let window_ns = now.saturating_sub(warm_up);
     let counters = after.counters_since(&before);
-    let flows = after.flows_since(&before);
+    let flows: Vec<FlowCounts> = (0..world.flows()).map(|f| world.flow(f)).collect();
     let mut metrics = counted(scenario, &world, &counters, &flows, window_ns);
     metrics.insert(
         "frames_on_air",
