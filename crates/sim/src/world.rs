@@ -194,6 +194,11 @@ impl<P: Protocol> World<P> {
         self.core.now
     }
 
+    /// What the host clock of a node shows.
+    pub fn host_clock(&self, node: u32) -> Instant {
+        Instant::from_ns(self.core.nodes[node as usize].clock.show(self.core.now))
+    }
+
     /// A hash of everything that has happened: equal for equal seeds.
     pub fn trace_hash(&self) -> u64 {
         self.core.trace.hash()
