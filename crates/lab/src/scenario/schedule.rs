@@ -372,12 +372,18 @@ impl File {
     pub fn sending<'f>(&'f self, group: &'f Group) -> Option<&'f Sending> {
         let of_schedule = |name| self.schedule.iter().find(|s| s.name.get_ref() == name);
         match group.schedule() {
-            Some(name) => of_schedule(name).map(|s| &s.send),
+            Some(_) => self.schedule_of(group).map(|s| &s.send),
             None => group.protocol.sending(),
         }
     }
 }
 
+
+    /// The schedule that the nodes of a group run.
+    pub fn schedule_of(&self, group: &Group) -> Option<&Schedule> {
+        let name = group.schedule()?;
+        self.schedule.iter().find(|s| s.name.get_ref() == name)
+    }
 impl Group {
     /// The schedule that its nodes run.
     pub(super) fn schedule(&self) -> Option<&String> {
