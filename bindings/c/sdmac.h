@@ -332,7 +332,7 @@ typedef struct {
      */
     uint64_t not_before_ns;
     /*
-     No attempt after this time of the host; 0: whenever.
+     No attempt begins after this time of the host, with its RTS if there is one; 0: whenever.
      */
     uint64_t expires_ns;
 } SDMAC_How;

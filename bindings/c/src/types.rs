@@ -178,7 +178,7 @@ pub struct How {
     pub rts: u32,
     /// No attempt before this time of the host; 0: as soon as it may.
     pub not_before_ns: u64,
-    /// No attempt after this time of the host; 0: whenever.
+    /// No attempt begins after this time of the host, with its RTS if there is one; 0: whenever.
     pub expires_ns: u64,
 }
 

@@ -182,10 +182,8 @@ pub fn main(args: &Args, ui: &Ui) -> Result<ExitCode, Failure> {
         let why = certificates.iter().find_map(|c| c.as_ref().err());
         ui.say(format!("note: {sentence}: {}", why.map_or("", String::as_str)))?;
     }
-    let sentences = [done.refusal(), done.lateness(), done.silence(args.confirm)];
-    for sentence in sentences.into_iter().flatten() {
-        ui::warn(&sentence);
-    }
+    done.warnings(args.confirm)
+        .for_each(|sentence| ui::warn(&sentence));
     if let Some(folder) = &folder {
         for (i, (_, text)) in certificates
             .iter()

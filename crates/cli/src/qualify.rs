@@ -71,8 +71,8 @@ pub struct Args {
     /// and rsin (EDCA with rate control). Before one of edca, edf, tdma, tbmac, minstrel, rsin: redundancy+ (two adapters as one,
     /// both copies at once), reactive+ (an ACK takes the other copy back), proactive+ (the second copy waits; without slots only).
     /// roam: nodes that walk from one access point to another while the loop runs, over EDCA; roam+second: with a second adapter.
-    /// Behind tdma: +join (nodes ask for their slots on the air), +backoff (a contention window in slots), -reception,
-    /// -carrier_sense, -virtual_carrier_sense, -acks (switched off at the adapters), and +edf last
+    /// Behind tdma: +join (nodes ask for their slots on the air), +backoff (a contention window in slots), +rts (RTS and CTS
+    /// ahead of each frame, in longer slots), -reception, -carrier_sense, -virtual_carrier_sense, -acks (switched off at the adapters), and +edf last
     #[arg(long, value_parser = Scheme::parse, value_delimiter = ',', value_name = "SCHEME", default_value = "edca,edf,tdma")]
     scheme: Vec<Scheme>,
     /// Worker threads [default: all cores]; the result does not depend on it

@@ -8,7 +8,7 @@ use std::sync::Mutex;
 use lab::plan::{self, Point, PointResult};
 use lab::report::folder::{Folder, FolderError, REPORT, Status};
 use lab::run::page::About;
-use lab::run::{Run, RunResult};
+use lab::run::{ClockError, Run, RunResult};
 use lab::scenario::{Description, Scenario};
 use serde::Serialize;
 
@@ -97,7 +97,7 @@ fn single(args: &Args, changes: &Point, seed: Option<u64>, ui: &Ui) -> Result<Ex
     if let Some(Err(error)) = &run.recorded {
         return Err(Failure::on_the_way(error));
     }
-    warn_of_denied([&run.result]);
+    warn_of([&run.result]);
     if run.result.interrupted {
         ui::warn("stopped early: the numbers cover the time until then");
     }
@@ -194,21 +194,34 @@ fn many(args: &Args, points: &[Point], seeds: &[u64], ui: &Ui) -> Result<ExitCod
     if let Some(e) = trouble.into_inner().expect("no run panics") {
         return Err(Failure::on_the_way(e));
     }
-    warn_of_denied(results.iter().flat_map(|p| &p.runs));
+    warn_of(results.iter().flat_map(|p| &p.runs));
     if interrupted {
         ui::warn("stopped early: the runs that were finished are in the result");
     }
     Ok(ui.exit_code())
 }
 
-/// Says what was known before: which messages cannot be in time, and where that cannot be told.
-fn warn_of_denied<'r>(results: impl IntoIterator<Item = &'r RunResult>) {
-    let all = results.into_iter().flat_map(|r| &r.admission);
+/// Says what was known before: which messages cannot be in time, and where that cannot be told. And of each schedule the worst of what was
+/// seen: clocks further apart than its slots allow for.
+fn warn_of<'r>(results: impl IntoIterator<Item = &'r RunResult> + Clone) {
+    let all = results.clone().into_iter().flat_map(|r| &r.admission);
     let denied: BTreeSet<_> = all
         .filter(|a| a.admitted != Some(true))
         .map(ToString::to_string)
         .collect();
     denied.iter().for_each(|sentence| ui::warn(sentence));
+    let mut worst: BTreeMap<&str, &ClockError> = BTreeMap::new();
+    for clocks in results
+        .into_iter()
+        .flat_map(|r| &r.clocks)
+        .filter(|c| c.is_beyond())
+    {
+        let seen = worst.entry(&clocks.schedule).or_insert(clocks);
+        if clocks.observed_us > seen.observed_us {
+            *seen = clocks;
+        }
+    }
+    worst.values().for_each(|clocks| ui::warn(&clocks.to_string()));
 }
 
 /// Writes the result of one run of several as soon as there is one.
@@ -285,6 +298,8 @@ fn summary(run: &Run) -> String {
     }
     let admitted = run.result.admission.iter().filter(|a| a.admitted == Some(true));
     lines.extend(admitted.map(ToString::to_string));
+    let agreed = run.result.clocks.iter().filter(|c| !c.is_beyond());
+    lines.extend(agreed.map(ToString::to_string));
     lines.join("\n")
 }
 

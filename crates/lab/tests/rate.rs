@@ -139,9 +139,9 @@ fn world(errors: Errors, dbm: i32, rate: Option<Rate>, octets: usize) -> World<N
 
 /// What is delivered in so many seconds, Mb/s.
 fn mbps(world: &mut World<Node>, seconds: u64) -> f64 {
-    let before = world.flow(0).delivered_octets;
+    let before = world.flow(0).arrived_octets;
     world.run_until(world.now_ns() + seconds * S);
-    (world.flow(0).delivered_octets - before) as f64 * 8e-6 / seconds as f64
+    (world.flow(0).arrived_octets - before) as f64 * 8e-6 / seconds as f64
 }
 
 /// The fixed rate that carries most, and what that is.

@@ -161,7 +161,8 @@ pub struct TxHow {
     /// The frame does not start on the air before this time (host clock). A host that cannot hold a frame back
     /// says so in its [`Capabilities`](crate::Capabilities) and refuses.
     pub not_before: Option<Instant>,
-    /// No attempt starts after this time; the request then ends as expired (host clock).
+    /// No attempt starts after this time; the request then ends as expired (host clock). An attempt starts with the first
+    /// frame of its exchange, which is the RTS where one goes ahead: what has begun in time goes on to its end.
     pub expires: Option<Instant>,
     /// Which adapter of the node.
     pub adapter: AdapterId,
@@ -215,7 +216,7 @@ impl TxHow {
         self
     }
 
-    /// No attempt after `t`.
+    /// No attempt starts after `t`.
     #[must_use]
     pub const fn expires(mut self, t: Instant) -> TxHow {
         self.expires = Some(t);

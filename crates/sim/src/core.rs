@@ -14,6 +14,7 @@ use crate::trace::{OnAir, Trace};
 use crate::traffic::Source;
 use frame::Rate;
 use radio::{Confirm, Indication, Stamps, Token, TxHow};
+use std::ops::Range;
 use std::rc::Rc;
 
 /// No object.
@@ -257,6 +258,8 @@ pub(crate) struct Core {
     pub indications: Pool<PendingIndication>,
     pub nodes: Vec<Node>,
     pub sources: Vec<Source>,
+    /// When what is handed down counts, ns.
+    pub flows_count: Range<u64>,
     pub answers: Pool<radio::SetAnswer>,
     pub plans: Vec<crate::plan::Plan>,
     pub trace: Trace,
@@ -304,6 +307,7 @@ impl Core {
             indications: Pool::default(),
             nodes: Vec::new(),
             sources: Vec::new(),
+            flows_count: 0..u64::MAX,
             answers: Pool::default(),
             plans: Vec::new(),
             trace: Trace::default(),

@@ -4,9 +4,11 @@
 
 use crate::core::{Core, Ev};
 use crate::rng::{Cause, Stream};
+use crate::world::World;
 use frame::mac::header::Header;
 use frame::{AccessCategory, MacAddr};
-use radio::{Instant, Msdu};
+use radio::{Instant, Msdu, Protocol};
+use std::ops::Range;
 
 /// Octets of the header of a payload: flow (4), number (4), time in ns (8), all little-endian.
 pub const HEADER_OCTETS: usize = 16;
@@ -56,21 +58,26 @@ pub struct Traffic {
     pub count: Option<u32>,
 }
 
-/// What a flow has come to.
+/// What a flow has come to in the time that counts, which is all unless [`World::count_flows`](crate::World::count_flows) says
+/// something else.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct FlowCounts {
-    /// MSDUs handed down.
+    /// MSDUs handed down in that time.
     pub submitted: u64,
-    /// MSDUs handed up anywhere (a group-addressed one counts at each receiver).
+    /// Of these, handed up anywhere, whenever that was (a group-addressed one counts at each receiver).
     pub delivered: u64,
+    /// MSDUs handed up since that time began, whenever they were handed down.
+    pub arrived: u64,
     /// Octets of these.
-    pub delivered_octets: u64,
+    pub arrived_octets: u64,
 }
 
 pub(crate) struct Source {
     pub node: u32,
     pub traffic: Traffic,
     pub stream: Stream,
+    /// MSDUs handed down so far: the number of the next one.
+    pub next: u32,
     pub counts: FlowCounts,
     /// MSDUs still to come before a saturated source is full.
     pub fill: u32,
@@ -87,6 +94,24 @@ pub fn parse_header(payload: &[u8]) -> Option<(u32, u32, u64)> {
         .get(8..16)
         .and_then(|b| Some(u64::from_le_bytes(b.try_into().ok()?)))?;
     Some((word(0)?, word(4)?, ns))
+}
+
+impl<P: Protocol> World<P> {
+    /// From now on [`FlowCounts`] are about the MSDUs that are handed down in this time, ns, with its first instant and without its
+    /// last.
+    pub fn count_flows(&mut self, time: Range<u64>) {
+        self.core.flows_count = time;
+    }
+
+    /// What has become of a flow.
+    pub fn flow(&self, flow: u32) -> FlowCounts {
+        self.core.sources[flow as usize].counts
+    }
+
+    /// Number of flows.
+    pub fn flows(&self) -> u32 {
+        self.core.sources.len() as u32
+    }
 }
 
 impl Core {
@@ -110,6 +135,7 @@ impl Core {
             node,
             traffic,
             stream,
+            next: 0,
             counts: FlowCounts::default(),
             fill,
         });
@@ -120,13 +146,14 @@ impl Core {
 
     /// Writes the next payload of a source and plans the one after; `None` if it is used up.
     pub(crate) fn next_payload(&mut self, index: u32, out: &mut Vec<u8>) -> Option<u32> {
-        let now = self.now;
+        let (now, counts) = (self.now, self.flows_count.contains(&self.now));
         let s = &mut self.sources[index as usize];
-        let number = s.counts.submitted as u32;
+        let number = s.next;
         if s.traffic.count.is_some_and(|n| number >= n) {
             return None;
         }
-        s.counts.submitted += 1;
+        s.next = s.next.wrapping_add(1);
+        s.counts.submitted += u64::from(counts);
         out.clear();
         out.extend_from_slice(&index.to_le_bytes());
         out.extend_from_slice(&number.to_le_bytes());
@@ -156,7 +183,7 @@ impl Core {
         let payload = frame.get(header.octets() + LLC_OCTETS..)?;
         let own = parse_header(payload).and_then(|(flow, number, _)| {
             let source = self.sources.get(flow as usize)?;
-            let is_own = source.node == node && u64::from(number) < source.counts.submitted;
+            let is_own = source.node == node && number < source.next;
             is_own.then_some((flow, source))
         });
         match own {
@@ -183,12 +210,15 @@ impl Core {
 
     /// Notes a delivered payload for the counts of its flow.
     pub(crate) fn count_delivery(&mut self, _node: u32, payload: &[u8]) {
-        let Some((flow, ..)) = parse_header(payload) else {
+        let Some((flow, _, then_ns)) = parse_header(payload) else {
             return;
         };
         if let Some(s) = self.sources.get_mut(flow as usize) {
-            s.counts.delivered += 1;
-            s.counts.delivered_octets += payload.len() as u64;
+            s.counts.delivered += u64::from(self.flows_count.contains(&then_ns));
+            if self.now >= self.flows_count.start {
+                s.counts.arrived += 1;
+                s.counts.arrived_octets += payload.len() as u64;
+            }
         }
     }
 }

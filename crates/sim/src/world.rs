@@ -11,7 +11,7 @@ use crate::plan::Plan;
 use crate::rng::{Cause, Stream};
 pub use crate::scene::{NodeConfig, NoiseConfig};
 use crate::trace::Observer;
-use crate::traffic::{FlowCounts, Traffic};
+use crate::traffic::Traffic;
 use frame::mac::header::Header;
 use radio::{Beacon, Counters, Event, Instant, Outcome, Protocol, Tsf};
 
@@ -194,6 +194,11 @@ impl<P: Protocol> World<P> {
         self.core.now
     }
 
+    /// What the host clock of a node shows.
+    pub fn host_clock(&self, node: u32) -> Instant {
+        Instant::from_ns(self.core.nodes[node as usize].clock.show(self.core.now))
+    }
+
     /// A hash of everything that has happened: equal for equal seeds.
     pub fn trace_hash(&self) -> u64 {
         self.core.trace.hash()
@@ -207,16 +212,6 @@ impl<P: Protocol> World<P> {
     /// Counters of an adapter of a node.
     pub fn counters(&self, node: u32, adapter: u8) -> Counters {
         self.core.adapters[self.radio(node, adapter) as usize].counters
-    }
-
-    /// What has become of a flow.
-    pub fn flow(&self, flow: u32) -> FlowCounts {
-        self.core.sources[flow as usize].counts
-    }
-
-    /// Number of flows.
-    pub fn flows(&self) -> u32 {
-        self.core.sources.len() as u32
     }
 
     /// Number of nodes.

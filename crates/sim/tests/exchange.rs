@@ -3,7 +3,7 @@ mod common;
 
 use common::script::{Act, Lab, data, one_shot, send};
 use frame::{EdcaParams, MacAddr, Phy, Rate};
-use radio::{Attribute, Outcome, RtsPolicy, Series, SeriesList, TxHow};
+use radio::{Attribute, Instant, Outcome, RtsPolicy, Series, SeriesList, TxHow};
 use sim::adapter::{AccessRules, AdapterConfig, WindowOnDrop};
 use sim::trace::OnAir;
 use sim::{LinkLoss, Process};
@@ -266,6 +266,28 @@ fn rts_without_an_answer() {
     assert_eq!((lab.of(0, OnAir::Rts).len(), lab.starts(0).len()), (3, 0));
     let c = lab.script(0).confirms()[0].1;
     assert_eq!((c.outcome, c.attempts), (Outcome::NotAcked, 0));
+}
+
+/// `expires` is about the first frame of an exchange: what begins with its RTS in time goes on, and what would begin again does not.
+#[test]
+fn an_exchange_that_begins_in_time_is_not_expired_by_its_rts() {
+    let how = |expires_us: u64, tries| TxHow {
+        rts: RtsPolicy::Always,
+        ..TxHow::multi_shot(Rate::OFDM_54, tries).expires(Instant::from_ns(5 * MS + expires_us * US))
+    };
+    // the RTS takes 28 us, the frame begins after 88
+    let mut lab = Lab::near(1);
+    lab.node(vec![(5 * MS, send(1, 0, 0, how(0, 1)))]);
+    lab.node(vec![]);
+    lab.run(10);
+    assert_eq!(lab.starts(0), [5 * MS + 88 * US]);
+    assert_eq!(lab.script(0).outcomes(), [Outcome::Acked]);
+    // nobody answers, and the second RTS would be too late
+    let mut lab = Lab::near(1);
+    lab.node(vec![(5 * MS, send(9, 0, 0, how(30, 7)))]);
+    lab.run(100);
+    assert_eq!((lab.of(0, OnAir::Rts).len(), lab.starts(0).len()), (1, 0));
+    assert_eq!(lab.script(0).outcomes(), [Outcome::Expired]);
 }
 
 /// 0 sends to 1; 2 hears 0 but not 1, and defers by the Duration of what it has heard.

@@ -37,6 +37,18 @@ pub fn summary(d: &Deployed) -> String {
             s.released, s.failed, s.late, s.overruns, s.expired, s.no_slot
         );
     }
+    if let Some(c) = &d.clock {
+        let what = if c.own {
+            "looks at its adapter's time"
+        } else {
+            "beacons"
+        };
+        let _ = write!(
+            t,
+            "\nclock: {} {what} taken, {} refused, started again {} times",
+            c.samples, c.refused, c.restarts
+        );
+    }
     if let Some(c) = &d.cell {
         let slot = c
             .slot

@@ -2,7 +2,9 @@
 
 use frame::mac::{Flags, FrameControl, Kind, SequenceControl};
 use frame::{MacAddr, Rate};
-use radio::{AdapterId, AttributeName, Confirm, Duration, Instant, Outcome, Plane, Queue, Refusal, TxHow};
+use radio::{
+    AdapterId, AttributeName, Confirm, Duration, Instant, Outcome, Plane, Queue, Refusal, RtsPolicy, TxHow,
+};
 
 use super::{Act, Case, Log, Point, Scene, Script, Subject, alone, ensure, meet};
 
@@ -232,6 +234,51 @@ pub(super) const ALL: &[Case] = &[
             let [t1, t9] = [Plane::T1, Plane::T9].map(|p| stamps.get_host(p));
             let waited = t1.zip(t9).is_none_or(|(t1, t9)| t9.since(t1) >= MS(29));
             ensure(waited, format!("too early: {stamps:?}"))?;
+            Ok(Vec::new())
+        },
+    },
+    Case {
+        name: "RTS goes ahead or is refused, and an expiry is about the start of the exchange",
+        needs: &[Point::Expired, Point::Header],
+        run: |subject| {
+            let how = TxHow {
+                rts: RtsPolicy::Always,
+                ..subject.how()
+            };
+            let [me, peer] = subject.addresses();
+            // some end before they could begin, some while they are on their way, the last ones never
+            let send = |n: u16| {
+                let begins = Duration::from_us(5_000 * u64::from(n));
+                let patience = Duration::from_us(if n < 30 { 40 * u64::from(n) } else { 200_000 });
+                let how = how.expires(Instant::ZERO + begins + patience);
+                (begins, Act::Send(data(Kind::DATA, peer, me, n), how))
+            };
+            let scripts = [Script::new((0..40).map(send).collect()), Script::default()];
+            let [log, other] = meet(subject, Scene::default(), scripts)?;
+            let refused = Outcome::Refused(Refusal::NotSupported);
+            let cannot = outcomes(&log).iter().all(|o| *o == Some(refused));
+            if cannot && other.heard.is_empty() {
+                return Ok(vec!["RTS".into()]);
+            }
+            let ended = |c: &&Confirm| match c.outcome {
+                Outcome::Acked => c.attempts == 1,
+                Outcome::Expired => c.attempts == 0,
+                _ => false,
+            };
+            ensure(
+                log.confirms.iter().filter(ended).count() == 40,
+                format!("{:?}", log.confirms),
+            )?;
+            let acked = outcomes(&log)
+                .iter()
+                .filter(|o| **o == Some(Outcome::Acked))
+                .count();
+            let last = (30..40).all(|n| log.confirm(n).is_some_and(|c| c.outcome == Outcome::Acked));
+            ensure(last, format!("what had time was not sent: {:?}", outcomes(&log)))?;
+            ensure(
+                other.heard.len() == acked,
+                format!("{} heard, {acked} acked", other.heard.len()),
+            )?;
             Ok(Vec::new())
         },
     },

@@ -162,7 +162,7 @@ fn a_host_that_breaks_the_contract_fails() {
     let declared: Vec<_> = report.declared().collect();
     assert_eq!(
         declared.len(),
-        2,
+        3,
         "what needs an expiry, and no more: {declared:?}"
     );
 }

@@ -17,13 +17,15 @@ mod replay;
 mod slots;
 mod tape;
 mod times;
+mod warnings;
 mod watched;
 
 pub use arrived::Arrived;
 pub use over_stick::stick_at;
 pub use refused::Refusals;
 pub use replay::{Transcript, transcribe};
-pub use slots::{Celled, Roamed, Slots};
+pub use slots::{Celled, Clock, Roamed, Slots};
+pub use warnings::UNWATCHED;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -144,6 +146,10 @@ pub struct Deployed {
     pub measured: Window,
     /// Of a node in a schedule: what became of its slots.
     pub slots: Option<Slots>,
+    /// Of a node in a schedule: how its clock has followed the beacons.
+    pub clock: Option<Clock>,
+    /// [`UNWATCHED`] if it was to watch the slots of others, and could not.
+    pub unwatched: Option<&'static str>,
     /// Of a host that agrees with others on its slot.
     pub cell: Option<Celled>,
     /// Of a node that roams: its hand-overs, and what they cost.
@@ -154,46 +160,6 @@ pub struct Deployed {
     pub all_planes: u64,
     /// Attributes that the protocol asked for and this host cannot set.
     pub attributes_refused: u64,
-}
-
-impl Deployed {
-    /// One sentence if requests were refused: the commonest reason, and what to do.
-    pub fn refusal(&self) -> Option<String> {
-        self.requests.refusals.warning(&self.node, self.requests.ended())
-    }
-
-    /// One sentence if most requests ended without a status, by this way of outcomes.
-    pub fn silence(&self, confirm: Path) -> Option<String> {
-        let (unknown, ended) = (self.requests.unknown, self.requests.ended());
-        let why = match confirm {
-            Path::Status => {
-                "Linux tells nothing of a frame to a group, or to a station that is not in its network: see whether `iw dev IFACE station \
-                 dump` has the receiver, and let all join with one BSSID (iw dev IFACE ibss join NAME MHZ fixed-freq BSSID)"
-            }
-            _ => {
-                "the driver or its medium tells nothing of them: `sdmac certify` says for which frames it does, and under `sdmac air` \
-                 or the like that program may have gone"
-            }
-        };
-        (unknown * 2 > ended).then(|| {
-            let node = &self.node;
-            format!("{node}: {unknown} of {ended} requests ended without a status: {why}")
-        })
-    }
-
-    /// One sentence if slots were lost because this host was late.
-    pub fn lateness(&self) -> Option<String> {
-        let of_slots = self.slots.map(|s| (s.overruns, s.late, s.released));
-        let of_cell = self.cell.map(|c| (c.overruns, c.late, c.released));
-        let (overruns, late, released) = of_slots.or(of_cell).filter(|s| s.0 + s.1 > 0)?;
-        Some(format!(
-            "{}: {overruns} slots were over before the node woke up for them, and {late} of {released} released frames were not on the air by the \
-             end of their guard: this host needs more than the schedule's release.high says; give it what this host keeps \
-             (`sdmac measure` tells; an emulated CPU needs milliseconds, and in the lab's virtual time nodes wait for each \
-             other's readings of the clock)",
-            self.node
-        ))
-    }
 }
 
 /// What was counted after the warm-up.
@@ -323,6 +289,7 @@ pub fn deploy(
             adapters: adapters.len(),
         });
     }
+    let (own, watches) = (station.sends_beacons, station.watches);
     let carried = match over_stick::name(&site.radios) {
         Some(stick) => over_stick::carry(scenario, station, seed, stick, site, ready, progress, stop)?,
         None => over_linux::carry(scenario, station, seed, site, ready, progress, stop)?,
@@ -362,6 +329,8 @@ pub fn deploy(
             latency_us: Sorted::new(feed.latencies_us.clone()).summary(),
         },
         slots: program.slots().map(|(counters, _)| Slots::from(counters)),
+        clock: program.network_clock().map(|sync| Clock::new(sync, own)),
+        unwatched: (host.is_some() && watches).then_some(UNWATCHED),
         cell: match &program {
             Program::Tbmac(p) => Some(Celled::from(p.host())),
             _ => None,

@@ -21,8 +21,15 @@ pub fn page(about: &About<'_>, scenario: &Scenario, done: &Deployed, transcript:
                 .values(pairs.collect::<Vec<_>>()),
         );
     }
-    if let Some(sentence) = done.lateness() {
-        sections.push(Section::new("Slots").paragraph(sentence));
+    let of_slots = [
+        done.distrust(),
+        done.lateness(),
+        done.unwatched.map(str::to_owned),
+    ];
+    let of_slots: Vec<String> = of_slots.into_iter().flatten().collect();
+    if !of_slots.is_empty() {
+        let section = Section::new("Slots");
+        sections.push(of_slots.into_iter().fold(section, Section::paragraph));
     }
     sections.extend(parameters(about.description));
     sections.push(files(transcript));

@@ -2,6 +2,7 @@
 //! hand-overs.
 
 use protocols::mac::roam::RoamCounters;
+use protocols::mac::sync::Sync;
 use protocols::mac::tdma::TdmaCounters;
 use serde::Serialize;
 
@@ -33,6 +34,34 @@ impl From<&TdmaCounters> for Slots {
             overruns: c.overruns,
             expired: c.expired,
             no_slot: c.no_slot,
+        }
+    }
+}
+
+/// How the clock of a node in a schedule has followed the beacons.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Clock {
+    /// It sends the beacons: it follows the time of its own adapter.
+    pub own: bool,
+    /// Beacons, or looks at its own adapter's time, that were taken, ...
+    pub samples: u64,
+    /// ... and refused, since they were too far off.
+    pub refused: u64,
+    /// Times that it started again, after several of these.
+    pub restarts: u64,
+    /// It was to be trusted at some time. If not, the node sent nothing in slots.
+    pub trusted: bool,
+}
+
+impl Clock {
+    pub(super) fn new(sync: &Sync, own: bool) -> Clock {
+        let c = sync.counters();
+        Clock {
+            own,
+            samples: c.samples,
+            refused: c.refused,
+            restarts: c.restarts,
+            trusted: sync.was_good(),
         }
     }
 }

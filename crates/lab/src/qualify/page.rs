@@ -1,6 +1,7 @@
 //! The answer as a page: banner, tail of the latencies, waterfall, air use, what everything rests on.
 
 use super::answer::{Answer, Latency, Result};
+use super::table::has_unasked;
 use super::tally::PLANE_NAMES;
 use super::text::{count, percent, probability, time};
 use crate::report::Axis;
@@ -280,14 +281,17 @@ fn air(a: &Answer) -> Section {
 }
 
 fn tries(a: &Answer) -> Table {
-    let mut table = Table::new([
+    let head = [
         ("tries on the air", Align::Left),
         ("all", Align::Right),
         ("acked (A)", Align::Right),
         ("data lost (L_D)", Align::Right),
         ("ACK lost (L_A)", Align::Right),
         ("arrived, no ACK asked for", Align::Right),
-    ]);
+    ];
+    // as in the table of the terminal
+    let shown = head.len() - usize::from(!has_unasked(a));
+    let mut table = Table::new(head.into_iter().take(shown));
     for r in a.schemes.iter().filter(|r| r.messages > 0) {
         let t = &r.tries;
         let cell = |n: u64| {
@@ -297,14 +301,15 @@ fn tries(a: &Answer) -> Table {
                 probability(n as f64 / t.count().max(1) as f64)
             )
         };
-        table = table.row([
+        let cells = [
             r.scheme.word(),
             count(t.count()),
             cell(t.acked),
             cell(t.data_lost),
             cell(t.ack_lost),
             cell(t.unasked),
-        ]);
+        ];
+        table = table.row(cells.into_iter().take(shown));
     }
     table
 }

@@ -157,6 +157,11 @@ fn rows(a: &Answer) -> String {
     columns(&rows)
 }
 
+/// Whether a try asked for no ACK: otherwise there is nothing to tell of those.
+pub(super) fn has_unasked(a: &Answer) -> bool {
+    a.schemes.iter().any(|r| r.tries.unasked > 0)
+}
+
 /// What became of the tries on the air.
 fn tries(a: &Answer) -> String {
     let header = [
@@ -167,31 +172,44 @@ fn tries(a: &Answer) -> String {
         "ACK lost (L_A)",
         "arrived, no ACK asked for",
     ];
-    let mut rows = vec![header.map(String::from)];
+    let shown = header.len() - usize::from(!has_unasked(a));
+    let mut rows = vec![
+        header[..shown]
+            .iter()
+            .map(ToString::to_string)
+            .collect::<Vec<_>>(),
+    ];
     for r in a.schemes.iter().filter(|r| r.messages > 0) {
         let share = |n: u64| match r.tries.count() {
             0 => "-".into(),
             all => probability(n as f64 / all as f64),
         };
-        rows.push([
+        let cells = [
             r.scheme.word(),
             count(r.tries.count()),
             share(r.tries.acked),
             share(r.tries.data_lost),
             share(r.tries.ack_lost),
             share(r.tries.unasked),
-        ]);
+        ];
+        rows.push(cells.into_iter().take(shown).collect());
     }
     columns(&rows)
 }
 
 /// Cells side by side, each column as wide as it must be.
-fn columns<const N: usize>(rows: &[[String; N]]) -> String {
-    let width = |c: usize| rows.iter().map(|r| r[c].chars().count()).max().unwrap_or(0);
-    let widths: [usize; N] = std::array::from_fn(width);
+fn columns(rows: &[impl AsRef<[String]>]) -> String {
+    let mut widths: Vec<usize> = Vec::new();
+    for row in rows {
+        widths.resize(row.as_ref().len().max(widths.len()), 0);
+        for (width, cell) in widths.iter_mut().zip(row.as_ref()) {
+            *width = cell.chars().count().max(*width);
+        }
+    }
     let mut out = String::new();
     for row in rows {
-        let cells: Vec<_> = row.iter().zip(widths).map(|(c, w)| format!("{c:<w$}")).collect();
+        let cells = row.as_ref().iter().zip(&widths);
+        let cells: Vec<_> = cells.map(|(c, w)| format!("{c:<w$}")).collect();
         out += cells.join("  ").trim_end();
         out.push('\n');
     }

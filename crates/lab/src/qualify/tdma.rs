@@ -10,9 +10,9 @@ use protocols::mac::edf::{Edf, EdfConfig};
 use protocols::mac::sender::{Sender, SenderConfig};
 use protocols::mac::sync::{SHIFTS_OCTETS, Sync, SyncConfig};
 use protocols::mac::tdma::join::wire::{ASK_OCTETS, MAX_LIST_OCTETS};
-use protocols::mac::tdma::schedule::{BeaconSlot, Flow, PlanError, Release, SlotCosts, TdmaPlan};
+use protocols::mac::tdma::schedule::{BeaconSlot, Flow, NO_RTS, PlanError, Release, SlotCosts, TdmaPlan};
 use protocols::mac::tdma::{Tdma, TdmaConfig};
-use radio::{AdapterId, Duration, Event, Instant, Protocol, Queue, Radio};
+use radio::{AdapterId, Duration, Event, Instant, Protocol, Queue, Radio, RtsPolicy};
 use std::cell::Cell;
 use std::rc::Rc;
 
@@ -78,7 +78,7 @@ impl<P: Protocol, const N: usize, const L: usize, const S: usize> Drop for Count
 /// How the schedule was computed.
 #[derive(Clone, Copy, PartialEq, Debug, serde::Serialize, schemars::JsonSchema)]
 pub struct Slots {
-    /// Length of a message's slot: guard, data, SIFS, ACK, DIFS, ns.
+    /// Length of a message's slot: guard, data, SIFS, ACK, DIFS, ns; RTS, CTS and two SIFS more with RTS.
     pub slot_ns: u64,
     /// Guard: jitter of the release path and error of the clocks, ns.
     pub guard_ns: u64,
@@ -123,6 +123,7 @@ impl Bench {
         SlotCosts {
             overhead_octets: costs.overhead_octets + scheme.trailer_octets() as u16,
             acked: scheme.left_on.acks,
+            rts_threshold: if scheme.left_on.rts { 0 } else { NO_RTS },
             ..costs
         }
     }
@@ -292,6 +293,9 @@ impl Bench {
             // so that no layer in between waits for one and repeats
             sender.how = sender.how.no_ack();
         }
+        if scheme.left_on.rts {
+            sender.how.rts = RtsPolicy::Always;
+        }
         let sender = Sender::<D>::new(sender);
         if scheme.ordered {
             // a slot without a frame in time is of no use: an attempt costs a slot
@@ -380,6 +384,25 @@ mod tests {
         let t = replicate(&b, scheme, 5, 10_000_000, 200, 1);
         assert_eq!((t.batches.trials(), t.batches.misses()), (1_600, 0));
         assert_eq!(t.tries.count(), t.batches.trials());
+    }
+
+    /// RTS and CTS of 28 us each at 24 Mb/s, and two SIFS, make each slot longer; the exchanges are in it all the same.
+    #[test]
+    fn rts_goes_ahead_within_the_slot() {
+        let b = bench("ideal", 4);
+        let rts = Scheme::parse("tdma+rts").unwrap();
+        let slot_ns = |scheme| b.slots(scheme, 10_000_000).slot_ns;
+        assert_eq!(slot_ns(rts), slot_ns(Scheme::TDMA) + 88_000);
+        let [with, without] = [rts, Scheme::TDMA].map(|scheme| replicate(&b, scheme, 5, 10_000_000, 200, 1));
+        for t in [&with, &without] {
+            assert_eq!(
+                (t.batches.trials(), t.batches.misses(), t.collided),
+                (1_600, 0, 0)
+            );
+        }
+        assert_eq!(with.tries.count(), with.batches.trials());
+        let more_ns = with.air.overhead_ns - without.air.overhead_ns;
+        assert_eq!(more_ns, 1_600 * 56_000, "beacons, and nothing else, are in both");
     }
 
     /// With ideal hosts and drifting clocks every message has its slot: nothing collides, nothing is missed.

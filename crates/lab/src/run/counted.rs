@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use protocols::mac::roam::RoamCounters;
+use protocols::mac::slotted::SlottedCounters;
 use protocols::mac::tbmac::TbmacCounters;
 use protocols::mac::tdma::TdmaCounters;
 use protocols::mac::tdma::join::JoinCounters;
@@ -20,7 +21,6 @@ const LLC_SNAP_OCTETS: u64 = 8;
 /// Counts so far.
 pub(super) struct Snapshot {
     counters: Vec<Vec<Counters>>,
-    flows: Vec<FlowCounts>,
     pub(super) frames_on_air: u64,
 }
 
@@ -29,7 +29,6 @@ impl Snapshot {
         let of_node = |n| (0..scenario.adapters(n)).map(|a| world.counters(n, a)).collect();
         Snapshot {
             counters: (0..world.nodes()).map(of_node).collect(),
-            flows: (0..world.flows()).map(|f| world.flow(f)).collect(),
             frames_on_air: world.frames_on_air(),
         }
     }
@@ -49,16 +48,6 @@ impl Snapshot {
         pairs
             .map(|(a, b)| a.iter().zip(b).map(|(a, b)| less(a, b)).collect())
             .collect()
-    }
-
-    pub(super) fn flows_since(&self, before: &Snapshot) -> Vec<FlowCounts> {
-        let less = |a: &FlowCounts, b: &FlowCounts| FlowCounts {
-            submitted: a.submitted - b.submitted,
-            delivered: a.delivered - b.delivered,
-            delivered_octets: a.delivered_octets - b.delivered_octets,
-        };
-        let pairs = self.flows.iter().zip(&before.flows);
-        pairs.map(|(a, b)| less(a, b)).collect()
     }
 }
 
@@ -145,7 +134,8 @@ pub(super) fn counted(
     let own = &flows[..scenario.flows().min(flows.len())];
     let submitted: u64 = own.iter().map(|f| f.submitted).sum();
     let delivered: u64 = own.iter().map(|f| f.delivered).sum();
-    let octets: u64 = own.iter().map(|f| f.delivered_octets).sum();
+    let arrived: u64 = own.iter().map(|f| f.arrived).sum();
+    let octets: u64 = own.iter().map(|f| f.arrived_octets).sum();
     if !own.is_empty() {
         metrics.insert("submitted", submitted as f64);
         metrics.insert("delivered", delivered as f64);
@@ -165,7 +155,7 @@ pub(super) fn counted(
         metrics.insert("delivered_ratio", ratio / submitted as f64);
     }
     if window_ns > 0 && !own.is_empty() {
-        let bits = (octets + LLC_SNAP_OCTETS * delivered) * 8;
+        let bits = (octets + LLC_SNAP_OCTETS * arrived) * 8;
         metrics.insert("throughput_mbps", bits as f64 * 1e3 / window_ns as f64);
     }
     let own = &counters[..scenario.nodes() as usize];
@@ -198,7 +188,8 @@ pub(super) fn counted(
     metrics
 }
 
-/// What nodes with slots have counted since their start; where somebody watches or joins, that too.
+/// What nodes with slots have counted since their start, those of schedules and those that go by their own clock; where somebody
+/// watches or joins, that too.
 fn slots(scenario: &Scenario, world: &World<Program>, metrics: &mut BTreeMap<&'static str, f64>) {
     let schedules = &scenario.file().schedule;
     let of_nodes = || (0..scenario.nodes()).filter_map(|n| world.protocol(n).slots());
@@ -207,6 +198,17 @@ fn slots(scenario: &Scenario, world: &World<Program>, metrics: &mut BTreeMap<&'s
         metrics.insert("slots_released", sum(|c| c.released));
         metrics.insert("slots_late", sum(|c| c.late));
         metrics.insert("slots_lost", sum(|c| c.overruns));
+    }
+    let buckets: Vec<SlottedCounters> = (0..scenario.nodes())
+        .filter_map(|n| world.protocol(n).bucket().copied())
+        .collect();
+    if !buckets.is_empty() {
+        let mut add = |name, of: fn(&SlottedCounters) -> u64| {
+            *metrics.entry(name).or_default() += buckets.iter().map(of).sum::<u64>() as f64;
+        };
+        add("slots_released", |c| c.released);
+        add("slots_lost", |c| c.overruns);
+        add("slots_carried", |c| c.carried);
     }
     if schedules.iter().any(|s| s.watch) {
         metrics.insert("slots_outside", sum(|c| c.outside));

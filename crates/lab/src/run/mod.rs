@@ -1,12 +1,14 @@
 //! Runs a scenario with one seed and tells its metrics.
 
 mod ad_hoc;
+mod clocks;
 mod counted;
 mod fate;
 mod meter;
 pub mod page;
 mod planes;
 
+pub use clocks::ClockError;
 pub use fate::Fate;
 pub use meter::{Judged, Measured, OWN_ENTRIES};
 pub use planes::{Planes, STRETCHES, Stretch};
@@ -23,6 +25,7 @@ use sim::traffic::FlowCounts;
 use crate::record::{RecordError, Recorded, Recorder};
 use crate::report::folder::Folder;
 use crate::scenario::{Admission, Program, Scenario};
+use clocks::Clocks;
 use counted::{Snapshot, counted, entries, groups, timed};
 use meter::{Meter, Scope, Seat};
 
@@ -41,6 +44,8 @@ pub struct RunResult {
     /// What could be said before the run: whether all messages of a schedule, or of a group that schedules by deadlines, can be
     /// in time.
     pub admission: Vec<Admission>,
+    /// Each entry of `[[schedule]]`: how well its clocks agreed.
+    pub clocks: Vec<ClockError>,
     /// Each entry of `[[traffic]]`.
     pub traffic: Vec<EntryResult>,
     /// Each entry of `[[group]]`.
@@ -58,9 +63,9 @@ pub struct EntryResult {
     pub from: String,
     /// Where it goes to.
     pub to: String,
-    /// MSDUs handed down.
+    /// MSDUs handed down in the measured time.
     pub submitted: u64,
-    /// MSDUs handed up.
+    /// Of these, MSDUs handed up.
     pub delivered: u64,
     /// Latency in us at the quantiles 0.5, 0.99, 0.999 and 1, to three digits, if it is measured.
     pub latency_us: Option<[f64; 4]>,
@@ -89,7 +94,7 @@ pub struct Run {
     pub recorded: Option<Result<Recorded, RecordError>>,
     /// Counters of each adapter of each node in the measured time.
     pub counters: Vec<Vec<Counters>>,
-    /// Counts of each flow in the measured time.
+    /// Counts of each flow: what was handed down in the measured time.
     pub flows: Vec<FlowCounts>,
     /// Measured time, ns.
     pub window_ns: u64,
@@ -116,6 +121,7 @@ pub fn run(
 ) -> Result<Run, RecordError> {
     let mut world = scenario.build(seed);
     let (warm_up, end) = (scenario.warm_up_ns(), scenario.duration_ns());
+    world.count_flows(warm_up..end);
     let mut recorder = None;
     let mut meter = None;
     if scenario.file().output.latency || folder.is_some() {
@@ -153,6 +159,13 @@ pub fn run(
 
     advance(&mut world, warm_up, stop, &mut progress);
     let before = Snapshot::of(scenario, &world);
+    let mut clocks = Clocks::new(scenario, seed, warm_up);
+    for moment in clocks.moments() {
+        advance(&mut world, moment, stop, &mut progress);
+        if world.now_ns() == moment {
+            clocks.look(&world);
+        }
+    }
     advance(&mut world, end, stop, &mut progress);
     let after = Snapshot::of(scenario, &world);
 
@@ -162,12 +175,16 @@ pub fn run(
     let now = world.now_ns();
     let window_ns = now.saturating_sub(warm_up);
     let counters = after.counters_since(&before);
-    let flows = after.flows_since(&before);
+    let flows: Vec<FlowCounts> = (0..world.flows()).map(|f| world.flow(f)).collect();
     let mut metrics = counted(scenario, &world, &counters, &flows, window_ns);
     metrics.insert(
         "frames_on_air",
         (after.frames_on_air - before.frames_on_air) as f64,
     );
+    let clocks = clocks.finish();
+    if let Some(most) = clocks.iter().filter_map(|c| c.observed_us).reduce(f64::max) {
+        metrics.insert("sync_error_max_us", most);
+    }
     ad_hoc::ad_hoc(scenario, seed, &world, &mut metrics);
     if let Some(measured) = &measured {
         timed(measured, &mut metrics);
@@ -177,6 +194,7 @@ pub fn run(
             seed,
             metrics,
             admission: scenario.admission().to_vec(),
+            clocks,
             traffic: entries(scenario, &flows, measured.as_ref()),
             groups: groups(scenario, &counters, measured.as_ref()),
             trace_hash: format!("{:016x}", world.trace_hash()),

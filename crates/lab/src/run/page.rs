@@ -79,7 +79,9 @@ fn numbers(run: &Run) -> Section {
     let metrics = metrics.filter(|(name, _)| !name.starts_with("confirms_"));
     let pairs = metrics.map(|(name, value)| ((*name).to_owned(), significant(*value)));
     let hash = [("trace_hash".to_owned(), run.result.trace_hash.clone())];
-    Section::new("Result").values(pairs.chain(hash))
+    let section = Section::new("Result").values(pairs.chain(hash));
+    let clocks = run.result.clocks.iter();
+    clocks.fold(section, |section, clocks| section.paragraph(format!("{clocks}.")))
 }
 
 /// The table of parameters, if there is one.

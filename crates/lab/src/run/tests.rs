@@ -44,6 +44,48 @@ fn go(scenario: &Scenario, folder: Option<&Folder>) -> Run {
     run(scenario, 1, folder, &AtomicBool::new(false), |_| {}).unwrap()
 }
 
+/// More comes than the air carries, so a queue is left from the warm-up: what arrives of it is none of what was submitted after it.
+#[test]
+fn what_was_submitted_before_the_warm_up_is_not_delivered_after_it() {
+    let text = r#"
+[run]
+duration = "4s"
+warm_up = "990ms"
+
+[[group]]
+name = "ap"
+protocol = "sink"
+
+[[group]]
+name = "sta"
+ap = "ap"
+queue_limit = 2000
+protocol.sender.rate = "12M"
+
+[[traffic]]
+from = "sta"
+to = "ap"
+octets = 1400
+count = 1000
+pattern.periodic = { period = "1ms" }
+"#;
+    let scenario = scenario(text);
+    let stopped = AtomicBool::new(false);
+    let early = run(&scenario, 1, None, &stopped, |ns| {
+        stopped.store(ns > 1_030_000_000, Ordering::Relaxed);
+    });
+    for (run, delivered) in [(early.unwrap(), 0_u32), (go(&scenario, None), 10)] {
+        let m = &run.result.metrics;
+        assert_eq!((m["submitted"], m["delivered"]), (10.0, f64::from(delivered)));
+        assert_eq!(m["delivered_ratio"], f64::from(delivered) / 10.0);
+        assert_eq!(run.result.traffic[0].delivered, u64::from(delivered));
+        assert!(
+            m["throughput_mbps"] > 0.4,
+            "the queue was sent all the same: {m:?}"
+        );
+    }
+}
+
 /// What the receiver's adapter counts agrees with what the fates say arrived.
 #[test]
 fn lost_data_and_lost_acks_are_told_apart() {

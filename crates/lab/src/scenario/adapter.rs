@@ -8,6 +8,7 @@ use frame::{Band, MacAddr, Rate, RateSet};
 use radio::Queue;
 use schemars::JsonSchema;
 use serde::Deserialize;
+use sim::adapter::NO_RTS;
 use sim::{AccessRules, AdapterConfig};
 use toml::Spanned;
 
@@ -165,6 +166,11 @@ impl View<'_> {
         })
     }
 
+    /// RTS goes ahead of frames with more octets than this.
+    pub(super) fn rts_threshold(&self) -> u16 {
+        self.rts_octets.map_or(NO_RTS, |octets| octets.0)
+    }
+
     /// The adapter of a node; `preset`: rules if nothing else is said.
     pub(super) fn config(&self, preset: Preset, node: u32) -> AdapterConfig {
         let phy = phy(self.phy);
@@ -181,9 +187,7 @@ impl View<'_> {
         if let Some(dbm) = self.tx_dbm {
             a.tx_dbm = dbm.0;
         }
-        if let Some(octets) = self.rts_octets {
-            a.rts_threshold = octets.0;
-        }
+        a.rts_threshold = self.rts_threshold();
         if let Some(limit) = self.queue_limit {
             a.queue_limit = limit.0;
         }

@@ -92,6 +92,9 @@ pub struct Slotted {
     /// Length of a slot.
     #[schemars(with = "Time")]
     pub slot: Spanned<Time>,
+    /// How long after the beginning of a slot a frame may still go in it; later it waits for the next one. At any time by default.
+    #[schemars(with = "Option<Time>")]
+    pub guard: Option<Spanned<Time>>,
     /// Slots from one beacon to the next; none by default.
     pub beacon_every: Option<u32>,
     /// What is not switched off.
@@ -211,6 +214,13 @@ impl Check<'_> {
     /// Slots must be slots, and beacons must come.
     pub(super) fn slotted(&self, p: &Slotted) -> Result<(), ScenarioError> {
         self.positive(&p.slot, "a slot")?;
+        if let Some(guard) = p.guard.as_ref().filter(|g| g.get_ref() >= p.slot.get_ref()) {
+            let what = format!(
+                "a guard is shorter than its slot of {}: leave it out for none",
+                p.slot
+            );
+            return Err(self.source.at(guard.span(), what));
+        }
         if p.beacon_every == Some(0) {
             return Err(self.source.at(
                 p.slot.span(),
@@ -313,6 +323,7 @@ pub(super) fn host(
 pub(super) fn slotted(p: &Slotted, node: u32) -> SlottedConfig {
     let on = p.left_on;
     SlottedConfig {
+        guard: p.guard.as_ref().map(|g| duration(*g.get_ref())),
         beacon: p.beacon_every.map(|every| SlotBeacon {
             every,
             rate: p.send.rate.get_ref().0,

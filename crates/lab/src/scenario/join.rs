@@ -3,10 +3,8 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use protocols::mac::slotted::LeftOn;
 use protocols::mac::tdma::join::wire::Wish;
 use protocols::mac::tdma::join::{self, Membership, Rules};
-use protocols::mac::tdma::switches::USUAL;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use toml::Spanned;
@@ -43,58 +41,6 @@ impl Default for Join {
             lease: Small(50),
             silent: Small(500),
             confirm: Time(100_000),
-        }
-    }
-}
-
-/// What is not switched off at the adapters of nodes with slots.
-#[derive(Clone, Copy, PartialEq, Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct SlotSwitches {
-    /// ACKs.
-    pub acks: bool,
-    /// RTS, for frames that ask for it.
-    pub rts: bool,
-    /// Duration fields of others are respected.
-    pub virtual_carrier_sense: bool,
-    /// The medium is sensed.
-    pub carrier_sense: bool,
-    /// The contention window.
-    pub backoff: bool,
-    /// Frames are received in all slots; otherwise only where something may come for the node.
-    pub reception: bool,
-}
-
-impl Default for SlotSwitches {
-    fn default() -> SlotSwitches {
-        let LeftOn {
-            acks,
-            rts,
-            virtual_carrier_sense,
-            carrier_sense,
-            backoff,
-            reception,
-        } = USUAL;
-        SlotSwitches {
-            acks,
-            rts,
-            virtual_carrier_sense,
-            carrier_sense,
-            backoff,
-            reception,
-        }
-    }
-}
-
-impl From<SlotSwitches> for LeftOn {
-    fn from(s: SlotSwitches) -> LeftOn {
-        LeftOn {
-            acks: s.acks,
-            rts: s.rts,
-            virtual_carrier_sense: s.virtual_carrier_sense,
-            carrier_sense: s.carrier_sense,
-            backoff: s.backoff,
-            reception: s.reception,
         }
     }
 }

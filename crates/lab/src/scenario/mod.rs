@@ -305,6 +305,8 @@ impl Scenario {
         Some(Station {
             config,
             program,
+            sends_beacons: self.schedules.iter().any(|s| s.master == Some(node)),
+            watches: self.file.schedule_of(group).is_some_and(|s| s.watch),
             rate: self.file.sending(group).map(|send| send.rate.get_ref().0),
             keeps_time,
             flows: own.map(|(flow, (_, traffic))| (flow, traffic)).collect(),
@@ -345,6 +347,10 @@ pub struct Station {
     pub program: Program,
     /// Rate of its frames to single stations, unless it chooses by itself; `None`: it sends none.
     pub rate: Option<Rate>,
+    /// It sends the beacons of its schedule.
+    pub sends_beacons: bool,
+    /// It is to hold what it hears against its schedule.
+    pub watches: bool,
     /// Others follow its clock, so that its beacons need a timestamp.
     pub keeps_time: bool,
     /// Its traffic, with the numbers of the flows.

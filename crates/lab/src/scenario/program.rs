@@ -17,7 +17,8 @@ use protocols::mac::roam::Roam;
 use protocols::mac::roam::gate::Gate;
 use protocols::mac::sender::Sender;
 use protocols::mac::sink::Sink;
-use protocols::mac::slotted::Slotted;
+use protocols::mac::slotted::{Slotted, SlottedCounters};
+use protocols::mac::sync::Sync;
 use protocols::mac::tbmac::{DEFAULT_SLOTS, Tbmac};
 use protocols::mac::tdma::join::JoinCounters;
 use protocols::mac::tdma::{Tdma, TdmaCounters};
@@ -69,6 +70,25 @@ impl Program {
             Program::Tdma(p) => Some((p.counters(), p.join_counters())),
             Program::TdmaEdf(p) => Some((p.counters(), p.join_counters())),
             Program::Redundant(p) => p.protocol().slots(),
+            _ => None,
+        }
+    }
+
+    /// The clock by which a node of a schedule finds its slots.
+    pub fn network_clock(&self) -> Option<&Sync> {
+        match self {
+            Program::Tdma(p) => Some(p.sync()),
+            Program::TdmaEdf(p) => Some(p.sync()),
+            Program::Redundant(p) => p.protocol().network_clock(),
+            _ => None,
+        }
+    }
+
+    /// What a node with slots by its own clock has counted of them.
+    pub fn bucket(&self) -> Option<&SlottedCounters> {
+        match self {
+            Program::Slotted(p) => Some(p.counters()),
+            Program::Redundant(p) => p.protocol().bucket(),
             _ => None,
         }
     }

@@ -1,6 +1,7 @@
 //! `[[schedule]]`: who sends when, for the groups whose protocol is `tdma`.
 
 mod member;
+mod switches;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -22,7 +23,7 @@ use super::attempt::{Nodes, share_a_channel};
 use super::beacons::{BeaconSlot, Beacons};
 use super::check::Check;
 use super::file::{File, Group, Loss};
-use super::join::{Join, SlotSwitches};
+use super::join::Join;
 use super::names::{self, Names};
 use super::node::{duration, phy};
 use super::protocol::{Protocol, Sending};
@@ -31,6 +32,7 @@ use super::source::{ScenarioError, nearest};
 use super::units::*;
 use super::{FlowPlan, To};
 pub(super) use member::scheduled;
+pub use switches::SlotSwitches;
 
 /// Slots of a cycle at most.
 pub const MAX_SLOTS: usize = slots::DEFAULT_SLOTS;
@@ -296,6 +298,7 @@ impl Check<'_> {
         let costs = slots::SlotCosts {
             basic: slowest,
             acked: send.ack && schedule.left_on.acks,
+            rts_threshold: self.rts_threshold(schedule, members)?,
             overhead_octets: (QOS_OVERHEAD_OCTETS - if send.qos { 0 } else { QOS_OCTETS } + trailers) as u16,
             aifsn: schedule.aifsn.0,
             ..slots::SlotCosts::new(timing, rate, release, duration(schedule.sync_error))
@@ -370,11 +373,16 @@ impl Check<'_> {
 impl File {
     /// How the nodes of a group send data, if they do.
     pub fn sending<'f>(&'f self, group: &'f Group) -> Option<&'f Sending> {
-        let of_schedule = |name| self.schedule.iter().find(|s| s.name.get_ref() == name);
         match group.schedule() {
-            Some(name) => of_schedule(name).map(|s| &s.send),
+            Some(_) => self.schedule_of(group).map(|s| &s.send),
             None => group.protocol.sending(),
         }
+    }
+
+    /// The schedule that the nodes of a group run.
+    pub fn schedule_of(&self, group: &Group) -> Option<&Schedule> {
+        let name = group.schedule()?;
+        self.schedule.iter().find(|s| s.name.get_ref() == name)
     }
 }
 

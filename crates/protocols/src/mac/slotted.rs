@@ -2,7 +2,8 @@
 //! hardware; slots down to 256 us). One node owns all slots; every n-th is the beacon's.
 //!
 //! Everything is prepared when it is requested; the timer only lets one frame go. Data that come after the slot has begun
-//! wait for the next one. A slot that the timer slept through is lost, and what was to go in it goes in the next.
+//! wait for the next one. A slot that the timer slept through is lost, and what was to go in it goes in the next. With a
+//! guard the same holds for a slot in which the timer came so late that the frame would reach into the next one.
 //!
 //! So that the frame is on the air when it is released, the adapter must neither listen nor wait: [`LeftOn`] names what
 //! is switched off at the start, each of which can be left as it is to see what it costs. Frames should say
@@ -70,6 +71,8 @@ pub struct SlottedConfig {
     pub slot: Duration,
     /// When the first slot begins, on the host's clock.
     pub first: Instant,
+    /// How long after the beginning of a slot a frame may still be released in it; later the slot is lost. `None`: at any time.
+    pub guard: Option<Duration>,
     /// Its beacons.
     pub beacon: Option<SlotBeacon>,
     /// The queue of data.
@@ -81,12 +84,13 @@ pub struct SlottedConfig {
 }
 
 impl SlottedConfig {
-    /// Slots from the start of the clock on, no beacon, everything off.
+    /// Slots from the start of the clock on, no guard, no beacon, everything off.
     pub const fn new(me: MacAddr, slot: Duration) -> SlottedConfig {
         SlottedConfig {
             me,
             slot,
             first: Instant::ZERO,
+            guard: None,
             beacon: None,
             queue: Queue::BestEffort,
             adapter: AdapterId::FIRST,
@@ -107,8 +111,10 @@ impl SlottedConfig {
 pub struct SlottedCounters {
     /// Frames released.
     pub released: u64,
-    /// Slots that the timer slept through while something waited.
+    /// Slots lost while something waited: the timer slept through them, or came after their guard.
     pub overruns: u64,
+    /// Frames, beacons among them, that were due in a slot that was lost, and went in a later one.
+    pub carried: u64,
     /// Switches that the host did not turn.
     pub not_switched: u32,
     /// Outcomes of beacons.
@@ -125,6 +131,8 @@ pub struct Slotted<P, const N: usize = DEFAULT_HELD, const L: usize = DEFAULT_HE
     config: SlottedConfig,
     /// The first slot that has not been used.
     next: u64,
+    /// Slots before this one are lost, though what was due in them still waits.
+    lost: u64,
     settings: [Option<Token>; SETTINGS],
     beacon: Option<Token>,
     sequence: u16,
@@ -138,6 +146,7 @@ impl<P: Protocol, const N: usize, const L: usize> Slotted<P, N, L> {
             above: Above::new(protocol),
             config,
             next: 0,
+            lost: 0,
             settings: [None; SETTINGS],
             beacon: None,
             sequence: 0,
@@ -225,27 +234,32 @@ impl<P: Protocol, const N: usize, const L: usize> Slotted<P, N, L> {
         let (Some(current), Some(due)) = (self.current(now), self.next_used()) else {
             return;
         };
-        if due > current {
+        let free = due.max(self.lost);
+        if free > current {
             return;
         }
-        self.counters.overruns += current - due;
-        self.next = current + 1;
-        // a beacon whose slot was slept through goes first
-        if self
-            .every()
-            .is_some_and(|every| due.next_multiple_of(every) <= current)
-        {
-            self.send_beacon(radio);
-        } else {
-            self.send(now, radio);
+        if self.config.guard.is_some_and(|g| now > self.begins(current) + g) {
+            self.counters.overruns += current + 1 - free;
+            self.lost = current + 1;
+            return;
         }
+        self.counters.overruns += current - free;
+        self.next = current + 1;
+        // a beacon whose slot was lost goes first
+        let every = self.every();
+        let sent = match every.is_some_and(|every| due.next_multiple_of(every) <= current) {
+            true => self.send_beacon(radio),
+            false => self.send(now, radio),
+        };
+        self.counters.carried += u64::from(sent && due < current);
     }
 
-    fn send(&mut self, now: Instant, radio: &mut dyn Radio) {
+    /// Releases what waits longest. False if nothing was ready.
+    fn send(&mut self, now: Instant, radio: &mut dyn Radio) -> bool {
         let ready = |h: &radio::pending::Held<L>| h.how.not_before.is_none_or(|t| t <= now);
         let waiting = self.above.held.waiting().filter(|(_, h)| ready(h));
         let Some((index, how)) = waiting.min_by_key(|(_, h)| h.order()).map(|(i, h)| (i, h.how)) else {
-            return;
+            return false;
         };
         let on = self.config.left_on;
         let series = match on.acks {
@@ -262,11 +276,13 @@ impl<P: Protocol, const N: usize, const L: usize> Slotted<P, N, L> {
         let how = how.queue(self.config.queue).adapter(self.config.adapter);
         self.above.held.launch(index, &how, radio);
         self.counters.released += 1;
+        true
     }
 
-    fn send_beacon(&mut self, radio: &mut dyn Radio) {
+    /// False if the one before is still under way.
+    fn send_beacon(&mut self, radio: &mut dyn Radio) -> bool {
         let Some(beacon) = self.config.beacon.filter(|_| self.beacon.is_none()) else {
-            return;
+            return false;
         };
         let interval = self.config.slot.times(u64::from(beacon.every.max(1)));
         let frame = BeaconFrame {
@@ -283,6 +299,7 @@ impl<P: Protocol, const N: usize, const L: usize> Slotted<P, N, L> {
         let token = radio.token();
         self.beacon = Some(token);
         radio.request(token, frame.emit(&mut [0; MAX_BEACON_OCTETS]), &how);
+        true
     }
 
     fn land(&mut self, now: Instant, index: usize, confirm: &Confirm) {
@@ -326,7 +343,7 @@ impl<P: Protocol, const N: usize, const L: usize> Protocol for Slotted<P, N, L> 
     }
 
     fn deadline(&self) -> Option<Instant> {
-        let slot = self.next_used().map(|n| self.begins(n));
+        let slot = self.next_used().map(|n| self.begins(n.max(self.lost)));
         let expiry = self.above.held.next_expiry().map(|t| t + Duration::from_ns(1));
         [slot, expiry, self.above.deadline()].into_iter().flatten().min()
     }
@@ -420,8 +437,31 @@ mod tests {
         room.delays.timer_ns = 0..=0;
         room.run_until(10 * SLOT_NS);
         assert_eq!(slots(&room), [(3, 1_000), (4, 0)]);
-        assert_eq!(room.protocol::<Stack>(0).counters().overruns, 2);
+        let c = *room.protocol::<Stack>(0).counters();
+        assert_eq!((c.released, c.overruns, c.carried), (2, 2, 1));
         room.close();
+    }
+
+    /// The timer comes 100 us late in slot 2: without a guard the frame goes all the same; with a shorter one that slot is lost.
+    #[test]
+    fn after_its_guard_a_slot_is_lost() {
+        let went = |guard| {
+            let mut room = room(SlottedConfig {
+                guard,
+                beacon: None,
+                ..config()
+            });
+            room.submit(SLOT_NS + SLOT_NS / 2, 0, STA, b"a", None);
+            room.delays.timer_ns = 100_000..=100_000;
+            room.run_until(2 * SLOT_NS);
+            room.delays.timer_ns = 0..=0;
+            room.run_until(6 * SLOT_NS);
+            let c = *room.protocol::<Stack>(0).counters();
+            (slots(&room.close())[0], c.overruns, c.carried)
+        };
+        let us = |guard| went(Some(Duration::from_us(guard)));
+        assert_eq!(went(None), ((2, 100_000), 0, 0));
+        assert_eq!((us(100), us(99)), (((2, 100_000), 0, 0), ((3, 0), 1, 1)));
     }
 
     /// Left on, the retries and ACKs of the request stay; off, it is one frame that nobody answers.
@@ -481,11 +521,12 @@ mod tests {
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(60))]
-        /// Bursts, aborts, losses, lost confirms, resets, late timers: every token gets exactly one confirm, and no two
-        /// frames go in one slot.
+        /// Bursts, aborts, losses, lost confirms, resets, late timers: every token gets exactly one confirm, no two
+        /// frames go in one slot, and none after its guard.
         #[test]
         fn any_requests_in_any_air(
             seed: u64,
+            guard_us in proptest::option::of(50u64..150),
             bursts in proptest::collection::vec((0u64..2_000_000, proptest::collection::vec(any::<u8>(), 0..12)), 1..12),
         ) {
             type Wild = Slotted<Checked<Probe>, 4, 128>;
@@ -498,7 +539,8 @@ mod tests {
             };
             room.add(AP, || {
                 let probe = || Probe::new(identity(), STA);
-                Wild::new(config(), Checked::strict(probe()).with_twin(probe()))
+                let guarded = SlottedConfig { guard: guard_us.map(Duration::from_us), ..config() };
+                Wild::new(guarded, Checked::strict(probe()).with_twin(probe()))
             });
             let mut dice = Dice::new(seed ^ 1);
             room.script(move |_| match dice.within(0..=19) {
@@ -518,6 +560,8 @@ mod tests {
             prop_assert_eq!(stack.protocol().open_tokens().len(), 0);
             let slots: Vec<u64> = room.flights.iter().map(|f| (f.start_ns - 10_000) / SLOT_NS).collect();
             prop_assert!(slots.is_sorted_by(|a, b| a < b), "{:?}", slots);
+            let latest = room.flights.iter().map(|f| (f.start_ns - 10_000) % SLOT_NS).max().unwrap_or(0);
+            prop_assert!(guard_us.is_none_or(|g| latest <= 1_000 * g), "{latest}");
             room.close();
         }
     }

@@ -95,6 +95,8 @@ pub struct SyncCounters {
     pub restarts: u64,
     /// Times that it turned from one adapter to the other.
     pub switched: u64,
+    /// Samples after which the clock was to be trusted.
+    pub trusted: u64,
 }
 
 /// A host clock that knows network time.
@@ -122,6 +124,7 @@ impl Sync {
                 refused: 0,
                 restarts: 0,
                 switched: 0,
+                trusted: 0,
             },
         }
     }
@@ -235,6 +238,11 @@ impl Sync {
             Kind::Perfect(_) => true,
             Kind::Tracking(t) => t.is_good(now),
         }
+    }
+
+    /// Whether the clock was to be trusted at any time since its start.
+    pub fn was_good(&self) -> bool {
+        matches!(self.kind, Kind::Perfect(_)) || self.counters.trusted > 0
     }
 
     /// Whether a new sample would be welcome: so much of the holdover is over that the window would not reach back
@@ -414,10 +422,12 @@ mod tests {
                 samples: 9,
                 refused: 3,
                 restarts: 1,
-                switched: 0
+                switched: 0,
+                trusted: 6,
             }
         );
         assert!(!s.is_good(Instant::from_ns(1_100 * MS)), "it starts again");
+        assert!(s.was_good() && !fed(2).was_good() && Sync::perfect(0).was_good());
     }
 
     proptest! {

@@ -251,7 +251,7 @@ impl Core {
         self.stop_timeout(to);
         let sifs = self.adapters[to].sifs_ns;
         if let Some(x) = &mut self.adapters[to].exchange {
-            x.phase = Phase::Pause;
+            x.phase = Phase::Cleared;
         }
         self.at(end + sifs, Ev::Continue(to as u32));
     }
@@ -261,11 +261,13 @@ impl Core {
         let Some(x) = self.adapters[to].exchange else {
             return;
         };
-        if x.phase != Phase::Pause {
+        let begins = x.phase == Phase::Pause;
+        if !begins && x.phase != Phase::Cleared {
             return;
         }
         let q = usize::from(x.queue);
-        if self.is_expired(x.frame) {
+        // behind a CTS the exchange has begun with its RTS
+        if begins && self.is_expired(x.frame) {
             self.adapters[to].exchange = None;
             self.complete(to, q, x.frame, Outcome::Expired, self.now, Ending::Timeout);
             self.draw(to, q, 0);

@@ -55,7 +55,9 @@ pub(crate) enum Phase {
     SendingRts,
     /// A CTS should begin.
     AwaitCts,
-    /// SIFS before the frame.
+    /// SIFS between the CTS and the frame.
+    Cleared,
+    /// SIFS before the next frame of a TXOP.
     Pause,
     /// Its frame is on the air.
     Sending,

@@ -121,7 +121,7 @@ pub fn saturation(
 
 /// Throughput in Mb/s and collision probability of a saturated world.
 pub fn saturation_result(w: &World<Plain>) -> (f64, f64) {
-    let octets: u64 = (0..w.flows()).map(|f| w.flow(f).delivered_octets).sum();
+    let octets: u64 = (0..w.flows()).map(|f| w.flow(f).arrived_octets).sum();
     let (mut sent, mut acked) = (0, 0);
     for node in 1..w.nodes() {
         let c = w.counters(node, 0);

@@ -85,12 +85,13 @@ pub struct Scheme {
 type Switch = fn(&mut LeftOn) -> &mut bool;
 
 /// What `tdma` can have switched off, or on, in the order in which it is written.
-const SWITCHES: [(&str, Switch); 5] = [
+const SWITCHES: [(&str, Switch); 6] = [
     ("reception", |on| &mut on.reception),
     ("carrier_sense", |on| &mut on.carrier_sense),
     ("virtual_carrier_sense", |on| &mut on.virtual_carrier_sense),
     ("acks", |on| &mut on.acks),
     ("backoff", |on| &mut on.backoff),
+    ("rts", |on| &mut on.rts),
 ];
 
 impl Scheme {
@@ -115,7 +116,7 @@ impl Scheme {
         }
     }
 
-    /// Reads what stands behind `tdma`: `-reception`, `+backoff`, `+join`, `+edf`, each once.
+    /// Reads what stands behind `tdma`: `-reception`, `+backoff`, `+join`, `+edf`, each once. RTS needs ACKs.
     fn slots(mut rest: &str) -> Option<Scheme> {
         let mut scheme = Scheme::TDMA;
         while !rest.is_empty() {
@@ -137,7 +138,8 @@ impl Scheme {
             }
             rest = behind;
         }
-        Some(scheme)
+        // who is asked for no ACK is asked for no CTS
+        (scheme.left_on.acks || !scheme.left_on.rts).then_some(scheme)
     }
 
     /// Adapters of each node.
@@ -174,7 +176,7 @@ impl Scheme {
     pub fn parse(text: &str) -> Result<Scheme, String> {
         let wrong = || {
             format!(
-                "'{text}' is not a scheme: choose edca, edf, tdma, tdma+edf, tbmac, slotted, minstrel, rsin, roam or roam+second, with redundancy+ or reactive+ before edca, edf, tdma, tbmac, minstrel and rsin, or alone, and proactive+ before those without slots; tdma may have +join, +backoff, -reception, -carrier_sense, -virtual_carrier_sense and -acks behind it"
+                "'{text}' is not a scheme: choose edca, edf, tdma, tdma+edf, tbmac, slotted, minstrel, rsin, roam or roam+second, with redundancy+ or reactive+ before edca, edf, tdma, tbmac, minstrel and rsin, or alone, and proactive+ before those without slots; tdma may have +join, +backoff, +rts, -reception, -carrier_sense, -virtual_carrier_sense and -acks behind it, but +rts not with -acks"
             )
         };
         let pair = PAIRS
@@ -287,6 +289,7 @@ mod tests {
             "tdma-reception-carrier_sense",
             "tdma-virtual_carrier_sense-acks+backoff",
             "tdma-reception+join+edf",
+            "tdma-carrier_sense+rts",
             "redundancy+edca",
             "redundancy+edf",
             "redundancy+tdma",
@@ -321,6 +324,8 @@ mod tests {
             "tdma-",
             "tdma-edf",
             "tdma-acks-acks",
+            "tdma-acks+rts",
+            "tdma-rts",
             "tdma.acks",
             "tdmaé",
             "edca-reception",

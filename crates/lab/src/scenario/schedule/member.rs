@@ -1,10 +1,10 @@
-//! A node of a schedule.
+//! The nodes of a schedule.
 
 use frame::MacAddr;
 use protocols::mac::data::Identity;
 use protocols::mac::overlay::Access;
 use protocols::mac::tdma::{Tdma, TdmaConfig};
-use radio::{AdapterId, Queue};
+use radio::{AdapterId, Duration, Queue};
 
 use super::Schedule;
 use crate::scenario::Scenario;
@@ -72,5 +72,19 @@ pub(in crate::scenario) fn scheduled(s: &Scenario, group: &Group, node: u32, ide
     match order {
         None => Program::Tdma(Box::new(Tdma::new(config, inner))),
         Some(order) => Program::TdmaEdf(Box::new(Tdma::new(config, ordered(*order, inner)))),
+    }
+}
+
+impl Scenario {
+    /// Each schedule: its name, how far the clocks of two of its nodes may be apart, and the nodes.
+    pub fn timekeepers(&self) -> impl Iterator<Item = (&str, Duration, Vec<u32>)> {
+        let all = self.file.schedule.iter().zip(&self.schedules);
+        all.map(|(schedule, planned)| {
+            let name = schedule.name.get_ref();
+            let own = self.file.group.iter().zip(&self.groups);
+            let own = own.filter(|(g, _)| g.schedule() == Some(name));
+            let nodes = own.flat_map(|(_, nodes)| nodes.clone()).collect();
+            (name.as_str(), planned.plan.costs().sync_error, nodes)
+        })
     }
 }

@@ -41,9 +41,40 @@ fn mistakes_are_named() {
             "beacon_every = 0",
             &["beacon_every is 1 or more"],
         ),
+        (
+            "beacon_every = 400",
+            "guard = \"256us\"",
+            &["a guard is shorter than its slot of 256us"],
+        ),
         ("\"54M\"", "\"55M\"", &["rate"]),
     ];
     all_broken(CELL, cases);
+}
+
+/// What the leaky bucket counts is in the result: with a guard that the host often misses, slots are lost, and their frames go later.
+#[test]
+fn lost_slots_and_frames_that_went_later_are_counted() {
+    let run = |guard: &str| {
+        let text = format!(
+            "[run]\nduration = \"2s\"\n\n[[group]]\nname = \"ap\"\nhost = \"table5\"\nprotocol.slotted = {{ slot = \"500us\", {guard} \
+             send = {{ rate = \"54M\", ack = false, tries = 1 }} }}\n\n[[group]]\nname = \"sta\"\nap = \"ap\"\nprotocol = \"sink\"\n\n\
+             [[traffic]]\nfrom = \"ap\"\nto = \"sta\"\noctets = 100\npattern.periodic = {{ period = \"2ms\" }}\n"
+        );
+        let m = go(&text).metrics;
+        ["slots_released", "slots_lost", "slots_carried"].map(|name| m[name])
+    };
+    let [all, none, nor] = run("");
+    assert!(
+        (999.0..=1001.0).contains(&all) && none == 0.0 && nor == 0.0,
+        "{all} {none} {nor}"
+    );
+    let [released, lost, carried] = run("guard = \"3us\",");
+    println!("{released} {lost} {carried}");
+    assert!(carried > 0.0 && lost >= carried, "{lost} {carried}");
+    assert!(
+        (all - released).abs() <= 2.0,
+        "all go in the end: {released} of {all}"
+    );
 }
 
 #[test]

@@ -73,6 +73,31 @@ fn every_message_has_its_slot() {
     assert!(longest < 4_100.0, "{longest}");
 }
 
+/// Slots are long enough for RTS and CTS, the exchange begins in time with its RTS, and who watches reckons with it.
+#[test]
+fn rts_goes_ahead_in_slots_that_leave_it_on() {
+    let asks = SLOTS.replacen("qos = true }", "qos = true, rts = true }", 1);
+    let said = parse(&asks, &[]).map(|_| ()).unwrap_err().to_string();
+    assert!(said.contains("add left_on = { rts = true }"), "{said}");
+    let on = "cycle = \"4ms\"\nleft_on = { rts = true }\nwatch = true";
+    // hosts that take no time are on the air when they wake up
+    let asks = asks.replacen(
+        "min = \"10us\", high = \"20us\"",
+        "min = \"0us\", high = \"10us\"",
+        1,
+    );
+    let r = go(&asks.replacen("cycle = \"4ms\"", on, 1));
+    for entry in &r.traffic {
+        let waits = entry.submitted - entry.delivered;
+        assert!(entry.submitted >= 1_400 && waits <= 8, "{entry:?}");
+    }
+    let late = ["slots_late", "slots_outside", "confirms_expired"].map(|name| r.metrics[name]);
+    assert_eq!(late, [0.0; 3]);
+    // a CTS and an ACK for each message from the devices
+    let (answers, messages) = (r.groups[0].counters.tx_responses, r.traffic[1].delivered);
+    assert!(answers >= 2 * messages, "{answers} {messages}");
+}
+
 /// Without beacons the host clocks are network time: exact ones do, drifting ones do not.
 #[test]
 fn without_beacons_clocks_must_be_exact() {

@@ -166,6 +166,7 @@ impl Tracker {
         if !self.is_usable(self.lead, local) && self.is_usable(other, local) {
             self.turn_to(other, local, own, counters);
         }
+        counters.trusted += u64::from(self.is_settled(self.lead));
     }
 
     /// From `now` on adapter `k` says what network time is. Of a node's own clocks none was network time but the one that led:

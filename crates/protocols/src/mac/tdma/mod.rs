@@ -127,8 +127,8 @@ pub struct TdmaCounters {
 /// `S` slots.
 ///
 /// Of each request it honours `expires`, `not_before`, the rates of the series (try by try) and their number of
-/// tries, the ack policy, queue and adapter. RTS is not used in slots unless it is left on;
-/// requests that insist on it are refused.
+/// tries, the ack policy, queue and adapter. RTS is not used in slots unless it is left on, and requests that insist on it are
+/// refused; left on, the plan's [`rts_threshold`](schedule::SlotCosts::rts_threshold) stands in for the adapter's.
 #[derive(Clone, Debug)]
 pub struct Tdma<
     P,

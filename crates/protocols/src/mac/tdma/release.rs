@@ -8,7 +8,7 @@ use crate::mac::sync::SHIFTS_OCTETS;
 use crate::mac::sync::reference::FOLLOW_UP_OCTETS;
 use frame::mac::Header;
 use frame::mac::header::set_retry;
-use radio::{AckPolicy, Confirm, Instant, Outcome, Protocol, Queue, Radio, RtsPolicy, SeriesList, TxHow};
+use radio::{AckPolicy, Confirm, Instant, Outcome, Protocol, Queue, Radio, SeriesList, TxHow};
 
 impl<P: Protocol, const N: usize, const L: usize, const S: usize> Tdma<P, N, L, S> {
     pub(super) fn use_slot(&mut self, now: Instant, window: Window, radio: &mut dyn Radio) {
@@ -26,11 +26,11 @@ impl<P: Protocol, const N: usize, const L: usize, const S: usize> Tdma<P, N, L, 
         };
         let own = self.own[window.own].expect("its own slot");
         let on = self.config.left_on;
-        let held = self.above.held.get_mut(index).expect("it waits");
+        let held = self.above.held.get(index).expect("it waits");
         let (_, series) = held.how.series.at(held.tag as u16).expect("it fits");
         let how = TxHow {
             series: SeriesList::one(series.rate, 1),
-            rts: if on.rts { held.how.rts } else { RtsPolicy::Never },
+            rts: self.rts(held.how.rts, held.frame().len()),
             ack: if on.acks { held.how.ack } else { AckPolicy::NoAck },
             not_before,
             expires: Some(held.how.expires.map_or(guard_ends, |t| t.min(guard_ends))),

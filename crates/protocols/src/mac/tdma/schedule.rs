@@ -7,20 +7,22 @@
 //! numbers of slots, as [`admission`](super::admission) finds, these are spread over the cycle in place of rounds.
 //!
 //! A slot is `guard + T_DATA + SIFS + T_ACK + IFS`, with `guard = J + e`: the jitter of the release path and the
-//! error of the clocks (SDMAC, Cena et al. 2018, section V.D.1; both as quantiles that one can live with). IFS is
+//! error of the clocks (SDMAC, Cena et al. 2018, section V.D.1; both as quantiles that one can live with). Where RTS is left on,
+//! `T_RTS + SIFS + T_CTS + SIFS` go ahead of the data. IFS is
 //! there because the adapters still sense the carrier: a frame goes on the air at once only if the medium has
 //! been idle for AIFS before. With a backoff there would also have to be room for the contention window: see
 //! [`Access::without_backoff`](crate::mac::overlay::Access::without_backoff).
 
+mod costs;
 mod error;
 mod room;
 mod spread;
 
+pub use costs::{NO_RTS, Release, SlotCosts};
 pub use error::PlanError;
 
 use super::join::wire::ASK_OCTETS;
-use crate::mac::data::QOS_OVERHEAD_OCTETS;
-use frame::{MacAddr, Phy, Rate, RateSet, ppdu_us};
+use frame::{MacAddr, Rate};
 use radio::Duration;
 use room::Room;
 
@@ -36,92 +38,6 @@ pub struct Flow {
     pub to: MacAddr,
     /// Octets of payload, without any header.
     pub payload_octets: u16,
-}
-
-/// The release path: from waking up for a slot (or from the request, where the host holds frames back) to the first
-/// bit on the air with an idle medium, T_rel of the paper's section V.D.1 with the lateness of the timer.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Release {
-    /// The smallest value; it is compensated by waking up this much earlier.
-    pub min: Duration,
-    /// The quantile that decides how often a slot is missed, for example 99.9 %.
-    pub high: Duration,
-}
-
-impl Release {
-    /// J: what is left after compensation.
-    pub const fn jitter(&self) -> Duration {
-        self.high.less(self.min)
-    }
-}
-
-/// What a slot costs.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct SlotCosts {
-    /// PHY timing.
-    pub phy: Phy,
-    /// Rate of the data.
-    pub rate: Rate,
-    /// Basic rates, which decide the rate of the ACKs.
-    pub basic: RateSet,
-    /// Whether frames are acknowledged.
-    pub acked: bool,
-    /// Octets around a payload: headers and FCS.
-    pub overhead_octets: u16,
-    /// The release path.
-    pub release: Release,
-    /// How far the clocks of two nodes may be apart, as a quantile.
-    pub sync_error: Duration,
-    /// AIFSN of the queue that is used; 2 is DIFS.
-    pub aifsn: u8,
-}
-
-impl SlotCosts {
-    /// Acknowledged QoS data with the PHY's usual basic rates and DIFS between slots.
-    pub const fn new(phy: Phy, rate: Rate, release: Release, sync_error: Duration) -> SlotCosts {
-        SlotCosts {
-            phy,
-            rate,
-            basic: phy.basic,
-            acked: true,
-            overhead_octets: QOS_OVERHEAD_OCTETS as u16,
-            release,
-            sync_error,
-            aifsn: 2,
-        }
-    }
-
-    /// J + e: how much later than the slot a frame may start.
-    pub fn guard(&self) -> Duration {
-        self.release.jitter() + self.sync_error
-    }
-
-    /// T_DATA, and SIFS + T_ACK if there is one, of an MPDU with `octets` of header, body and FCS.
-    pub fn exchange(&self, octets: u32, rate: Rate, acked: bool) -> Duration {
-        let ack = match acked {
-            true => self.phy.sifs_us + self.phy.ack_us(rate, self.basic),
-            false => 0,
-        };
-        Duration::from_us(u64::from(ppdu_us(rate, octets, self.phy.band) + ack))
-    }
-
-    fn ifs(&self) -> Duration {
-        Duration::from_us(self.phy.aifs_us(self.aifsn).into())
-    }
-
-    fn of_flow(&self, flow: &Flow) -> Duration {
-        let octets = u32::from(flow.payload_octets) + u32::from(self.overhead_octets);
-        self.exchange(octets, self.rate, self.acked && !flow.to.is_group())
-    }
-
-    fn of_beacon(&self, beacon: &BeaconSlot) -> Duration {
-        self.exchange(u32::from(beacon.octets), beacon.rate, false)
-    }
-
-    /// A slot for an exchange: guard, exchange, and the space before the next one.
-    pub fn slot(&self, exchange: Duration) -> Duration {
-        self.guard() + exchange + self.ifs()
-    }
 }
 
 /// The slot of the beacon, at the start of the cycle.
@@ -162,7 +78,7 @@ pub struct Slot {
     pub start: Duration,
     /// Until the next slot may start.
     pub length: Duration,
-    /// What an exchange in it may take: T_DATA + SIFS + T_ACK.
+    /// What an exchange in it may take: T_DATA + SIFS + T_ACK, with RTS and CTS ahead where they are used.
     pub exchange: Duration,
     /// Whose it is.
     pub owner: SlotUse,
@@ -393,6 +309,7 @@ impl<const S: usize> TdmaPlan<S> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use frame::{Phy, RateSet};
     use proptest::prelude::*;
     use std::string::ToString;
     use std::vec::Vec;

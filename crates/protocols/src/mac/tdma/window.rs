@@ -2,14 +2,14 @@
 
 use super::join::wire::Ask;
 use super::join::{Membership, Side};
-use super::schedule::LinkKind;
+use super::schedule::{LinkKind, NO_RTS, SlotCosts};
 use super::{Tdma, TdmaConfig};
 use crate::dice;
 use crate::mac::sync::NetworkTime;
 use frame::MacAddr;
 use frame::mac::Header;
 use radio::pending::Held;
-use radio::{AckPolicy, Duration, Instant, Protocol};
+use radio::{AckPolicy, Duration, Instant, Protocol, RtsPolicy};
 
 /// What it may do in one of its slots.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -102,7 +102,29 @@ impl<P: Protocol, const N: usize, const L: usize, const S: usize> Tdma<P, N, L, 
         };
         let acked = self.config.left_on.acks && held.how.ack == AckPolicy::Normal && !header.is_group();
         let octets = held.frame().len() as u32 + 4;
-        to_it && self.config.plan.costs().exchange(octets, series.rate, acked) <= own.exchange
+        let costs = SlotCosts {
+            rts_threshold: self.rts_threshold(held.how.rts),
+            ..*self.config.plan.costs()
+        };
+        to_it && costs.exchange(octets, series.rate, acked) <= own.exchange
+    }
+
+    /// RTS goes ahead of frames with such a policy that are longer than this.
+    fn rts_threshold(&self, policy: RtsPolicy) -> u16 {
+        match policy {
+            _ if !self.config.left_on.rts => NO_RTS,
+            RtsPolicy::Threshold => self.config.plan.costs().rts_threshold,
+            RtsPolicy::Always => 0,
+            RtsPolicy::Never => NO_RTS,
+        }
+    }
+
+    /// Whether RTS goes ahead of a frame in a slot, with so many octets without FCS: the plan decides, and not the adapter.
+    pub(super) fn rts(&self, policy: RtsPolicy, octets: usize) -> RtsPolicy {
+        match octets + 4 > usize::from(self.rts_threshold(policy)) {
+            true => RtsPolicy::Always,
+            false => RtsPolicy::Never,
+        }
     }
 
     /// How much later than a slot a frame in it may be on the air, and how much later it has to be at least.

@@ -11,7 +11,9 @@ use crate::mac::tdma::{Tdma, TdmaConfig};
 use frame::element::Vendor;
 use frame::mac::{AckPolicy, Flags, FrameControl, FrameType, Header, Kind, QosControl, SequenceControl};
 use frame::{AccessCategory, MacAddr, Wire, mgmt};
-use radio::{Beacon, Confirm, Duration, Indication, Instant, Outcome, Protocol, Queue, Radio, TxHow};
+use radio::{
+    Beacon, Confirm, Duration, Indication, Instant, Outcome, Protocol, Queue, Radio, RtsPolicy, TxHow,
+};
 
 /// Octets of a Null frame.
 const NULL_OCTETS: usize = 26;
@@ -195,6 +197,7 @@ impl<P: Protocol, const N: usize, const L: usize, const S: usize> Tdma<P, N, L, 
         };
         let rate = rate.unwrap_or(self.config.plan.costs().rate);
         let how = TxHow {
+            rts: self.rts(RtsPolicy::Threshold, frame.len()),
             not_before,
             ..TxHow::one_shot(rate)
         };
@@ -289,6 +292,10 @@ impl<P: Protocol, const N: usize, const L: usize, const S: usize> Tdma<P, N, L, 
         if !self.holds_in(cycle) {
             return;
         }
+        // the exchange began with its RTS, if that was left on
+        let octets = received.frame.len() as u32 + 4;
+        let ahead = costs.ahead(octets, received.rate, header.wants_ack());
+        let begun = NetworkTime(begun.0.saturating_sub(ahead.as_ns()));
         // adapter time has steps of 1 us, and is read twice
         let tolerance = costs.sync_error + Duration::from_us(2);
         let off = match judge(&self.config.plan, from, begun, ended, tolerance) {

@@ -1,0 +1,153 @@
+//! What a slot costs: the release path, the error of the clocks, and what is on the air.
+
+use super::{BeaconSlot, Flow};
+use crate::mac::data::QOS_OVERHEAD_OCTETS;
+use frame::phy::RTS_OCTETS;
+use frame::{Phy, Rate, RateSet, ppdu_us, response_rate};
+use radio::Duration;
+
+/// An RTS threshold that no frame is beyond.
+pub const NO_RTS: u16 = u16::MAX;
+
+/// The release path: from waking up for a slot (or from the request, where the host holds frames back) to the first
+/// bit on the air with an idle medium, T_rel of the paper's section V.D.1 with the lateness of the timer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Release {
+    /// The smallest value; it is compensated by waking up this much earlier.
+    pub min: Duration,
+    /// The quantile that decides how often a slot is missed, for example 99.9 %.
+    pub high: Duration,
+}
+
+impl Release {
+    /// J: what is left after compensation.
+    pub const fn jitter(&self) -> Duration {
+        self.high.less(self.min)
+    }
+}
+
+/// What a slot costs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SlotCosts {
+    /// PHY timing.
+    pub phy: Phy,
+    /// Rate of the data.
+    pub rate: Rate,
+    /// Basic rates, which decide the rate of the ACKs.
+    pub basic: RateSet,
+    /// Whether frames are acknowledged.
+    pub acked: bool,
+    /// RTS and CTS go ahead of acknowledged frames with more octets than this, header and FCS included: 0 for all, [`NO_RTS`]
+    /// for none.
+    pub rts_threshold: u16,
+    /// Octets around a payload: headers and FCS.
+    pub overhead_octets: u16,
+    /// The release path.
+    pub release: Release,
+    /// How far the clocks of two nodes may be apart, as a quantile.
+    pub sync_error: Duration,
+    /// AIFSN of the queue that is used; 2 is DIFS.
+    pub aifsn: u8,
+}
+
+impl SlotCosts {
+    /// Acknowledged QoS data with the PHY's usual basic rates and DIFS between slots, without RTS.
+    pub const fn new(phy: Phy, rate: Rate, release: Release, sync_error: Duration) -> SlotCosts {
+        SlotCosts {
+            phy,
+            rate,
+            basic: phy.basic,
+            acked: true,
+            rts_threshold: NO_RTS,
+            overhead_octets: QOS_OVERHEAD_OCTETS as u16,
+            release,
+            sync_error,
+            aifsn: 2,
+        }
+    }
+
+    /// J + e: how much later than the slot a frame may start.
+    pub fn guard(&self) -> Duration {
+        self.release.jitter() + self.sync_error
+    }
+
+    /// T_DATA of an MPDU with `octets` of header, body and FCS; SIFS + T_ACK if there is one; and what goes ahead of it.
+    pub fn exchange(&self, octets: u32, rate: Rate, acked: bool) -> Duration {
+        let ack = match acked {
+            true => self.phy.sifs_us + self.phy.ack_us(rate, self.basic),
+            false => 0,
+        };
+        let data = Duration::from_us(u64::from(ppdu_us(rate, octets, self.phy.band) + ack));
+        self.ahead(octets, rate, acked) + data
+    }
+
+    /// From the start of an exchange to the start of its data frame: RTS and CTS at the rate of the ACK, each with the SIFS behind it, or
+    /// nothing.
+    pub fn ahead(&self, octets: u32, rate: Rate, acked: bool) -> Duration {
+        if !acked || octets <= u32::from(self.rts_threshold) {
+            return Duration::ZERO;
+        }
+        let rts_us = ppdu_us(response_rate(rate, self.basic), RTS_OCTETS, self.phy.band);
+        let cts_us = self.phy.ack_us(rate, self.basic);
+        Duration::from_us((rts_us + cts_us + 2 * self.phy.sifs_us).into())
+    }
+
+    fn ifs(&self) -> Duration {
+        Duration::from_us(self.phy.aifs_us(self.aifsn).into())
+    }
+
+    pub(super) fn of_flow(&self, flow: &Flow) -> Duration {
+        let octets = u32::from(flow.payload_octets) + u32::from(self.overhead_octets);
+        self.exchange(octets, self.rate, self.acked && !flow.to.is_group())
+    }
+
+    pub(super) fn of_beacon(&self, beacon: &BeaconSlot) -> Duration {
+        self.exchange(u32::from(beacon.octets), beacon.rate, false)
+    }
+
+    /// A slot for an exchange: guard, exchange, and the space before the next one.
+    pub fn slot(&self, exchange: Duration) -> Duration {
+        self.guard() + exchange + self.ifs()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use frame::MacAddr;
+
+    fn costs() -> SlotCosts {
+        let (min, high) = (Duration::from_us(20), Duration::from_us(25));
+        SlotCosts {
+            basic: RateSet::OFDM_6_ONLY,
+            overhead_octets: 36,
+            ..SlotCosts::new(Phy::A, Rate::OFDM_54, Release { min, high }, Duration::from_us(7))
+        }
+    }
+
+    /// RTS of 20 octets and CTS at 6 Mb/s, 52 and 44 us, and two SIFS.
+    #[test]
+    fn rts_goes_ahead_of_what_is_longer_than_the_threshold() {
+        let with = |rts_threshold| SlotCosts {
+            rts_threshold,
+            ..costs()
+        };
+        let ahead = |threshold, acked| with(threshold).ahead(86, Rate::OFDM_54, acked);
+        assert_eq!(
+            [0, 85, 86, NO_RTS].map(|t| ahead(t, true).as_ns() / 1_000),
+            [128, 128, 0, 0]
+        );
+        assert_eq!(
+            ahead(0, false),
+            Duration::ZERO,
+            "nobody answers, so nobody is asked"
+        );
+        let flow = Flow {
+            from: MacAddr::local(0),
+            to: MacAddr::local(1),
+            payload_octets: 50,
+        };
+        let slot = |threshold| with(threshold).slot(with(threshold).of_flow(&flow));
+        assert_eq!(slot(0), slot(NO_RTS) + Duration::from_us(128));
+    }
+}
