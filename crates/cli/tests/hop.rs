@@ -156,6 +156,36 @@ fn marked_in_both_families_and_open_when_killed() {
     );
 }
 
+/// The interface goes away: the hop says so and ends, and one that comes back carries packets as they are.
+#[test]
+fn an_interface_that_is_deleted_ends_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let text = "
+        hop
+        ip -n r link del tob
+        code=0; wait $hop || code=$?
+        echo $code > code
+        [ ! -e delay ]
+        ip link add name eb netns b type veth peer name tob netns r
+        ip -n b link set eb up; ip -n r link set tob up
+        ip -n r addr add 10.0.2.1/24 dev tob; ip -n b addr add 10.0.2.2/24 dev eb
+        ip -n b route add default via 10.0.2.1
+        traffic b 10.0.2.2 a
+    ";
+    let Some(_) = script(dir.path(), text, 20, 1_000) else {
+        return;
+    };
+    let read = |name| std::fs::read_to_string(dir.path().join(name)).unwrap();
+    assert_eq!(read("code").trim(), "1");
+    assert!(
+        read("hop.err").contains("tob: the interface is gone"),
+        "{}",
+        read("hop.err")
+    );
+    let all = found(dir.path());
+    assert_eq!((all[0]["all"], all[0]["plain"]), (20, 20), "{all:?}");
+}
+
 /// What this computer manages: printed, not judged, but for what holds at any speed: what comes is marked, or counted.
 #[test]
 #[ignore = "a measurement: cargo test --release -p sdmac --test hop twenty -- --ignored --nocapture"]
