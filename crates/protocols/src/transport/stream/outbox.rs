@@ -2,47 +2,8 @@
 
 use super::super::wire::MAX_DATA_OCTETS;
 use super::ring::Ring;
+use super::told::{Fate, News, Sent, Watch};
 use radio::{Duration, Instant};
-
-/// What is known of a packet that was sent.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(in super::super) enum Fate {
-    /// Nothing.
-    #[default]
-    Unknown,
-    /// The receiver misses it.
-    Missing,
-    /// It has arrived, behind a hole.
-    Arrived,
-}
-
-/// The record of one packet. Its content is the transport's business; buffers of records start as
-/// [`Sent::default`].
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Sent {
-    start: u64,
-    octets: u16,
-    /// Its first octet that is missing, counted from `start`: what is sent again begins there.
-    from: u16,
-    /// Octets of the longest piece in which it went last.
-    piece: u16,
-    /// It carries the end of the stream.
-    last: bool,
-    fate: Fate,
-    again: bool,
-    /// A part of what is missing has gone again.
-    begun: bool,
-    /// It is long, and in doubt it went short or whole in its turn.
-    short: Option<bool>,
-    at: Instant,
-}
-
-impl Sent {
-    /// The offset behind it; the end of the stream counts as one more.
-    fn end(&self) -> u64 {
-        self.start + u64::from(self.octets) + u64::from(self.last)
-    }
-}
 
 /// A packet to send.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -61,91 +22,6 @@ pub(in super::super) struct Acknowledged {
     pub octets: u64,
     /// Since the last packet of them was sent, if that was sent once only.
     pub age: Option<Duration>,
-}
-
-/// Packets that are lost.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(in super::super) struct Losses {
-    pub packets: u32,
-    /// Octets of the shortest.
-    pub least: u16,
-}
-
-impl Losses {
-    pub const NONE: Losses = Losses {
-        packets: 0,
-        least: u16::MAX,
-    };
-
-    pub fn add(&mut self, packets: u32, least: u16) {
-        self.packets += packets;
-        self.least = self.least.min(least);
-    }
-}
-
-/// What was told of packets that were sent since the length of packets has changed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(in super::super) struct News {
-    /// Octets of the longest that has arrived.
-    pub came: u16,
-    /// How many have.
-    pub arrived: u32,
-    /// Those of these that went short in their turn.
-    pub short: u32,
-    /// Short ones that are lost, as far as can be known.
-    pub lost: Losses,
-    /// The same of longer ones.
-    pub long: Losses,
-}
-
-impl News {
-    pub const NONE: News = News {
-        came: 0,
-        arrived: 0,
-        short: 0,
-        lost: Losses::NONE,
-        long: Losses::NONE,
-    };
-}
-
-/// The length of packets, and which of them tell what passes.
-#[derive(Clone, Copy, Debug)]
-struct Watch {
-    /// Packets sent again go in pieces of so many octets.
-    octets: u16,
-    /// Longer ones count as long.
-    over: u16,
-    /// Every other long one goes in pieces of `over` octets.
-    doubts: bool,
-    /// What was sent earlier tells nothing.
-    since: Instant,
-}
-
-impl Watch {
-    /// Whether a packet tells something. What is longer than packets are is about to be tried, and says nothing of this
-    /// length.
-    fn counts(&self, r: &Sent) -> bool {
-        r.at > self.since && r.piece <= self.octets
-    }
-
-    fn lost(&self, r: &Sent, news: &mut News) {
-        if self.counts(r) {
-            let losses = if r.piece > self.over {
-                &mut news.long
-            } else {
-                &mut news.lost
-            };
-            losses.add(1, r.piece);
-        }
-    }
-
-    fn came(&self, r: &Sent, news: &mut News) {
-        if self.counts(r) {
-            news.came = news.came.max(r.piece);
-            news.arrived += 1;
-            news.short += u32::from(r.short == Some(true));
-        }
-    }
 }
 
 /// See the [module](self).
@@ -440,6 +316,7 @@ impl<O: AsRef<[u8]> + AsMut<[u8]>, R: AsRef<[Sent]> + AsMut<[Sent]>> Outbox<O, R
 
 #[cfg(test)]
 mod tests {
+    use super::super::told::Losses;
     use super::*;
     use std::vec::Vec;
 
