@@ -10,7 +10,7 @@ use transfer::flow::{Flow, FlowConfig};
 use transfer::secure::{Guard, Key, OVERHEAD_OCTETS, Opened};
 use transfer::socket::{Clock, Socket, new_octets, without_timer_slack};
 
-use crate::{BLOCK, LOCAL, OCTETS};
+use crate::{BLOCK, Cost, LOCAL, OCTETS, cost, thread_ns};
 
 /// One end of a connection without a file: the one that calls writes, the other one reads and notes when packets come.
 fn end(mut socket: Socket, peer: Option<SocketAddr>, config: &FlowConfig, octets: usize) -> Vec<Instant> {
@@ -76,20 +76,25 @@ fn end(mut socket: Socket, peer: Option<SocketAddr>, config: &FlowConfig, octets
 }
 
 /// Moves so many octets, begun with this spacing, and tells when packets came.
-pub fn atp(spacing_us: u64, octets: usize) -> Vec<Instant> {
+pub fn atp(spacing_us: u64, octets: usize) -> (Vec<Instant>, Cost) {
     let config = FlowConfig {
         spacing: Some(Duration::from_us(spacing_us)),
         ..FlowConfig::default()
     };
     let socket = Socket::bind(LOCAL.into()).expect("a port");
     let to = socket.address().expect("bound");
-    let called = thread::spawn(move || end(socket, None, &config, octets));
-    end(Socket::connect(to).expect("a port"), Some(to), &config, octets);
-    called.join().expect("all came")
+    let called = thread::spawn(move || (end(socket, None, &config, octets), thread_ns()));
+    let socket = Socket::connect(to).expect("a port");
+    let sends = cost(|| drop(end(socket, Some(to), &config, octets)));
+    let (came, receives) = called.join().expect("all came");
+    (came, [sends, receives])
 }
 
+/// Packets that are sealed, and then opened, between two looks at the clock.
+const BATCH: usize = 10_000;
+
 /// Sealing and opening of as many octets in packets of full length, without a network.
-pub fn seal() {
+pub fn seal() -> Cost {
     let key = Key::random().expect("random numbers");
     let mut a = Guard::caller(&key, Duration::from_ms(1_000)).expect("a key");
     let call = a.call(Instant::ZERO).expect("in time").expect("due").to_vec();
@@ -99,8 +104,20 @@ pub fn seal() {
     let body = vec![7; MAX_DATA_OCTETS - OVERHEAD_OCTETS];
     let header = Header::new(ProtocolId::Atp, Control::ACK).octets();
     let packet = [&header[..], &body].concat();
-    for _ in 0..OCTETS / body.len() {
-        let sealed = a.seal(&packet).expect("open");
-        assert!(matches!(b.open(sealed, &mut room), Opened::Packet(_)));
+    let mut all = Cost::default();
+    let mut batch = vec![Vec::with_capacity(2 * packet.len()); BATCH];
+    for _ in 0..OCTETS / body.len() / BATCH {
+        all[0] += cost(|| {
+            for sealed in &mut batch {
+                sealed.clear();
+                sealed.extend_from_slice(a.seal(&packet).expect("open"));
+            }
+        });
+        all[1] += cost(|| {
+            for sealed in &batch {
+                assert!(matches!(b.open(sealed, &mut room), Opened::Packet(_)));
+            }
+        });
     }
+    all
 }

@@ -10,21 +10,24 @@ use rustls::RootCertStore;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use tokio::runtime::Builder;
 
-use crate::{BLOCK, LOCAL, OCTETS};
+use crate::{BLOCK, Cost, LOCAL, OCTETS, cost, thread_ns};
 
 type Done = Result<(), Box<dyn Error + Send + Sync>>;
 
 /// Moves [`OCTETS`] on one stream.
-pub fn quic() {
+pub fn quic() -> Cost {
     let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).expect("a certificate");
     let certificate = CertificateDer::from(made.cert);
     let key = PrivatePkcs8KeyDer::from(made.signing_key.serialize_der()).into();
     let (told, address) = mpsc::channel();
     let theirs = certificate.clone();
-    let reads = thread::spawn(move || on_its_own(receive(theirs, key, &told)));
+    let reads = thread::spawn(move || {
+        on_its_own(receive(theirs, key, &told))?;
+        Ok::<_, Box<dyn Error + Send + Sync>>(thread_ns())
+    });
     let to = address.recv().expect("a port");
-    on_its_own(send(certificate, to)).expect("somebody there");
-    reads.join().expect("no panic").expect("all came");
+    let sends = cost(|| on_its_own(send(certificate, to)).expect("somebody there"));
+    [sends, reads.join().expect("no panic").expect("all came")]
 }
 
 fn on_its_own(work: impl Future<Output = Done>) -> Done {

@@ -4,10 +4,10 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::thread;
 
-use crate::{BLOCK, LOCAL, OCTETS};
+use crate::{BLOCK, Cost, LOCAL, OCTETS, cost, thread_ns};
 
 /// Moves [`OCTETS`].
-pub fn tcp() {
+pub fn tcp() -> Cost {
     let listener = TcpListener::bind(LOCAL).expect("a port");
     let to = listener.local_addr().expect("bound");
     let reads = thread::spawn(move || {
@@ -17,12 +17,15 @@ pub fn tcp() {
             all += n;
         }
         assert_eq!(all, OCTETS);
+        thread_ns()
     });
     let mut tcp = TcpStream::connect(to).expect("somebody there");
     let block = vec![7; BLOCK];
-    for _ in 0..OCTETS / BLOCK {
-        tcp.write_all(&block).expect("somebody there");
-    }
-    drop(tcp);
-    reads.join().expect("all came");
+    let sends = cost(|| {
+        for _ in 0..OCTETS / BLOCK {
+            tcp.write_all(&block).expect("somebody there");
+        }
+        drop(tcp);
+    });
+    [sends, reads.join().expect("all came")]
 }

@@ -1,6 +1,7 @@
 //! `sdmac atp`: files and streams over ATP, between computers.
 
 mod proxy;
+mod show;
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -13,16 +14,18 @@ use std::time::Instant;
 use lab::qualify::question::parse_time;
 use radio::Duration;
 use serde_json::json;
+use transfer::call::Done;
 use transfer::flow::{FlowConfig, Variant};
 use transfer::secure::Key;
 use transfer::send::{Content, Sending};
-use transfer::serve::{Told, serve};
+use transfer::serve::{Told, Until, serve};
 use transfer::sink::{Place, safe_name};
 use transfer::socket::{Socket, resolve};
 use transfer::source::Source;
 use transfer::{Progress, TransferError};
 
 use crate::ui::{Failure, Ui};
+use show::{Line, document, summary};
 
 /// Carry files, streams and connections of TCP over ATP, a transport whose rate follows the delays that the hops measure
 #[derive(clap::Args, Debug)]
@@ -31,6 +34,7 @@ use crate::ui::{Failure, Ui};
   sdmac atp send video.bin 192.0.2.7:7800        # on the other one; again after a break: it goes on from there
   tar c folder | sdmac atp send - 192.0.2.7:7800
   sdmac atp recv --stdout --listen 0.0.0.0:7801 | tar x
+  sdmac atp recv --dir incoming --once && ./use-it        # ends after one file, with 0 if it is whole
   sdmac atp proxy atp:0.0.0.0:7802 tcp:127.0.0.1:80          # TCP over ATP, on the computer with the web server
   sdmac atp proxy tcp:127.0.0.1:8080 atp:192.0.2.7:7802      # and on the one with the browser
   sdmac atp key > shared.key                     # then --key shared.key at both ends
@@ -56,7 +60,8 @@ struct Common {
     /// Transport: default, aggressive, adaptive, sdmac (ATP), tahoe, newreno (TCP behind the same header); the same at both ends
     #[arg(long, default_value = "adaptive", value_name = "NAME")]
     variant: Variant,
-    /// Time between two packets at first, and at most, while no hop on the way tells its delay; less as long as little is lost
+    /// Time between two packets at first, and at most, while no hop on the way tells its delay; less as long as little is lost. Never less than
+    /// 200us, which is 58 Mb/s, or than this if it is shorter
     #[arg(long, value_name = "TIME", default_value = "10ms", value_parser = parse_time, allow_hyphen_values = true)]
     spacing: u64,
     /// How long the other end may be silent
@@ -126,7 +131,10 @@ struct SendArgs {
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   sdmac atp recv --dir incoming
-  sdmac atp recv --listen '[::]:7800' --count 0")]
+  sdmac atp recv --listen '[::]:7800' --count 0
+  sdmac atp recv --dir incoming --once --patience 10s    # in a script: 0 if one file has come and is whole, 1 if it has not
+
+Without --once a transfer that breaks off is waited for: whoever sends the file again goes on from there.")]
 struct RecvArgs {
     /// Address and port to be called at
     #[arg(long, default_value = "0.0.0.0:7800", value_name = "ADDRESS:PORT")]
@@ -140,7 +148,10 @@ struct RecvArgs {
     /// Write the content to standard output, and end after one
     #[arg(long, conflicts_with_all = ["dir", "count", "replace"])]
     stdout: bool,
-    /// Transfers to wait for; 0: no end
+    /// End after one transfer, whole or not: exit code 0 if it is, 1 with the reason if it is not
+    #[arg(long, conflicts_with = "count")]
+    once: bool,
+    /// Transfers to wait for that come through whole; 0: no end
     #[arg(long, default_value_t = 1, value_name = "N", allow_negative_numbers = true)]
     count: u64,
     #[command(flatten)]
@@ -203,8 +214,8 @@ fn send(args: &SendArgs, ui: &Ui) -> Result<ExitCode, Failure> {
         let result = transfer::call::send(to, &config, &mut sending, ui.stop(), show);
         line.clear();
         let why = match result {
-            Ok(p) => {
-                let seconds = elapsed();
+            Ok(Done { progress: p, took }) => {
+                let seconds = took.as_ns() as f64 / 1e9;
                 ui.say(summary("sent", &name, &p, seconds))?;
                 ui.answer(&document(&name, &p, seconds, None))?;
                 return Ok(ExitCode::SUCCESS);
@@ -262,13 +273,15 @@ fn receive(args: &RecvArgs, ui: &Ui) -> Result<ExitCode, Failure> {
         .map_err(|e| Failure::input(format!("cannot listen at {}: {e}", args.listen)))?;
     let address = socket.address().unwrap_or(args.listen);
     ui.tell(&format!("waiting at {address}"));
-    let count = if args.stdout {
-        Some(1)
-    } else {
-        Some(args.count).filter(|n| *n > 0)
+    let until = match args.count {
+        _ if args.once => Until::One,
+        _ if args.stdout => Until::Whole(1),
+        0 => Until::Stopped,
+        n => Until::Whole(n),
     };
     let line = Line::new(ui);
     let (mut missing, mut refused, mut documents) = (BTreeSet::new(), false, Vec::new());
+    let mut broken = None;
     let tell = |told: Told<'_>| match told {
         Told::Progress {
             name,
@@ -294,105 +307,27 @@ fn receive(args: &RecvArgs, ui: &Ui) -> Result<ExitCode, Failure> {
             let sentence = result.err().map(|why| format!("{name} from {peer}: {why}"));
             match &sentence {
                 None => ui.tell(&summary("received", name, &progress, seconds)),
+                // it ends with the last one
+                Some(_) if args.once => {}
                 Some(sentence) => ui.tell(sentence),
             }
             documents.push(document(name, &progress, seconds, sentence.as_deref()));
+            broken = sentence.or(broken.take());
         }
     };
-    let result = serve(socket, &config, &place, count, ui.stop(), tell);
+    let result = serve(socket, &config, &place, until, ui.stop(), tell);
     line.clear();
     // stdout carries the content then
     if !args.stdout {
         ui.answer(&json!({ "transfers": documents }))?;
     }
+    let bad = refused || !missing.is_empty();
     match result {
-        Ok(()) => Ok(ExitCode::from(u8::from(refused || !missing.is_empty()))),
+        Ok(()) => match broken.filter(|_| bad && args.once) {
+            Some(sentence) => Err(Failure::on_the_way(sentence)),
+            None => Ok(ExitCode::from(u8::from(bad))),
+        },
         Err(TransferError::Stopped) => Ok(ui.exit_code()),
         Err(why) => Err(Failure::on_the_way(why)),
-    }
-}
-
-fn summary(what: &str, name: &str, p: &Progress, seconds: f64) -> String {
-    let new = p.done - p.resumed.min(p.done);
-    let resumed = match p.resumed {
-        0 => String::new(),
-        n => format!(", {} of them were there before", octets(n)),
-    };
-    format!(
-        "{what} {name}: {}{resumed}, {:.2} s, {:.2} Mb/s, {} packets repeated",
-        octets(p.done),
-        seconds,
-        new as f64 * 8.0 / 1e6 / seconds.max(1e-6),
-        p.resent
-    )
-}
-
-fn document(name: &str, p: &Progress, seconds: f64, failed: Option<&str>) -> serde_json::Value {
-    json!({
-        "name": name,
-        "octets": p.done,
-        "resumed_octets": p.resumed,
-        "seconds": seconds,
-        "delay_us": p.delay_us,
-        "spacing_us": p.spacing_us,
-        "packet_octets": p.packet_octets,
-        "resent": p.resent,
-        "failed": failed,
-    })
-}
-
-/// Octets as people read them.
-fn octets(n: u64) -> String {
-    match n {
-        0..10_000 => format!("{n} octets"),
-        10_000..10_000_000 => format!("{:.1} kB", n as f64 / 1e3),
-        10_000_000..10_000_000_000 => format!("{:.1} MB", n as f64 / 1e6),
-        _ => format!("{:.2} GB", n as f64 / 1e9),
-    }
-}
-
-/// The live line: how much, how fast, D and the rate of the transport.
-struct Line {
-    bar: crate::ui::Live,
-}
-
-impl Line {
-    fn new(ui: &Ui) -> Line {
-        Line { bar: ui.live() }
-    }
-
-    fn show(&self, name: &str, seconds: f64, p: &Progress) {
-        let new = p.done - p.resumed.min(p.done);
-        let of = p
-            .total
-            .map_or(String::new(), |total| format!(" of {}", octets(total)));
-        let d = match (p.delay_us, p.spacing_us) {
-            (0, 0) => String::new(),
-            (0, s) => format!(", a packet of {} every {s} us", p.packet_octets),
-            (d, s) => format!(", D {d} us, a packet of {} every {s} us", p.packet_octets),
-        };
-        self.bar.set(&format!(
-            "{name}: {}{of}, {:.2} Mb/s{d}, {} repeated",
-            octets(p.done),
-            new as f64 * 8.0 / 1e6 / seconds.max(1e-3),
-            p.resent
-        ));
-    }
-
-    fn clear(&self) {
-        self.bar.clear();
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sizes() {
-        assert_eq!(
-            [9_999, 10_000, 10_000_000, 10_000_000_000].map(octets),
-            ["9999 octets", "10.0 kB", "10.0 MB", "10.00 GB"]
-        );
     }
 }

@@ -109,6 +109,47 @@ fn stream_sender(address: &str, more: &[&str]) -> std::process::Child {
         .unwrap()
 }
 
+/// `--once` ends with the first transfer: well, or with the reason if it broke off.
+#[test]
+fn a_receiver_for_one_transfer() {
+    let (here, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let file = here.path().join("data.bin");
+    std::fs::write(&file, [7; 10_000]).unwrap();
+    let file = file.to_str().unwrap();
+    let (child, address) = receiver(there.path(), &["--once"]);
+    let sent = sdmac().args(["atp", "send", file, &address]).output().unwrap();
+    assert!(sent.status.success(), "{}", String::from_utf8_lossy(&sent.stderr));
+    assert!(child.wait_with_output().unwrap().status.success());
+
+    // it is there already
+    let (child, address) = receiver(there.path(), &["--once"]);
+    let sent = sdmac().args(["atp", "send", file, &address]).output().unwrap();
+    assert_eq!(sent.status.code(), Some(1));
+    let out = child.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&out.stderr);
+    assert_eq!(out.status.code(), Some(1), "{said}");
+    assert!(
+        said.contains("data.bin from 127.0.0.1") && said.contains("not taken"),
+        "{said}"
+    );
+
+    // a sender that is killed in the middle
+    let (child, address) = receiver(there.path(), &["--once", "--patience", "1s"]);
+    let mut sender = stream_sender(&address, &["--name", "x"]);
+    let mut input = sender.stdin.take().unwrap();
+    input.write_all(&[7; 20_000]).unwrap();
+    wait_for_octets(&there.path().join(".x.sdmac-part"), 20_000);
+    sender.kill().unwrap();
+    sender.wait().unwrap();
+    let out = child.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&out.stderr);
+    assert_eq!(out.status.code(), Some(1), "{said}");
+    assert!(
+        said.contains("x from 127.0.0.1") && said.contains("silent"),
+        "{said}"
+    );
+}
+
 /// Standard output carries one stream; who comes second is told so.
 #[test]
 fn standard_output_is_for_one() {

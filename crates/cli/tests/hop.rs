@@ -156,10 +156,74 @@ fn marked_in_both_families_and_open_when_killed() {
     );
 }
 
-/// What this computer manages: printed, not judged, but for what holds at any speed: what comes is marked, or counted.
+/// The interface goes away: the hop says so and ends, and one that comes back carries packets as they are.
+#[test]
+fn an_interface_that_is_deleted_ends_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let text = "
+        hop
+        ip -n r link del tob
+        code=0; wait $hop || code=$?
+        echo $code > code
+        [ ! -e delay ]
+        ip link add name eb netns b type veth peer name tob netns r
+        ip -n b link set eb up; ip -n r link set tob up
+        ip -n r addr add 10.0.2.1/24 dev tob; ip -n b addr add 10.0.2.2/24 dev eb
+        ip -n b route add default via 10.0.2.1
+        traffic b 10.0.2.2 a
+    ";
+    let Some(_) = script(dir.path(), text, 20, 1_000) else {
+        return;
+    };
+    let read = |name| std::fs::read_to_string(dir.path().join(name)).unwrap();
+    assert_eq!(read("code").trim(), "1");
+    assert!(
+        read("hop.err").contains("tob: the interface is gone"),
+        "{}",
+        read("hop.err")
+    );
+    let all = found(dir.path());
+    assert_eq!((all[0]["all"], all[0]["plain"]), (20, 20), "{all:?}");
+}
+
+/// What keeps this computer from more: `sent` has seconds and packets that went out late, for each run; `arrived` how many came,
+/// the first time without the hop.
+fn limit(count: u32, rate: u32, sent: &[(f64, u32)], arrived: &[u32], missed: u64, share: f64) -> String {
+    let due = f64::from(count) / f64::from(rate);
+    let slowest = sent.iter().map(|s| s.0).fold(0.0, f64::max);
+    if slowest > 1.05 * due {
+        return format!("the sender: {slowest:.2} s for what is due in {due:.2} s");
+    }
+    if missed > 0 {
+        return format!("the hop: {missed} packets went by unmarked");
+    }
+    let lost = arrived.iter().map(|n| count - n).max().unwrap_or(0);
+    if lost > 0 {
+        let without = arrived.first().map_or(0, |n| count - n);
+        return format!("the receiver: {lost} packets lost in its buffer, {without} without the hop");
+    }
+    format!("nothing: the hop takes {:.0} % of a processor", 100.0 * share)
+}
+
+#[test]
+fn what_limits_is_named() {
+    let named = |sent, arrived, missed| {
+        let said = limit(200, 100, &[(2.0, 0), (sent, 9)], &[200, arrived], missed, 0.3);
+        said.split(':').next().unwrap().to_owned()
+    };
+    assert_eq!(named(2.2, 100, 1), "the sender");
+    assert_eq!(named(2.0, 100, 1), "the hop");
+    assert_eq!(named(2.0, 199, 0), "the receiver");
+    assert_eq!(named(2.0, 200, 0), "nothing");
+}
+
+/// What this computer manages: printed, not judged, but for what holds at any speed: what comes is marked, or counted. The step
+/// `hop` of `cargo xtask test` runs it.
 #[test]
 #[ignore = "a measurement: cargo test --release -p sdmac --test hop twenty -- --ignored --nocapture"]
 fn twenty_thousand_packets_a_second() {
+    const COUNT: u32 = 200_000;
+    const RATE: u32 = 20_000;
     let dir = tempfile::tempdir().unwrap();
     let text = "
         traffic b 10.0.2.2 a
@@ -169,25 +233,44 @@ fn twenty_thousand_packets_a_second() {
         grep -h '' /proc/$hop/stat > stat
         kill -INT $hop; wait $hop
     ";
-    let Some(_) = script(dir.path(), text, 200_000, 20_000) else {
+    let Some(_) = script(dir.path(), text, COUNT, RATE) else {
         return;
     };
-    for (name, m) in ["without hop", "IPv4", "IPv6"].iter().zip(found(dir.path())) {
+    let runs = found(dir.path());
+    for (name, m) in ["without hop", "IPv4", "IPv6"].iter().zip(&runs) {
         println!("{name}: {m:?}");
         assert!(m["marked"] + m["plain"] == m["all"]);
     }
-    let said: serde_json::Value =
-        serde_json::from_slice(&std::fs::read(dir.path().join("hop.out")).unwrap()).unwrap();
-    let stat = std::fs::read_to_string(dir.path().join("stat")).unwrap();
-    let fields: Vec<&str> = stat.split(' ').collect();
+    let read = |name| std::fs::read_to_string(dir.path().join(name)).unwrap();
+    let said: serde_json::Value = serde_json::from_str(&read("hop.out")).unwrap();
+    println!("the hop: {said}");
+    let sent: Vec<(f64, u32)> = read("sender.out").lines().filter_map(sent).collect();
+    println!("sent, seconds and packets more than 1 ms late: {sent:?}");
+    // user and system, in ticks of 10 ms (proc(5)); half of the packets by each of two runs
+    let stat = read("stat");
+    let ticks = stat
+        .split(' ')
+        .skip(13)
+        .take(2)
+        .map(|n| n.parse::<f64>().unwrap());
+    let seconds = ticks.sum::<f64>() / 100.0;
+    let share = seconds / sent.iter().skip(1).map(|s| s.0).sum::<f64>();
     println!(
-        "the hop: {said}; CPU in clock ticks: user {}, system {}",
-        fields[13], fields[14]
+        "CPU of the hop: {:.1} us a packet",
+        seconds * 1e6 / f64::from(2 * COUNT)
     );
+    let arrived: Vec<u32> = runs.iter().map(|m| m["all"]).collect();
+    let missed = said["missed"].as_u64().unwrap();
     println!(
-        "{}",
-        std::fs::read_to_string(dir.path().join("sender.out")).unwrap()
+        "LIMIT {RATE} packets/s, limited by {}",
+        limit(COUNT, RATE, &sent, &arrived, missed, share)
     );
+}
+
+/// What a sender says: seconds, and packets that were late.
+fn sent(line: &str) -> Option<(f64, u32)> {
+    let words: Vec<&str> = line.strip_prefix("sent ")?.split(' ').collect();
+    Some((words.get(2)?.parse().ok()?, words.get(4)?.parse().ok()?))
 }
 
 #[test]

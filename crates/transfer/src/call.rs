@@ -1,6 +1,5 @@
 //! The loop of the end that calls: one connection, one transfer.
 
-use std::io;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -22,6 +21,15 @@ const FAREWELL: Duration = Duration::from_ms(1_000);
 /// Datagrams taken between two looks at timers.
 const BATCH: usize = 32;
 
+/// A transfer that went well.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Done {
+    /// How far it came: all of it.
+    pub progress: Progress,
+    /// From the call to the verdict of the other end, without the farewell.
+    pub took: Duration,
+}
+
 /// Sends to `peer`, and shows how far it is ten times a second and in the end. As long as `sending` has not begun, it can be sent to
 /// another peer.
 ///
@@ -33,14 +41,18 @@ pub fn send(
     sending: &mut Sending,
     stop: &AtomicBool,
     mut shown: impl FnMut(&Progress),
-) -> Result<Progress, TransferError> {
+) -> Result<Done, TransferError> {
     without_timer_slack();
     let mut call = Call::new(peer, config)?;
+    let begun = call.clock.now();
     let result = call.run(sending, stop, &mut shown);
     let progress = sending.progress(&call.flow);
     shown(&progress);
     match result {
-        Ok(()) => Ok(progress),
+        Ok(done_at) => Ok(Done {
+            progress,
+            took: done_at.since(begun),
+        }),
         Err(why) => {
             let now = call.clock.now();
             call.flow.abort(now);
@@ -89,12 +101,13 @@ impl Call {
         self.handle(Event::Start);
     }
 
+    /// Tells when it was done.
     fn run(
         &mut self,
         sending: &mut Sending,
         stop: &AtomicBool,
         shown: &mut impl FnMut(&Progress),
-    ) -> Result<(), TransferError> {
+    ) -> Result<Instant, TransferError> {
         if self.guard.is_none() {
             self.start();
         }
@@ -127,10 +140,10 @@ impl Call {
                 shown(&sending.progress(&self.flow));
                 show_at = now.after(SHOW);
             }
-            let farewell = done_at.is_some_and(|at| now > at.after(FAREWELL));
             let state = self.flow.state();
-            if done_at.is_some() && (farewell || state == State::Lingering || state.is_over()) {
-                return Ok(());
+            let parted = state == State::Lingering || state.is_over();
+            if let Some(at) = done_at.filter(|at| parted || now > at.after(FAREWELL)) {
+                return Ok(at);
             }
             let most = if sending.waits_for_source() { LOOK } else { SHOW };
             let calls = self.guard.as_ref().and_then(Guard::deadline);
@@ -164,8 +177,7 @@ impl Call {
 
     /// Whether the call may still be answered.
     fn is_called(&self, now: Instant) -> Result<(), TransferError> {
-        let refused = |e: &io::Error| e.kind() == io::ErrorKind::ConnectionRefused;
-        if self.socket.complaint.as_ref().is_some_and(refused) {
+        if self.socket.is_refused() {
             return Err(TransferError::NobodyListens(self.peer));
         }
         if now.since(self.called) >= self.patience {

@@ -27,7 +27,18 @@ pub enum Ruling {
     /// Who has it may be gone: to be asked again.
     Wait,
     /// This one has it.
-    No(SocketAddr),
+    No(Taken),
+}
+
+/// A place that somebody has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Taken {
+    /// Who.
+    pub by: SocketAddr,
+    /// Since when nothing was heard of him.
+    pub silent: Duration,
+    /// When he is given up, if that goes on.
+    pub left: Duration,
 }
 
 struct Claim {
@@ -41,6 +52,7 @@ struct Claim {
 
 /// Places that are taken.
 pub struct Claims {
+    patience: Duration,
     silent: Duration,
     taken: BTreeMap<String, Claim>,
 }
@@ -49,6 +61,7 @@ impl Claims {
     /// None is. `patience`: of the connections.
     pub fn new(patience: Duration) -> Claims {
         Claims {
+            patience,
             silent: SILENT.min(Duration::from_ns(patience.as_ns() / 2)),
             taken: BTreeMap::new(),
         }
@@ -70,7 +83,12 @@ impl Claims {
         let resumes = wish.size.is_some() && wish.size == claim.size;
         // what it had sent before it was killed may come late
         if !resumes || claim.heard > wish.since.after(self.silent) {
-            return Ruling::No(claim.holder);
+            let silent = now.since(claim.heard);
+            return Ruling::No(Taken {
+                by: claim.holder,
+                silent,
+                left: claim.heard.after(self.patience).since(now),
+            });
         }
         if now.since(claim.heard) >= self.silent {
             claim.lost.get_or_insert(peer);
@@ -111,6 +129,14 @@ mod tests {
         }
     }
 
+    fn no(by: u16, silent_ms: u64) -> Ruling {
+        Ruling::No(Taken {
+            by: peer(by),
+            silent: Duration::from_ms(silent_ms),
+            left: Duration::from_ms(60_000 - silent_ms),
+        })
+    }
+
     fn claims() -> Claims {
         let mut claims = Claims::new(Duration::from_ms(60_000));
         let first = wish("x", Some(7), 0);
@@ -124,7 +150,7 @@ mod tests {
         assert_eq!(claims.ask(at(1), peer(2), &wish("y", Some(7), 1)), Ruling::Yes);
         for size in [None, Some(8)] {
             let other = wish("x", size, 1);
-            assert_eq!(claims.ask(at(50_000), peer(3), &other), Ruling::No(peer(1)));
+            assert_eq!(claims.ask(at(50_000), peer(3), &other), no(1, 50_000));
         }
         claims.release(peer(1));
         assert_eq!(claims.ask(at(2), peer(3), &wish("x", None, 1)), Ruling::Yes);
@@ -138,7 +164,7 @@ mod tests {
         assert_eq!(claims.lost(peer(1), at(2_100)), None);
         assert_eq!(claims.ask(at(2_100), peer(2), &same), Ruling::Wait);
         assert_eq!(claims.lost(peer(1), at(2_101)), None);
-        assert_eq!(claims.ask(at(2_101), peer(2), &same), Ruling::No(peer(1)));
+        assert_eq!(claims.ask(at(2_101), peer(2), &same), no(1, 0));
     }
 
     #[test]
@@ -154,6 +180,6 @@ mod tests {
         assert_eq!(claims.lost(peer(1), at(500)), Some(peer(2)));
         claims.release(peer(1));
         assert_eq!(claims.ask(at(2_600), peer(2), &same), Ruling::Yes);
-        assert_eq!(claims.ask(at(2_600), peer(3), &same), Ruling::No(peer(2)));
+        assert_eq!(claims.ask(at(2_600), peer(3), &same), no(2, 0));
     }
 }

@@ -3,10 +3,12 @@
 //! Anybody can send a call again that he has recorded, from as many ports as he likes. With a key such a call costs a handshake
 //! and a place among [`MOST_WAITING`], of which the oldest gives way; a connection begins with the first packet that is sealed, and
 //! who has not made the call cannot seal one. Without a key a call is all there is to go by: a connection that does not come about
-//! within [`HALF_OPEN`] is forgotten, and within a second if there is no room for others.
+//! within [`HALF_OPEN`] is forgotten, and within a second if there is no room for others. A host with several of these gives way at
+//! once to one with fewer, so that nobody keeps others out from one address; who can forge addresses still can.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use protocols::transport::State;
 use protocols::transport::wire::{Control, Header};
@@ -14,14 +16,43 @@ use radio::{Duration, Instant};
 
 use crate::flow::{FlowConfig, Variant};
 use crate::secure::{Guard, Key, Opened};
-use crate::socket::{Octets, Socket};
+use crate::socket::{Clock, Octets, Socket};
 
 /// Callers with a key who have not sent a packet yet.
 pub const MOST_WAITING: usize = 1_024;
 /// How long a caller may take to show that he is there.
 pub const HALF_OPEN: Duration = Duration::from_ms(10_000);
-/// For so long he does not give way to others.
+/// For so long he does not give way to others, if his host has no more such than theirs.
 const LEAST: Duration = Duration::from_ms(1_000);
+/// Datagrams taken between two looks at timers.
+const BATCH: usize = 32;
+
+/// A connection that was called.
+pub trait Called {
+    /// How far it is.
+    fn state(&self) -> State;
+
+    /// Since when it is there.
+    fn since(&self) -> Instant;
+
+    /// A datagram of the peer.
+    fn datagram(
+        &mut self,
+        now: Instant,
+        socket: &mut Socket,
+        peer: SocketAddr,
+        datagram: &[u8],
+        room: &mut Octets,
+    );
+
+    /// A packet of the peer, opened.
+    fn packet(&mut self, now: Instant, socket: &mut Socket, peer: SocketAddr, packet: &[u8]);
+
+    /// Whether it has taken too long to come about.
+    fn is_late(&self, now: Instant) -> bool {
+        half_open(self.state()) && now.since(self.since()) > HALF_OPEN
+    }
+}
 
 /// What becomes of a datagram of somebody who is not in.
 enum Knock<'a> {
@@ -38,42 +69,58 @@ enum Knock<'a> {
 pub struct Door {
     key: Option<Key>,
     variant: Variant,
+    /// Connections at once.
+    most: usize,
     waiting: BTreeMap<SocketAddr, (Box<Guard>, Instant)>,
 }
 
 impl Door {
-    /// Opens to those with the key, or to anybody.
-    pub fn new(config: &FlowConfig) -> Door {
+    /// Opens to those with the key, or to anybody, until `most` are in.
+    pub fn new(config: &FlowConfig, most: usize) -> Door {
         Door {
             key: config.key,
             variant: config.variant,
+            most,
             waiting: BTreeMap::new(),
         }
     }
 
-    /// Answers a datagram of somebody who is not in. `Some`: a connection begins, with this packet.
-    pub fn admit<'a>(
+    /// Takes the datagrams that have come, [`BATCH`] at most: those of guests go to them, and who may come in becomes one, as
+    /// `make` makes it.
+    pub fn take<G: Called>(
         &mut self,
-        now: Instant,
+        clock: &Clock,
         socket: &mut Socket,
-        peer: SocketAddr,
-        datagram: &'a [u8],
-        room: &'a mut Octets,
-    ) -> Option<(Option<Guard>, &'a [u8])> {
-        match self.knock(now, peer, datagram, room) {
-            Knock::Unheard => None,
-            Knock::Answer(answer) => {
-                socket.send(peer, &answer);
-                None
+        guests: &mut BTreeMap<SocketAddr, G>,
+        [octets, room]: &mut [Octets; 2],
+        mut make: impl FnMut(SocketAddr, Option<Guard>, Instant) -> G,
+    ) {
+        for _ in 0..BATCH {
+            let Some((datagram, peer)) = socket.receive(octets) else {
+                break;
+            };
+            let now = clock.now();
+            if let Some(guest) = guests.get_mut(&peer) {
+                guest.datagram(now, socket, peer, datagram, room);
+                continue;
             }
-            Knock::In(guard, packet) => Some((guard.map(|guard| *guard), packet)),
+            match self.knock(now, peer, datagram, room) {
+                Knock::Unheard => {}
+                Knock::Answer(answer) => socket.send(peer, &answer),
+                Knock::In(guard, packet) if make_room(guests, self.most, peer, now) => {
+                    let guest = make(peer, guard.map(|guard| *guard), now);
+                    let guest = guests.entry(peer).or_insert(guest);
+                    guest.packet(now, socket, peer, packet);
+                }
+                Knock::In(guard, _) => self.turn_away(now, peer, guard),
+            }
         }
     }
 
     /// There is no room for a caller who was let in: he stays before the door, and may come in with a packet that he repeats.
-    pub fn turn_away(&mut self, now: Instant, peer: SocketAddr, guard: Option<Guard>) {
+    fn turn_away(&mut self, now: Instant, peer: SocketAddr, guard: Option<Box<Guard>>) {
         if let Some(guard) = guard.filter(|_| self.waiting.len() < MOST_WAITING) {
-            self.waiting.insert(peer, (Box::new(guard), now));
+            self.waiting.insert(peer, (guard, now));
         }
     }
 
@@ -118,30 +165,38 @@ impl Door {
     }
 }
 
-/// Whether a connection of this state that was begun at `since` has taken too long to come about.
-pub fn is_late(state: State, since: Instant, now: Instant) -> bool {
-    half_open(state) && now.since(since) > HALF_OPEN
-}
-
 fn half_open(state: State) -> bool {
     matches!(state, State::Listening | State::Opening)
 }
 
-/// Makes room for one more among `all`, of which there may be `most`; `how` tells the state of each, and since when it is there. False: nobody
-/// gives way.
-pub fn make_room<T>(
-    all: &mut BTreeMap<SocketAddr, T>,
+/// Makes room for a newcomer among `all`, of whom there may be `most`. False: nobody gives way.
+fn make_room<G: Called>(
+    all: &mut BTreeMap<SocketAddr, G>,
     most: usize,
+    newcomer: SocketAddr,
     now: Instant,
-    how: impl Fn(&T) -> (State, Instant),
 ) -> bool {
     if all.len() < most {
         return true;
     }
-    let late = all.iter().map(|(peer, one)| (*peer, how(one)));
-    let late = late.filter(|(_, (state, since))| half_open(*state) && now.since(*since) >= LEAST);
-    let oldest = late.min_by_key(|(_, (_, since))| *since);
-    oldest.is_some_and(|(peer, _)| all.remove(&peer).is_some())
+    let half: Vec<_> = all
+        .iter()
+        .filter(|(_, guest)| half_open(guest.state()))
+        .map(|(peer, guest)| (*peer, guest.since()))
+        .collect();
+    let mut hosts: BTreeMap<IpAddr, usize> = BTreeMap::new();
+    for (peer, _) in &half {
+        *hosts.entry(peer.ip()).or_default() += 1;
+    }
+    let of = |host: IpAddr| hosts.get(&host).copied().unwrap_or(0);
+    let mine = of(newcomer.ip());
+    let gives_way =
+        |(peer, since): &(SocketAddr, Instant)| now.since(*since) >= LEAST || of(peer.ip()) > mine + 1;
+    let first = half
+        .into_iter()
+        .filter(gives_way)
+        .min_by_key(|(peer, since)| (Reverse(of(peer.ip())), *since));
+    first.is_some_and(|(peer, _)| all.remove(&peer).is_some())
 }
 
 /// Whether a datagram is a call in clear.
@@ -158,10 +213,11 @@ mod tests {
 
     const KEY: Key = Key([7; KEY_OCTETS]);
     fn door(key: Option<Key>) -> Door {
-        Door::new(&FlowConfig {
+        let config = FlowConfig {
             key,
             ..FlowConfig::default()
-        })
+        };
+        Door::new(&config, 64)
     }
 
     const PATIENCE: Duration = Duration::from_ms(20_000);
@@ -229,7 +285,7 @@ mod tests {
             let Knock::In(Some(guard), _) = door.knock(at(ms), peer(1), &sealed, &mut room) else {
                 panic!("not let in at {ms}")
             };
-            door.turn_away(at(ms), peer(1), Some(*guard));
+            door.turn_away(at(ms), peer(1), Some(guard));
         }
     }
 
@@ -249,25 +305,67 @@ mod tests {
         ));
     }
 
+    impl Called for (State, Instant) {
+        fn state(&self) -> State {
+            self.0
+        }
+        fn since(&self) -> Instant {
+            self.1
+        }
+        fn datagram(&mut self, _: Instant, _: &mut Socket, _: SocketAddr, _: &[u8], _: &mut Octets) {}
+        fn packet(&mut self, _: Instant, _: &mut Socket, _: SocketAddr, _: &[u8]) {}
+    }
+
+    fn from(host: u8, port: u16) -> SocketAddr {
+        SocketAddr::from(([192, 0, 2, host], port))
+    }
+
+    /// Whether there is room for one from host `newcomer` among three, and who has left.
+    fn way(
+        all: &[(SocketAddr, State, u64)],
+        most: usize,
+        newcomer: u8,
+        ms: u64,
+    ) -> (bool, Option<SocketAddr>) {
+        let mut left: BTreeMap<_, _> = all.iter().map(|(p, state, ms)| (*p, (*state, at(*ms)))).collect();
+        let room = make_room(&mut left, most, from(newcomer, 9), at(ms));
+        let gone = all.iter().map(|g| g.0).find(|peer| !left.contains_key(peer));
+        (room, gone)
+    }
+
     #[test]
     fn who_is_not_there_gives_way() {
-        let all = || {
-            BTreeMap::from([
-                (peer(1), (State::Open, at(0))),
-                (peer(2), (State::Opening, at(500))),
-                (peer(3), (State::Listening, at(100))),
-            ])
-        };
-        // who has left
-        let way = |most, ms| {
-            let mut left = all();
-            let room = make_room(&mut left, most, at(ms), |one| *one);
-            let gone = all().into_keys().find(|peer| !left.contains_key(peer));
-            (room, gone)
-        };
-        assert_eq!(way(4, 5_000), (true, None));
-        assert_eq!(way(3, 5_000), (true, Some(peer(3))));
-        assert_eq!(way(3, 1_099), (false, None), "not within the first second");
-        assert!(is_late(State::Opening, at(0), at(10_001)) && !is_late(State::Open, at(0), at(90_000)));
+        let all = [
+            (from(1, 1), State::Open, 0),
+            (from(2, 1), State::Opening, 500),
+            (from(3, 1), State::Listening, 100),
+        ];
+        assert_eq!(way(&all, 4, 4, 5_000), (true, None));
+        assert_eq!(way(&all, 3, 4, 5_000), (true, Some(from(3, 1))));
+        assert_eq!(
+            way(&all, 3, 4, 1_099),
+            (false, None),
+            "not within the first second"
+        );
+        assert!((State::Opening, at(0)).is_late(at(10_001)));
+        assert!(!(State::Open, at(0)).is_late(at(90_000)));
+    }
+
+    /// Calls from one address take no place from those of another.
+    #[test]
+    fn a_host_with_many_calls_gives_way_at_once() {
+        let all = [
+            (from(1, 1), State::Opening, 0),
+            (from(1, 2), State::Opening, 1),
+            (from(2, 1), State::Opening, 0),
+            (from(3, 1), State::Open, 0),
+        ];
+        assert_eq!(way(&all, 4, 4, 2), (true, Some(from(1, 1))));
+        assert_eq!(
+            way(&all, 4, 2, 2),
+            (false, None),
+            "it has one, and would have two"
+        );
+        assert_eq!(way(&all, 4, 1, 2), (false, None));
     }
 }

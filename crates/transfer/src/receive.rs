@@ -3,9 +3,9 @@
 use std::net::SocketAddr;
 
 use protocols::transport::{State, Transport};
-use radio::Instant;
+use radio::{Duration, Instant};
 
-use crate::claims::{Claims, Ruling, Wish};
+use crate::claims::{Claims, Ruling, Taken, Wish};
 use crate::flow::Flow;
 use crate::message::{Answer, Inbox, MAX_BLOCK_OCTETS, MessageError, Verdict};
 use crate::sink::{News, Place, Sink};
@@ -13,6 +13,9 @@ use crate::{Progress, TransferError};
 
 /// Octets of the stream that are taken in ahead of the disk.
 const MAX_INBOX: usize = 4 * MAX_BLOCK_OCTETS;
+/// A silence that others are told of.
+const NOTICED: Duration = Duration::from_ms(2_000);
+const SECOND_NS: u64 = 1_000_000_000;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Step {
@@ -167,19 +170,33 @@ impl Receiving {
                 }
                 Err(reason) => reason,
             },
-            Ruling::No(holder) if self.place == Place::Stdout => {
-                format!("standard output carries what {holder} sends; send it again when that has ended")
-            }
-            Ruling::No(holder) => {
-                let name = &self.name;
-                format!(
-                    "{holder} sends '{name}' just now; give another name with --name, or send it again when that has ended"
-                )
-            }
+            Ruling::No(taken) => self.occupied(&taken),
         };
         self.out = Answer::No(reason.clone()).octets();
         self.failed = Some(TransferError::Declined(reason));
         self.step = Step::Done;
+    }
+
+    /// Why the place cannot be had, and when it can.
+    fn occupied(&self, taken: &Taken) -> String {
+        let by = taken.by;
+        let (who, or) = match self.place {
+            Place::Stdout => (format!("standard output carries what {by} sends"), String::new()),
+            Place::Folder { .. } => (
+                format!("{by} sends '{}'", self.name),
+                "give another name with --name, or ".into(),
+            ),
+        };
+        let seconds = |time: Duration| time.as_ns().div_ceil(SECOND_NS);
+        if taken.silent < NOTICED {
+            format!("{who} just now; {or}send it again when that has ended")
+        } else {
+            format!(
+                "{who}, and has been silent for {} s; {or}send it again in {} s, when it is given up if it stays silent",
+                seconds(taken.silent),
+                seconds(taken.left)
+            )
+        }
     }
 
     /// What the thread that writes has to tell.

@@ -4,26 +4,35 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use protocols::transport::wire::{HEADER_OCTETS, MAX_PACKET_OCTETS};
 use protocols::transport::{Event, Path, State, Transport};
 use radio::{Duration, Instant};
 
 use crate::claims::Claims;
-use crate::door::{Door, is_late, make_room};
-use crate::flow::{Flow, FlowConfig};
+use crate::door::{Called, Door};
+use crate::flow::{Flow, FlowConfig, Variant};
 use crate::receive::Receiving;
 use crate::secure::{Guard, Opened};
 use crate::sink::Place;
-use crate::socket::{Clock, Socket, without_timer_slack};
+use crate::socket::{Clock, Octets, Socket, new_octets, without_timer_slack};
 use crate::{Progress, TransferError};
 
 /// Connections at once; the calls of others are not answered. Each has two buffers of 4 MiB.
 pub const MAX_CONNECTIONS: usize = 64;
 const LOOK: Duration = Duration::from_ms(2);
 const SHOW: Duration = Duration::from_ms(100);
-const BATCH: usize = 32;
 /// How long the last guests are answered after their transfers have ended.
 const FAREWELL: Duration = Duration::from_ms(500);
+
+/// When a server ends by itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Until {
+    /// Never.
+    Stopped,
+    /// When so many transfers have ended well.
+    Whole(u64),
+    /// When one has ended, well or not. One that went on from another port is no other one.
+    One,
+}
 
 /// What a server tells.
 #[derive(Debug)]
@@ -55,6 +64,7 @@ pub enum Told<'a> {
 }
 
 struct Guest {
+    variant: Variant,
     flow: Flow,
     guard: Option<Guard>,
     /// When its first datagram came.
@@ -65,72 +75,43 @@ struct Guest {
     over: bool,
 }
 
-/// Receives until `count` transfers have ended well (`None`: until it is stopped), or one to standard output has ended in the
-/// middle. What goes wrong with a transfer is told.
+/// Receives for as long as `until` says, or until a transfer to standard output has ended in the middle. What goes wrong with a
+/// transfer is told, and transfers that have begun are brought to an end.
 ///
 /// # Errors
-/// [`TransferError::Stopped`] if it was stopped before `count` was reached, with what had arrived kept.
+/// [`TransferError::Stopped`] if it was stopped before, with what had arrived kept.
 pub fn serve(
     mut socket: Socket,
     config: &FlowConfig,
     place: &Place,
-    count: Option<u64>,
+    until: Until,
     stop: &AtomicBool,
     mut tell: impl FnMut(Told<'_>),
 ) -> Result<(), TransferError> {
     without_timer_slack();
     let clock = Clock::default();
-    let mut door = Door::new(config);
-    let mut octets = [0; MAX_PACKET_OCTETS + 1];
-    let mut opened = [0; MAX_PACKET_OCTETS + 1];
+    let mut door = Door::new(config, MAX_CONNECTIONS);
+    let mut rooms = [new_octets(), new_octets()];
     let mut guests: BTreeMap<SocketAddr, Guest> = BTreeMap::new();
     let mut claims = Claims::new(config.patience);
-    let (mut good, mut spoilt, mut show_at, mut leave_at) = (0, false, Instant::ZERO, None);
+    let (mut good, mut bad, mut spoilt) = (0, 0, false);
+    let (mut show_at, mut leave_at) = (Instant::ZERO, None);
     loop {
-        for _ in 0..BATCH {
-            let Some((datagram, peer)) = socket.receive(&mut octets) else {
-                break;
-            };
-            if !guests.contains_key(&peer) {
-                let now = clock.now();
-                let Some((guard, packet)) = door.admit(now, &mut socket, peer, datagram, &mut opened) else {
-                    continue;
-                };
-                if !make_room(&mut guests, MAX_CONNECTIONS, now, |g| (g.flow.state(), g.since)) {
-                    door.turn_away(now, peer, guard);
-                    continue;
-                }
-                let guest = guests.entry(peer).or_insert(Guest {
-                    flow: Flow::listener(config),
-                    guard,
-                    receiving: Receiving::new(place, peer),
-                    since: now,
-                    heard: now,
-                    over: false,
-                });
-                let refusal = config.variant.refusal(packet);
-                guest.packet(now, &mut socket, peer, packet, refusal.as_ref());
-                continue;
-            }
-            let Some(guest) = guests.get_mut(&peer) else {
-                continue;
-            };
-            let packet = match &mut guest.guard {
-                None => datagram,
-                Some(guard) => match guard.open(datagram, &mut opened) {
-                    Opened::Packet(n) => &opened[..n],
-                    Opened::Handshake(answer) => {
-                        if let Some(answer) = answer {
-                            socket.send(peer, &answer);
-                        }
-                        continue;
-                    }
-                    Opened::Nothing => continue,
-                },
-            };
-            let refusal = config.variant.refusal(packet);
-            guest.packet(clock.now(), &mut socket, peer, packet, refusal.as_ref());
-        }
+        door.take(
+            &clock,
+            &mut socket,
+            &mut guests,
+            &mut rooms,
+            |peer, guard, now| Guest {
+                variant: config.variant,
+                flow: Flow::listener(config),
+                guard,
+                receiving: Receiving::new(place, peer),
+                since: now,
+                heard: now,
+                over: false,
+            },
+        );
         let now = clock.now();
         let shows = now >= show_at;
         if shows {
@@ -139,13 +120,18 @@ pub fn serve(
         for (peer, guest) in &mut guests {
             let told = guest.turn(now, &mut socket, *peer, shows, &mut claims, &mut tell);
             good += u64::from(told == Some(true));
+            bad += u64::from(told == Some(false));
             // what another one would write behind a part of something else is of no use to anybody
             let written = *place == Place::Stdout && guest.receiving.progress(&guest.flow).done > 0;
             spoilt |= told == Some(false) && written;
         }
-        let late = |g: &Guest| is_late(g.flow.state(), g.since, now);
-        guests.retain(|_, g| !(g.over && g.flow.state().is_over() || late(g)));
-        if count.is_some_and(|n| good >= n) && guests.values().all(|g| g.over) {
+        guests.retain(|_, g| !(g.over && g.flow.state().is_over() || g.is_late(now)));
+        let enough = match until {
+            Until::Stopped => false,
+            Until::Whole(n) => good >= n,
+            Until::One => good + bad > 0,
+        };
+        if enough && guests.values().all(|g| g.over) {
             let end = *leave_at.get_or_insert(now.after(FAREWELL));
             if now >= end || guests.is_empty() {
                 return Ok(());
@@ -162,35 +148,56 @@ pub fn serve(
                 Ok(())
             };
         }
-        let until = guests.values().filter_map(|g| g.flow.deadline()).min();
+        let due = guests.values().filter_map(|g| g.flow.deadline()).min();
         let looks = guests.values().any(|g| !g.over && g.receiving.waits_for_sink());
-        socket.wait(clock.now(), until, if looks { LOOK } else { SHOW });
+        socket.wait(clock.now(), due, if looks { LOOK } else { SHOW });
     }
 }
 
-impl Guest {
-    /// A packet of the peer, opened; `refusal` if it is of another transport.
-    fn packet(
+impl Called for Guest {
+    fn state(&self) -> State {
+        self.flow.state()
+    }
+
+    fn since(&self) -> Instant {
+        self.since
+    }
+
+    fn datagram(
         &mut self,
         now: Instant,
         socket: &mut Socket,
         peer: SocketAddr,
-        packet: &[u8],
-        refusal: Option<&[u8; HEADER_OCTETS]>,
+        datagram: &[u8],
+        room: &mut Octets,
     ) {
+        let packet = match &mut self.guard {
+            None => datagram,
+            Some(guard) => match guard.open(datagram, room) {
+                Opened::Packet(n) => &room[..n],
+                Opened::Handshake(Some(answer)) => return socket.send(peer, &answer),
+                Opened::Handshake(None) | Opened::Nothing => return,
+            },
+        };
+        self.packet(now, socket, peer, packet);
+    }
+
+    fn packet(&mut self, now: Instant, socket: &mut Socket, peer: SocketAddr, packet: &[u8]) {
         self.heard = now;
         let path = &mut socket.path(peer, self.guard.as_mut());
-        match refusal {
+        match self.variant.refusal(packet) {
             None => self.flow.handle(now, Event::Indication(packet), path),
             Some(reset) => {
-                path.request(reset);
+                path.request(&reset);
                 // it stays to be told again, should that have been lost, and nobody waits for it
                 self.over = true;
             }
         }
     }
+}
 
-    /// Goes on. Tells `Some` once, when the transfer has ended: true if it ended well.
+impl Guest {
+    /// Goes on. Tells `Some` once, when the transfer has ended: true if it ended well. One that another has taken over has not.
     fn turn(
         &mut self,
         now: Instant,
@@ -217,9 +224,10 @@ impl Guest {
         }
         match ended {
             Some(result) => {
+                let taken_over = matches!(result, Err(TransferError::Replaced(_)));
                 let good = result.is_ok();
                 self.end(now, peer, result, tell);
-                Some(good)
+                (!taken_over).then_some(good)
             }
             None => {
                 if shows && !self.over {

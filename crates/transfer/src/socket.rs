@@ -88,6 +88,12 @@ impl Socket {
         self.socket.local_addr()
     }
 
+    /// Whether the other computer says that nobody listens there.
+    pub fn is_refused(&self) -> bool {
+        let complaint = self.complaint.as_ref();
+        complaint.is_some_and(|e| e.kind() == io::ErrorKind::ConnectionRefused)
+    }
+
     /// The next datagram, if there is one, and who sent it. Longer ones than any of ours are cut off, and refused by
     /// the transport.
     pub fn receive<'a>(

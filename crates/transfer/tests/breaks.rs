@@ -132,6 +132,47 @@ fn two_senders_with_one_name() {
     assert!(fs::read(dir.path().join("same")).unwrap() == [b'A'; 200_000]);
 }
 
+/// A sender of a stream is killed: who wants its place is told how long it is kept, and gets it then.
+#[test]
+fn the_place_of_a_stream_that_fell_silent_is_kept_for_a_while() {
+    let dir = tempfile::tempdir().unwrap();
+    let config = FlowConfig {
+        patience: Duration::from_ms(5_000),
+        ..config(Variant::Adaptive)
+    };
+    let s = server_with(folder(dir.path()), Some(1), config);
+    let (give, take) = mpsc::channel();
+    let stream = Content::Stream(Source::new(Slow(take, Vec::new())));
+    let killed = never();
+    let gone = Arc::clone(&killed);
+    let to = between(s.address, &never(), move |_, _| !gone.load(Ordering::Relaxed));
+    let first = caller(to, "same", stream, &config, &never());
+    give.send(vec![b'A'; 100_000]).unwrap();
+    while fs::metadata(dir.path().join(".same.sdmac-part")).map_or(0, |m| m.len()) < 100_000 {
+        assert!(first.try_recv().is_err(), "the first one goes on");
+    }
+    killed.store(true, Ordering::Relaxed);
+    let second = || {
+        let content = Content::File(file_with(dir.path(), b"B"));
+        let ended = caller(s.address, "same", content, &config, &never());
+        ended.recv_timeout(HANGS).unwrap().0
+    };
+    // at first the first one may still be there, then it has fallen silent, and in the end it is given up
+    let mut told = Vec::new();
+    while let Err(why) = second() {
+        told.push(why.to_string());
+        assert!(told.len() < 1_000, "{why}");
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    }
+    assert!(
+        told.iter()
+            .any(|why| why.contains("has been silent for") && why.contains("send it again in")),
+        "{told:?}"
+    );
+    s.thread.join().unwrap().0.unwrap();
+    assert_eq!(fs::read(dir.path().join("same")).unwrap(), b"B");
+}
+
 /// Two senders of files, both of the same length, at once: one of them goes through whole.
 #[test]
 fn two_senders_with_one_name_and_one_length() {

@@ -8,12 +8,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use common::*;
+use protocols::transport::wire::{Control, Header};
 use radio::Duration;
 use transfer::TransferError;
 use transfer::flow::{FlowConfig, Variant};
 use transfer::secure::Key;
 use transfer::send::{Content, Sending};
-use transfer::serve::{Told, serve};
+use transfer::serve::{Told, Until, serve};
 use transfer::socket::Socket;
 use transfer::source::Source;
 
@@ -31,7 +32,8 @@ fn waiting_for_a_call_is_no_part_of_a_transfer() {
                 took.push(elapsed.as_ns());
             }
         };
-        serve(socket, &config, &place, Some(1), &AtomicBool::new(false), tell).unwrap();
+        let (until, stop) = (Until::Whole(1), AtomicBool::new(false));
+        serve(socket, &config, &place, until, &stop, tell).unwrap();
         took
     });
     thread::sleep(std::time::Duration::from_millis(300));
@@ -61,6 +63,31 @@ fn a_file_arrives_whole_with_every_variant() {
         assert_eq!(fs::read(dir.path().join("content")).unwrap(), octets, "{variant}");
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 2, "no part is left");
     }
+}
+
+/// What a transfer took is told without the second in which a sender of TCP waits for the other end to part.
+#[test]
+fn a_farewell_is_no_part_of_a_transfer() {
+    let dir = tempfile::tempdir().unwrap();
+    let s = server(folder(dir.path()), Some(1), Variant::NewReno);
+    // what the other end says when all is there does not come
+    let stop = Arc::new(AtomicBool::new(false));
+    let to = relay(s.address, &stop, |_, datagram| {
+        let (header, _) = Header::parse(datagram).unwrap();
+        !header.control.has(Control::FIN)
+    });
+    let mut sending = Sending::new("x", Content::File(file_with(dir.path(), b"x"))).unwrap();
+    let begun = std::time::Instant::now();
+    let config = config(Variant::NewReno);
+    let done = transfer::call::send(to, &config, &mut sending, &AtomicBool::new(false), |_| {}).unwrap();
+    let took = std::time::Duration::from_nanos(done.took.as_ns());
+    assert!(
+        begun.elapsed() - took >= std::time::Duration::from_secs(1),
+        "{took:?}"
+    );
+    s.stop.store(true, Ordering::Relaxed);
+    let _ = s.thread.join().unwrap();
+    stop.store(true, Ordering::Relaxed);
 }
 
 #[test]
@@ -149,6 +176,52 @@ fn losses_cost_time_and_nothing_else() {
     assert_eq!(fs::read(dir.path().join("content")).unwrap(), octets);
 }
 
+/// Sends so many octets over a path that loses so many of 1000 datagrams each way, of which no hop tells its delay; tells how that
+/// went.
+fn over_a_bad_path(octets: usize, loss: u64, spacing: Duration) -> transfer::call::Done {
+    let dir = tempfile::tempdir().unwrap();
+    let content = noise(octets, 9);
+    let config = FlowConfig {
+        spacing: Some(spacing),
+        patience: Duration::from_ms(60_000),
+        ..config(Variant::Adaptive)
+    };
+    let s = server_with(folder(dir.path()), Some(1), config);
+    let stop = Arc::new(AtomicBool::new(false));
+    let to = losing(s.address, &stop, loss);
+    let file = Content::File(file_with(dir.path(), &content));
+    let mut sending = Sending::new("content", file).unwrap();
+    let done = transfer::call::send(to, &config, &mut sending, &AtomicBool::new(false), |_| {}).unwrap();
+    s.thread.join().unwrap().0.unwrap();
+    stop.store(true, Ordering::Relaxed);
+    assert_eq!(fs::read(dir.path().join("content")).unwrap(), content);
+    done
+}
+
+/// Where every other packet is lost, short ones would be lost as well.
+#[test]
+fn heavy_losses_are_no_reason_for_shorter_packets() {
+    let done = over_a_bad_path(1_000_000, 500, Duration::from_us(500));
+    assert!(done.progress.resent > 300, "{done:?}");
+    assert_eq!(done.progress.packet_octets, 1_448, "{done:?}");
+}
+
+#[test]
+#[ignore = "a measurement: cargo test --release -p sdmac-transfer --test loopback bad_path -- --ignored --nocapture"]
+fn what_a_bad_path_leaves() {
+    const OCTETS: usize = 400_000;
+    for loss in [0, 100, 300, 500] {
+        let done = over_a_bad_path(OCTETS, loss, Duration::from_ms(10));
+        let seconds = done.took.as_ns() as f64 / 1e9;
+        println!(
+            "{loss} of 1000 lost each way: {:.2} Mb/s, {} sent again, packets of {}",
+            OCTETS as f64 * 8.0 / 1e6 / seconds,
+            done.progress.resent,
+            done.progress.packet_octets
+        );
+    }
+}
+
 /// A path that drops what is too long for it, at once or after a while, and says nothing: the file goes in shorter packets.
 #[test]
 fn a_black_hole_for_long_packets_costs_time_and_nothing_else() {
@@ -169,9 +242,8 @@ fn a_black_hole_for_long_packets_costs_time_and_nothing_else() {
         let to = narrow(s.address, &stop, most, first);
         let file = Content::File(file_with(dir.path(), &octets));
         let mut sending = Sending::new("content", file).unwrap();
-        let progress =
-            transfer::call::send(to, &config, &mut sending, &AtomicBool::new(false), |_| {}).unwrap();
-        assert!(progress.resent > 0, "something was dropped");
+        let done = transfer::call::send(to, &config, &mut sending, &AtomicBool::new(false), |_| {}).unwrap();
+        assert!(done.progress.resent > 0, "something was dropped");
         s.thread.join().unwrap().0.unwrap();
         stop.store(true, Ordering::Relaxed);
         assert_eq!(fs::read(dir.path().join("content")).unwrap(), octets);

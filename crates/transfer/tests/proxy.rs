@@ -48,6 +48,15 @@ impl Proxy {
         keys: [Option<Key>; 2],
         path: impl FnOnce(SocketAddr, &Arc<AtomicBool>) -> SocketAddr,
     ) -> Proxy {
+        Proxy::with_addresses(vec![to], keys, |to, stop| vec![path(to, stop)])
+    }
+
+    /// With several addresses of the server, and of the end where connections leave.
+    fn with_addresses(
+        to: Vec<SocketAddr>,
+        keys: [Option<Key>; 2],
+        path: impl FnOnce(SocketAddr, &Arc<AtomicBool>) -> Vec<SocketAddr>,
+    ) -> Proxy {
         let stop = [(); 2].map(|()| Arc::new(AtomicBool::new(false)));
         let listener = TcpListener::bind(LOCAL).unwrap();
         let socket = Socket::bind(LOCAL.into()).unwrap();
@@ -59,9 +68,9 @@ impl Proxy {
         let threads = vec![
             thread::spawn(move || {
                 let tell = |ended| drop(tell_enter.send(ended));
-                enter(&listener, between, &a, &enters, tell).unwrap();
+                enter(&listener, &between, &a, &enters, tell).unwrap();
             }),
-            thread::spawn(move || leave(socket, to, &b, &leaves, |ended| drop(tell_leave.send(ended)))),
+            thread::spawn(move || leave(socket, &to, &b, &leaves, |ended| drop(tell_leave.send(ended)))),
         ];
         Proxy {
             at,
@@ -88,12 +97,7 @@ impl Proxy {
 }
 
 fn noise(octets: usize, seed: u32) -> Vec<u8> {
-    let mut state = u64::from(seed) + 1;
-    let mut next = || {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        (state >> 56) as u8
-    };
-    (0..octets).map(|_| next()).collect()
+    common::noise(octets, u64::from(seed))
 }
 
 /// Octets up and down of a connection.
@@ -277,6 +281,45 @@ fn a_black_hole_for_every_packet_is_a_reset() {
     proxy.end();
 }
 
+/// A name has addresses where nobody is, or where nobody answers, on both sides: the one behind them is found, and nothing that
+/// the program has written by then is lost.
+#[test]
+fn the_address_that_answers_is_found() {
+    let nobody = TcpListener::bind(LOCAL).unwrap().local_addr().unwrap();
+    let closed = std::net::UdpSocket::bind(LOCAL).unwrap().local_addr().unwrap();
+    let mute = std::net::UdpSocket::bind(LOCAL).unwrap();
+    let silent = mute.local_addr().unwrap();
+    let key = Some(Key([9; 32]));
+    for keys in [[None; 2], [key; 2]] {
+        let (to, wrong) = server();
+        let proxy = Proxy::with_addresses(vec![nobody, to], keys, |to, _| vec![closed, silent, to]);
+        let mut tcp = proxy.connect();
+        tcp.write_all(&4_u32.to_be_bytes()).unwrap();
+        tcp.write_all(&noise(sizes(4).0, 4)).unwrap();
+        tcp.shutdown(Shutdown::Write).unwrap();
+        let mut got = Vec::new();
+        tcp.read_to_end(&mut got).unwrap();
+        assert_eq!(got, noise(sizes(4).1, !4));
+        for ended in &proxy.ended {
+            ended.recv_timeout(HANGS).unwrap().result.unwrap();
+        }
+        assert!(wrong.lock().unwrap().is_empty(), "{wrong:?}");
+        proxy.end();
+    }
+}
+
+/// None of them answers: the last one is told.
+#[test]
+fn addresses_where_nobody_is() {
+    let nobody = || TcpListener::bind(LOCAL).unwrap().local_addr().unwrap();
+    let (first, last) = (nobody(), nobody());
+    let proxy = Proxy::with_addresses(vec![first, last], [None; 2], |to, _| vec![to]);
+    proxy.connect().read(&mut [0; 5]).unwrap_err();
+    let why = proxy.ended[1].recv_timeout(HANGS).unwrap().result.unwrap_err();
+    assert!(why.to_string().contains(&last.to_string()), "{why}");
+    proxy.end();
+}
+
 /// Patience holds for calls, too, and another variant is told at once.
 #[test]
 fn a_call_that_nobody_takes_is_a_reset() {
@@ -291,7 +334,7 @@ fn a_call_that_nobody_takes_is_a_reset() {
     let stop = Arc::new(AtomicBool::new(false));
     let stopped = Arc::clone(&stop);
     let other = config(Variant::Adaptive, 3_000);
-    let leaving = thread::spawn(move || leave(leaves, speaks_atp, &other, &stopped, drop));
+    let leaving = thread::spawn(move || leave(leaves, &[speaks_atp], &other, &stopped, drop));
     for (to, patience_ms, expected) in [
         (mute.local_addr().unwrap(), 300, "nobody answered"),
         (speaks_atp, 600_000, "--variant"),
@@ -302,7 +345,7 @@ fn a_call_that_nobody_takes_is_a_reset() {
         let enters = Arc::clone(&stop);
         let config = config(Variant::NewReno, patience_ms);
         thread::spawn(move || {
-            enter(&listener, to, &config, &enters, |ended| drop(tell.send(ended))).unwrap();
+            enter(&listener, &[to], &config, &enters, |ended| drop(tell.send(ended))).unwrap();
         });
         let mut client = TcpStream::connect(at).unwrap();
         let why = ended.recv_timeout(HANGS).expect("it does not wait").result;

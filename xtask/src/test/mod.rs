@@ -105,6 +105,7 @@ const STEPS: &[Step] = &[
     Step::new("thumb", "the no_std crates build for a Cortex-M3", steps::thumb).needs("build"),
     Step::new("golden", "golden trace hashes in release; `test` has them in debug", steps::golden).needs("build").rare(),
     Step::new("readme", "the commands of README.md run", steps::readme).needs("build"),
+    Step::new("hop", "20,000 packets a second through `sdmac hop` in network namespaces", steps::hop).needs("build").rare(),
     Step::new("lab", "the 802.11 stack of Linux in virtual time, see `cargo xtask lab`", steps::lab).needs("build"),
     Step::new("lab-more", "the same on other kernels, and on drivers with and without a rate table", steps::lab_more).needs("build").rare(),
     Step::new("firmware", "the firmware fits its memory, and boards with it talk in QEMU", firmware::firmware).needs("build"),

@@ -135,6 +135,27 @@ pub(super) fn readme(workspace: &Workspace) -> Result<Outcome> {
     done(format!("commands: {}", commands.len()))
 }
 
+/// 20,000 packets of ATP a second through `sdmac hop`, in network namespaces of this computer; says what limits it.
+pub(super) fn hop(workspace: &Workspace) -> Result<Outcome> {
+    let command = "test --release --package sdmac --test hop twenty -- --ignored --nocapture";
+    let run = run_and_read(&mut cargo_at_root(workspace, command))?;
+    run.tests()?;
+    measured(&run.stdout, &run.stderr)
+}
+
+/// What a measurement says of its limit, or why it was not made.
+fn measured(stdout: &str, stderr: &str) -> Result<Outcome> {
+    let line = |text: &str, begin: &str| {
+        let found = text.lines().find_map(|line| line.split_once(begin));
+        found.map(|(_, rest)| rest.trim().to_owned())
+    };
+    match (line(stdout, "LIMIT "), line(stderr, "skipped: ")) {
+        (Some(limit), _) => done(limit),
+        (None, Some(why)) => skipped(why),
+        (None, None) => anyhow::bail!("the test has neither measured nor said why not"),
+    }
+}
+
 pub(super) fn deny(workspace: &Workspace) -> Result<Outcome> {
     if let Err(why) = install(workspace, "cargo-deny", CARGO_DENY) {
         return skipped(why);
@@ -312,6 +333,21 @@ mod tests {
         assert!(!ends("", Some(0)));
         assert!(!ends(&one_passes.replace("TDMA", "CSMA"), Some(0)));
         assert!(!ends(&one_passes.replace("UNDECIDED", "FAILURE"), Some(0)));
+    }
+
+    #[test]
+    fn a_measurement_says_its_limit_or_why_there_is_none() {
+        let ends = |out, err| match measured(out, err) {
+            Ok(Outcome::Done(what)) => format!("done {what}"),
+            Ok(Outcome::Skipped(why)) => format!("skipped {why}"),
+            _ => "failed".to_owned(),
+        };
+        assert_eq!(
+            ends("test x ... LIMIT 9/s, limited by y\nok", ""),
+            "done 9/s, limited by y"
+        );
+        assert_eq!(ends("ok", "skipped: no unshare\n"), "skipped no unshare");
+        assert_eq!(ends("ok", ""), "failed");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! `sdmac atp proxy`: one end of a way for TCP connections over ATP.
 
-use std::net::TcpListener;
+use std::io;
+use std::net::{SocketAddr, TcpListener};
 use std::process::ExitCode;
 
 use serde_json::json;
@@ -15,7 +16,8 @@ use crate::ui::{Failure, Ui};
 /// Carry TCP connections over ATP: one end where they enter, one where they leave
 ///
 /// Each connection is a flow of its own. An end of one direction is passed on, so is a reset, and a slow reader slows its
-/// writer. When the other end vanishes, connections are reset after --patience. Ctrl-C resets all of them.
+/// writer. When the other end vanishes, connections are reset after --patience. Ctrl-C resets all of them. Of a name with several
+/// addresses all are tried, one after the other, for each connection: all but the last for 5 s at most.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   sdmac atp proxy atp:0.0.0.0:7802 tcp:127.0.0.1:80        # where they leave: on the computer with the server, 192.0.2.7
@@ -50,13 +52,24 @@ fn ends<'a>(from: &'a str, to: &'a str) -> Result<(End, &'a str, &'a str), Strin
     }
 }
 
+/// Listens at the first of these addresses that lets it.
+fn listen<T>(at: &[SocketAddr], bind: impl Fn(SocketAddr) -> io::Result<T>) -> Result<T, Failure> {
+    let mut why = String::new();
+    for at in at {
+        match bind(*at) {
+            Ok(listening) => return Ok(listening),
+            Err(e) => why = format!("cannot listen at {at}: {e}"),
+        }
+    }
+    Err(Failure::input(why))
+}
+
 /// Runs the command.
 pub fn main(args: &Args, ui: &Ui) -> Result<ExitCode, Failure> {
     let (end, from, to) = ends(&args.from, &args.to).map_err(Failure::input)?;
-    // there is at least one each
     let (from, to) = (
-        addresses(from).map_err(Failure::input)?[0],
-        resolve(to).map_err(Failure::input)?[0],
+        addresses(from).map_err(Failure::input)?,
+        resolve(to).map_err(Failure::input)?,
     );
     let config = FlowConfig {
         buffer_octets: BUFFER_OCTETS,
@@ -72,24 +85,23 @@ pub fn main(args: &Args, ui: &Ui) -> Result<ExitCode, Failure> {
             ui.tell(&format!("connection of {}: {why}", ended.peer));
         }
     };
-    let listen = |e: std::io::Error| Failure::input(format!("cannot listen at {from}: {e}"));
     match end {
         End::Enter => {
-            let listener = TcpListener::bind(from).map_err(listen)?;
+            let listener = listen(&from, TcpListener::bind)?;
             ui.tell(&format!(
                 "connections enter at {}",
-                listener.local_addr().unwrap_or(from)
+                listener.local_addr().unwrap_or(from[0])
             ));
-            enter(&listener, to, &config, ui.stop(), tell)
+            enter(&listener, &to, &config, ui.stop(), tell)
                 .map_err(|e: TransferError| Failure::on_the_way(e))?;
         }
         End::Leave => {
-            let socket = Socket::bind(from).map_err(listen)?;
+            let socket = listen(&from, Socket::bind)?;
             ui.tell(&format!(
                 "connections leave at {}",
-                socket.address().unwrap_or(from)
+                socket.address().unwrap_or(from[0])
             ));
-            leave(socket, to, &config, ui.stop(), tell);
+            leave(socket, &to, &config, ui.stop(), tell);
         }
     }
     ui.say(format!(

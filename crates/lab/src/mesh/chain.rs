@@ -92,6 +92,8 @@ impl Chain {
                     .collect(),
             ),
             losses: links.filter(|l| l.2 > 0.0).collect(),
+            outages: Vec::new(),
+            gone_after: None,
             greetings: (0..4).flat_map(greeting).collect(),
             demands: (0..self.flows).map(demand).collect(),
             kind: self.kind,

@@ -11,4 +11,4 @@ pub mod station;
 
 pub use chain::Chain;
 pub use flow::{Kind, Trace};
-pub use net::{Demand, Ended, Net, Ran, Routing};
+pub use net::{Demand, Ended, Net, Outage, Ran, Routing};

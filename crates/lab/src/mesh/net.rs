@@ -45,6 +45,17 @@ pub struct Demand {
     pub start_ns: u64,
 }
 
+/// A link that carries nothing for a while, neither way.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Outage {
+    /// Its ends.
+    pub between: (u32, u32),
+    /// From this second on,
+    pub from_s: u64,
+    /// until this one.
+    pub until_s: u64,
+}
+
 /// A mesh to be run.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Net {
@@ -54,6 +65,11 @@ pub struct Net {
     pub routing: Routing,
     /// Links that lose a share of their frames beside those that the air does: from, to, share.
     pub losses: Vec<(u32, u32, f64)>,
+    /// Links that go away for a while.
+    pub outages: Vec<Outage>,
+    /// After so many datagrams in a row that a neighbour has not acknowledged, sources of ATP are told that the path has failed;
+    /// `None`: only where there is no route.
+    pub gone_after: Option<u8>,
     /// Small datagrams before the flows, so that hops have measured something: instant, from, to.
     pub greetings: Vec<(Instant, u32, u32)>,
     /// The flows.
@@ -107,11 +123,21 @@ pub struct Ran {
     pub frames: u64,
     /// Routes that OLSR has withdrawn since the first flow began; without flows in the second half.
     pub withdrawn: u64,
+    /// Notices of path failure that nodes have given.
+    pub told: u64,
 }
 
 /// The address of a node.
 pub fn address(node: u32) -> MacAddr {
     MacAddr::local(node + 1)
+}
+
+/// A share of the frames of data is lost.
+fn losing(share: f64) -> LinkLoss {
+    LinkLoss {
+        data: (share > 0.0).then_some(Process::Fixed(share)),
+        ..LinkLoss::default()
+    }
 }
 
 /// A host without latencies, which stamps its planes.
@@ -136,7 +162,7 @@ impl Net {
                 idle_multiplier: self.idle_multiplier,
                 ..HopConfig::default()
             },
-            gone_after: None,
+            gone_after: self.gone_after,
         }
     }
 
@@ -173,13 +199,24 @@ impl Net {
             world.add_node(config, station);
         }
         for &(from, to, share) in &self.losses {
-            let loss = LinkLoss {
-                data: Some(Process::Fixed(share)),
-                ..LinkLoss::default()
-            };
-            world.set_link_loss(from, to, loss);
+            world.set_link_loss(from, to, losing(share));
         }
         world
+    }
+
+    /// Links go away, and come back, at this second.
+    fn change_links(&self, world: &mut World<Station>, second: u64) {
+        for outage in &self.outages {
+            let (a, b) = outage.between;
+            for (from, to) in [(a, b), (b, a)] {
+                let loss = self.losses.iter().find(|l| (l.0, l.1) == (from, to));
+                if second == outage.from_s {
+                    world.set_link_loss(from, to, losing(1.0));
+                } else if second == outage.until_s {
+                    world.set_link_loss(from, to, losing(loss.map_or(0.0, |l| l.2)));
+                }
+            }
+        }
     }
 
     /// Greetings, and the ends of the flows that are here.
@@ -265,16 +302,19 @@ impl Net {
         };
         let before = withdrawn(&world);
         while seconds < self.most_seconds && !stop.load(Ordering::Relaxed) && !self.is_over(&world) {
+            self.change_links(&mut world, seconds);
             seconds += 1;
             world.run_until(seconds * SECOND_NS);
         }
         let end_ns = seconds * SECOND_NS;
+        let nodes = 0..self.places.len() as u32;
         Ran {
             flows: (0..self.demands.len())
                 .map(|n| self.ended(&world, n, end_ns))
                 .collect(),
             frames: world.frames_on_air(),
             withdrawn: withdrawn(&world) - before,
+            told: nodes.map(|n| world.protocol(n).counters().told).sum(),
         }
     }
 
@@ -312,6 +352,8 @@ mod tests {
             places: places.iter().map(at).collect(),
             routing: Routing::Olsr,
             losses: Vec::new(),
+            outages: Vec::new(),
+            gone_after: None,
             greetings: Vec::new(),
             demands: vec![Demand {
                 from: 0,

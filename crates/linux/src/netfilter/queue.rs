@@ -48,6 +48,8 @@ pub struct Queue {
     /// Gone before the queue is, in [`close`](Queue::close).
     rules: Option<Rules>,
     socket: Socket,
+    interface: String,
+    index: u32,
     number: u16,
     batch: Batch,
     verdicts: Vec<u8>,
@@ -89,11 +91,19 @@ impl Queue {
         Ok(Queue {
             rules,
             socket,
+            interface: selection.interface.clone(),
+            index,
             number,
             batch: Batch::new(ROOM),
             verdicts: Vec::with_capacity(BATCH * ROOM),
             last: 0,
         })
+    }
+
+    /// Whether the interface is still there. One that was made anew, or that has its name now, is another one.
+    pub fn has_interface(&self) -> bool {
+        let now = rustix::net::netdevice::name_to_index(&self.socket, &self.interface);
+        now.is_ok_and(|index| index == self.index)
     }
 
     /// How packets are brought here, in a few words.

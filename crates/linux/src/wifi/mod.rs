@@ -42,6 +42,7 @@ mod simulated;
 mod socket;
 mod softmac;
 mod source;
+mod survey;
 pub(crate) mod wait;
 mod watch;
 mod wiphy;

@@ -353,7 +353,12 @@ impl Control {
         Ok([Watch(generic), Watch(route)])
     }
 
-    fn ask(&mut self, command: u8, flags: i32, body: impl FnOnce(&mut Vec<u8>)) -> io::Result<Vec<Part>> {
+    pub(super) fn ask(
+        &mut self,
+        command: u8,
+        flags: i32,
+        body: impl FnOnce(&mut Vec<u8>),
+    ) -> io::Result<Vec<Part>> {
         self.generic.ask(generic(self.family.id, command, flags, body))
     }
 }

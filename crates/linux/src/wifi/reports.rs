@@ -27,7 +27,8 @@ const CIPHER_OCTETS: usize = 8;
 pub struct Reports {
     socket: OwnedFd,
     octets: Box<[u8]>,
-    _monitors: Monitors,
+    monitors: Monitors,
+    interface: u32,
 }
 
 impl Reports {
@@ -56,8 +57,15 @@ impl Reports {
         Ok(Reports {
             socket: open().map_err(Error::packet("open a packet socket"))?,
             octets: vec![0; ROOM].into(),
-            _monitors: monitors,
+            monitors,
+            interface: found.index,
         })
+    }
+
+    /// Microseconds for which the medium was busy since some time before. `None`: the driver does not count that. Asks the
+    /// kernel, and the kernel may ask the radio.
+    pub fn busy_time_us(&mut self) -> Option<u64> {
+        self.monitors.control.busy_time_us(self.interface)
     }
 
     /// The next packet (of IP, for example) that was sent or given up, and when the report of it came on CLOCK_MONOTONIC.

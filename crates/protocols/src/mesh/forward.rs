@@ -273,6 +273,7 @@ impl<const Q: usize, const N: usize> Forwarder<Q, N> {
         if !self.put(now, &header, payload, radio)
             && let Some(notice) = failure(payload)
         {
+            self.counters.told += 1;
             deliver(&header.back(MOST_HOPS), &notice, radio);
         }
     }
@@ -307,6 +308,7 @@ impl<const Q: usize, const N: usize> Forwarder<Q, N> {
         if self.put(now, &onwards, payload, radio) {
             self.counters.forwarded += 1;
         } else if let Some(notice) = failure(payload) {
+            self.counters.told += 1;
             self.put(now, &header.back(MOST_HOPS), &notice, radio);
         }
     }

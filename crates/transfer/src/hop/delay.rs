@@ -105,12 +105,43 @@ impl Waiting {
     }
 }
 
+/// From one question to the radio to the next.
+const ASK: Duration = Duration::from_ms(100);
+
+/// When the radio is asked how busy the medium is: only while nothing is sent, since only then it matters to the hop.
+#[derive(Debug)]
+struct Questions {
+    /// When something was sent, or the radio was asked.
+    last: Instant,
+    /// The radio does not know.
+    vain: bool,
+}
+
+impl Questions {
+    fn sent(&mut self, now: Instant) {
+        self.last = now;
+    }
+
+    /// Tells the hop how busy the medium was, if that is due.
+    fn turn(&mut self, now: Instant, hop: &mut Hop, ask: impl FnOnce() -> Option<u64>) {
+        if self.vain || now.since(self.last) < ASK {
+            return;
+        }
+        self.last = now;
+        match ask() {
+            Some(us) => hop.busy(now, us),
+            None => self.vain = true,
+        }
+    }
+}
+
 /// Measured: from the moment a packet goes on until the radio reports that it was sent, or given up. Queueing and
-/// transmission are one time.
+/// transmission are one time. Whether the channel is idle is asked of the radio, too, if it counts that.
 #[derive(Debug)]
 pub struct Reported {
     reports: Reports,
     waiting: Waiting,
+    questions: Questions,
     samples: u64,
 }
 
@@ -120,6 +151,10 @@ impl Reported {
         Reported {
             reports,
             waiting: Waiting::default(),
+            questions: Questions {
+                last: Instant::ZERO,
+                vain: false,
+            },
             samples: 0,
         }
     }
@@ -131,9 +166,11 @@ impl DelaySource for Reported {
             let gone = udp::payload(packet).and_then(|p| self.waiting.take(p));
             if let Some(gone) = gone {
                 hop.sample(now, Duration::ZERO, at.since(gone));
+                self.questions.sent(now);
                 self.samples += 1;
             }
         }
+        self.questions.turn(now, hop, || self.reports.busy_time_us());
     }
 
     fn released(&mut self, now: Instant, packet: &[u8]) {
@@ -191,6 +228,35 @@ mod tests {
             }
             assert_eq!(waiting.take(&packet(n)), Some(at(n)), "in its turn");
         }
+    }
+
+    /// Others keep the medium busy while this node sends nothing; who sends asks nothing.
+    #[test]
+    fn a_busy_medium_is_not_idle() {
+        let at = |ms: u64| Instant::from_us(ms * 1_000);
+        let mut hop = Hop::new(&HopConfig::default());
+        let mut questions = Questions {
+            last: at(0),
+            vain: false,
+        };
+        let mut asked = 0;
+        let mut turn = |ms, hop: &mut Hop, busy_us| {
+            questions.turn(at(ms), hop, || {
+                asked += 1;
+                busy_us
+            });
+        };
+        turn(99, &mut hop, Some(0));
+        turn(100, &mut hop, Some(50_000));
+        assert!(hop.is_idle(at(100)), "nothing to compare with yet");
+        turn(150, &mut hop, Some(90_000));
+        turn(200, &mut hop, Some(100_000));
+        assert!(!hop.is_idle(at(200)));
+        turn(300, &mut hop, Some(104_000));
+        assert!(hop.is_idle(at(300)));
+        turn(400, &mut hop, None);
+        turn(500, &mut hop, Some(0));
+        assert_eq!(asked, 4, "not when it was just asked, nor when it does not know");
     }
 
     #[test]

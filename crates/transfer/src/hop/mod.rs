@@ -50,7 +50,7 @@ pub struct Counts {
 /// Marks packets until it is stopped, and then leaves the network as it was. `shown` is called once a second.
 ///
 /// # Errors
-/// The queue is broken, or the delay cannot be written.
+/// The queue is broken, the interface is gone, or the delay cannot be written. Packets flow on as they are then.
 pub fn run(
     mut queue: Queue,
     source: &mut dyn DelaySource,
@@ -94,6 +94,10 @@ pub fn run(
             export.show(now, counts.delay_us)?;
         }
         if now >= show_at {
+            if !queue.has_interface() {
+                let gone = "the interface is gone; start `sdmac hop` again when it is back";
+                return Err(io::Error::new(io::ErrorKind::NotFound, gone));
+            }
             shown(&counts);
             show_at = now.after(SHOW);
         }

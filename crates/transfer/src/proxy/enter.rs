@@ -4,25 +4,48 @@ use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use radio::Instant;
+
 use super::link::Link;
-use super::{BATCH, Ended, MAX_CONNECTIONS, Wait};
+use super::{BATCH, Ended, MAX_CONNECTIONS, Wait, first};
 use crate::TransferError;
+use crate::door::Called;
 use crate::flow::FlowConfig;
 use crate::socket::{Clock, Octets, Socket, new_octets, without_timer_slack};
 
 struct Guest {
     peer: SocketAddr,
+    /// Which address is called, and which is the next.
+    at: usize,
+    next: usize,
     socket: Socket,
     link: Link,
 }
 
-/// Carries every connection that `listener` accepts to `to`, until it is stopped. What goes wrong with one is told.
+impl Guest {
+    /// Calls the next address if there is one and this one is called in vain.
+    fn call_on(&mut self, now: Instant, to: &[SocketAddr]) {
+        if self.next < to.len() && self.link.is_in_vain(now, &self.socket) {
+            // where none of the others can be called, this one goes on
+            let Ok((at, socket)) = first(to, self.next, Socket::connect) else {
+                self.next = to.len();
+                return;
+            };
+            (self.at, self.next, self.socket) = (at, at + 1, socket);
+            self.link.anew(now);
+            self.link.start(now, &mut self.socket, to[at]);
+        }
+    }
+}
+
+/// Carries every connection that `listener` accepts to the first of `to` that answers, until it is stopped. What goes wrong with
+/// one is told.
 ///
 /// # Errors
 /// The listener is broken.
 pub fn enter(
     listener: &TcpListener,
-    to: SocketAddr,
+    to: &[SocketAddr],
     config: &FlowConfig,
     stop: &AtomicBool,
     mut tell: impl FnMut(Ended),
@@ -41,16 +64,22 @@ pub fn enter(
                 Err(e) => return Err(broken(e)),
             };
             let now = clock.now();
-            let socket = Socket::connect(to).map_err(|e| TransferError::io(to, e));
+            let socket = first(to, 0, Socket::connect);
             let ready = tcp.set_nonblocking(true).and_then(|()| tcp.set_nodelay(true));
             let made = ready
                 .map_err(|e| TransferError::io(peer, e))
                 .and(socket)
-                .and_then(|socket| Ok((socket, Link::entering(tcp, config, now)?)));
+                .and_then(|(at, socket)| Ok((at, socket, Link::entering(tcp, config, now)?)));
             match made {
-                Ok((mut socket, mut link)) => {
-                    link.start(now, &mut socket, to);
-                    guests.push(Guest { peer, socket, link });
+                Ok((at, mut socket, mut link)) => {
+                    link.start(now, &mut socket, to[at]);
+                    guests.push(Guest {
+                        peer,
+                        at,
+                        next: at + 1,
+                        socket,
+                        link,
+                    });
                 }
                 Err(why) => tell(Ended {
                     peer,
@@ -64,9 +93,11 @@ pub fn enter(
                 let Some((datagram, _)) = guest.socket.receive(&mut octets) else {
                     break;
                 };
-                let link = &mut guest.link;
+                let (link, to) = (&mut guest.link, to[guest.at]);
                 link.datagram(clock.now(), &mut guest.socket, to, datagram, &mut room);
             }
+            guest.call_on(clock.now(), to);
+            let to = to[guest.at];
             if let Some(result) = guest.link.turn(clock.now(), &mut guest.socket, to) {
                 tell(Ended {
                     peer: guest.peer,
@@ -88,6 +119,7 @@ pub fn enter(
         wait.wait(clock.now());
     }
     for guest in &mut guests {
+        let to = to[guest.at];
         guest.link.abort(clock.now(), &mut guest.socket, to);
     }
     Ok(())

@@ -2,52 +2,34 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::link::Link;
-use super::{BATCH, Ended, MAX_CONNECTIONS, Wait};
-use crate::door::{Door, make_room};
+use super::{Ended, MAX_CONNECTIONS, Wait};
+use crate::door::Door;
 use crate::flow::FlowConfig;
-use crate::socket::{Clock, Octets, Socket, new_octets, without_timer_slack};
+use crate::socket::{Clock, Socket, new_octets, without_timer_slack};
 
-/// Connects every flow that calls `socket` with `to`, until it is stopped. What goes wrong with one is told.
+/// Connects every flow that calls `socket` with the first of `to` that answers, until it is stopped. What goes wrong with one is
+/// told.
 pub fn leave(
     mut socket: Socket,
-    to: SocketAddr,
+    to: &[SocketAddr],
     config: &FlowConfig,
     stop: &AtomicBool,
     mut tell: impl FnMut(Ended),
 ) {
     without_timer_slack();
     let clock = Clock::default();
-    let (mut octets, mut room): (Octets, Octets) = (new_octets(), new_octets());
+    let to: Arc<[SocketAddr]> = to.into();
+    let mut rooms = [new_octets(), new_octets()];
     let mut guests: BTreeMap<SocketAddr, Link> = BTreeMap::new();
-    let mut door = Door::new(config);
+    let mut door = Door::new(config, MAX_CONNECTIONS);
     while !stop.load(Ordering::Relaxed) {
-        for _ in 0..BATCH {
-            let Some((datagram, peer)) = socket.receive(&mut octets) else {
-                break;
-            };
-            let now = clock.now();
-            if let Some(link) = guests.get_mut(&peer) {
-                link.datagram(now, &mut socket, peer, datagram, &mut room);
-                continue;
-            }
-            let Some((guard, packet)) = door.admit(now, &mut socket, peer, datagram, &mut room) else {
-                continue;
-            };
-            if !make_room(&mut guests, MAX_CONNECTIONS, now, |link| {
-                (link.state(), link.since)
-            }) {
-                door.turn_away(now, peer, guard);
-                continue;
-            }
-            let link = Link::leaving(to, guard, config, now);
-            guests
-                .entry(peer)
-                .or_insert(link)
-                .packet(now, &mut socket, peer, packet);
-        }
+        door.take(&clock, &mut socket, &mut guests, &mut rooms, |_, guard, now| {
+            Link::leaving(Arc::clone(&to), guard, config, now)
+        });
         for (peer, link) in &mut guests {
             if let Some(result) = link.turn(clock.now(), &mut socket, *peer) {
                 tell(Ended {

@@ -3,18 +3,19 @@
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
 
 use protocols::transport::{Event, Failure, Path, State, Transport};
 use radio::Instant;
 use rustix::event::PollFlags;
-use rustix::net::sockopt::{set_socket_linger, socket_error};
-use rustix::net::{AddressFamily, SocketFlags, SocketType};
 
+use super::tcp::Tcp;
+use super::try_for;
 use crate::TransferError;
-use crate::door::is_late;
+use crate::door::Called;
 use crate::flow::{Flow, FlowConfig};
 use crate::secure::{Guard, OVERHEAD_OCTETS, Opened};
-use crate::socket::Socket;
+use crate::socket::{Octets, Socket};
 
 /// Octets that wait between the two, each way.
 const ROOM: usize = 1 << 14;
@@ -48,16 +49,6 @@ impl Pending {
     }
 }
 
-/// The TCP side.
-#[derive(Debug)]
-enum Tcp {
-    /// Not called yet: where it leads.
-    Wanted(SocketAddr),
-    Calling(TcpStream, SocketAddr),
-    Open(TcpStream),
-    Gone,
-}
-
 /// See the [module](self).
 #[derive(Debug)]
 pub(super) struct Link {
@@ -73,14 +64,56 @@ pub(super) struct Link {
     /// ATP has ended its direction, and TCP has been told.
     shut: bool,
     pub octets: (u64, u64),
-    /// Since when it is there.
-    pub since: Instant,
+    /// Since when it is there, or its latest call.
+    since: Instant,
     /// Its flow was called, not calling.
     called: bool,
     config: FlowConfig,
     /// The flow has been a connection.
     was_open: bool,
     told: bool,
+}
+
+impl Called for Link {
+    fn state(&self) -> State {
+        self.flow.state()
+    }
+
+    fn since(&self) -> Instant {
+        self.since
+    }
+
+    fn datagram(
+        &mut self,
+        now: Instant,
+        socket: &mut Socket,
+        peer: SocketAddr,
+        datagram: &[u8],
+        room: &mut Octets,
+    ) {
+        let packet = match &mut self.guard {
+            None => datagram,
+            Some(guard) => match guard.open(datagram, room) {
+                Opened::Packet(n) => &room[..n],
+                Opened::Handshake(Some(answer)) => return socket.send(peer, &answer),
+                Opened::Handshake(None) => {
+                    self.since = now;
+                    let path = &mut socket.path(peer, Some(guard));
+                    return self.flow.handle(now, Event::Start, path);
+                }
+                Opened::Nothing => return,
+            },
+        };
+        self.packet(now, socket, peer, packet);
+    }
+
+    fn packet(&mut self, now: Instant, socket: &mut Socket, peer: SocketAddr, packet: &[u8]) {
+        let path = &mut socket.path(peer, self.guard.as_mut());
+        match self.config.variant.refusal(packet) {
+            Some(reset) => path.request(&reset),
+            None => self.flow.handle(now, Event::Indication(packet), path),
+        }
+    }
 }
 
 impl Link {
@@ -92,7 +125,7 @@ impl Link {
     }
 
     /// From a call: connects when that has become a connection.
-    pub fn leaving(to: SocketAddr, guard: Option<Guard>, config: &FlowConfig, now: Instant) -> Link {
+    pub fn leaving(to: Arc<[SocketAddr]>, guard: Option<Guard>, config: &FlowConfig, now: Instant) -> Link {
         Link {
             called: true,
             ..Link::new(Flow::listener(config), guard, Tcp::Wanted(to), config, now)
@@ -124,43 +157,25 @@ impl Link {
         }
     }
 
-    /// A datagram of the peer.
-    pub fn datagram(
-        &mut self,
-        now: Instant,
-        socket: &mut Socket,
-        peer: SocketAddr,
-        datagram: &[u8],
-        room: &mut crate::socket::Octets,
-    ) {
-        let packet = match &mut self.guard {
-            None => datagram,
-            Some(guard) => match guard.open(datagram, room) {
-                Opened::Packet(n) => &room[..n],
-                Opened::Handshake(Some(answer)) => return socket.send(peer, &answer),
-                Opened::Handshake(None) => {
-                    self.since = now;
-                    let path = &mut socket.path(peer, Some(guard));
-                    return self.flow.handle(now, Event::Start, path);
-                }
-                Opened::Nothing => return,
-            },
+    /// Whether the peer that is called does not answer, or says no.
+    pub fn is_in_vain(&self, now: Instant, socket: &Socket) -> bool {
+        let late = now.since(self.since) >= try_for(&self.config);
+        let in_vain = match self.flow.state() {
+            State::Opening => late || socket.is_refused(),
+            State::Failed(_) => true,
+            _ => false,
         };
-        self.packet(now, socket, peer, packet);
+        in_vain && !self.was_open && !self.told
     }
 
-    /// A packet of the peer, opened.
-    pub fn packet(&mut self, now: Instant, socket: &mut Socket, peer: SocketAddr, packet: &[u8]) {
-        let path = &mut socket.path(peer, self.guard.as_mut());
-        match self.config.variant.refusal(packet) {
-            Some(reset) => path.request(&reset),
-            None => self.flow.handle(now, Event::Indication(packet), path),
+    /// Begins anew, to call another address: nothing of TCP has gone into the flow yet.
+    pub fn anew(&mut self, now: Instant) {
+        // without random numbers the old handshake is as good as any, and fails as it would
+        if let Ok(guard) = self.config.guard() {
+            self.guard = guard;
         }
-    }
-
-    /// How far the flow is.
-    pub fn state(&self) -> State {
-        self.flow.state()
+        self.flow = Flow::caller(&self.config);
+        self.since = now;
     }
 
     /// When to be called again, if nothing comes before.
@@ -172,10 +187,11 @@ impl Link {
     /// What of TCP has to be waited for.
     pub fn interest(&self) -> Option<(BorrowedFd<'_>, PollFlags)> {
         let (stream, flags) = match &self.tcp {
-            Tcp::Calling(stream, _) => (stream, PollFlags::OUT),
+            Tcp::Calling(calling) => (calling.stream(), PollFlags::OUT),
             Tcp::Open(stream) => {
                 let mut flags = PollFlags::empty();
-                flags.set(PollFlags::IN, self.up.is_empty() && !self.finished);
+                let takes = self.was_open && self.up.is_empty() && !self.finished;
+                flags.set(PollFlags::IN, takes);
                 flags.set(PollFlags::OUT, !self.down.is_empty());
                 (stream, flags)
             }
@@ -186,13 +202,12 @@ impl Link {
 
     /// Whether it can be forgotten.
     pub fn is_over(&self, now: Instant) -> bool {
-        let late = self.called && is_late(self.flow.state(), self.since, now);
-        late || self.told && self.flow.state().is_over()
+        self.called && self.is_late(now) || self.told && self.flow.state().is_over()
     }
 
     /// Ends it at once, both ways.
     pub fn abort(&mut self, now: Instant, socket: &mut Socket, peer: SocketAddr) {
-        self.reset_tcp();
+        self.tcp.reset();
         self.flow.abort(now);
         self.timer(now, socket, peer);
     }
@@ -221,7 +236,7 @@ impl Link {
             match result {
                 Ok(()) => self.tcp = Tcp::Gone,
                 Err(_) => {
-                    self.reset_tcp();
+                    self.tcp.reset();
                     self.flow.abort(now);
                 }
             }
@@ -255,11 +270,13 @@ impl Link {
             return Err(TransferError::of(why, peer, self.was_open, overhead));
         }
         self.was_open |= !waits;
-        let refused = |e: &io::Error| e.kind() == io::ErrorKind::ConnectionRefused;
-        if calls && socket.complaint.as_ref().is_some_and(refused) {
+        if calls && socket.is_refused() {
             return Err(TransferError::NobodyListens(peer));
         }
-        self.connect()?;
+        if waits {
+            return Ok(None);
+        }
+        self.tcp.connect(now, try_for(&self.config))?;
         let wrong = |e: io::Error| TransferError::io("the connection of TCP", e);
         for _ in 0..ROUNDS {
             let up = self.take_up(now).map_err(wrong)?;
@@ -270,33 +287,6 @@ impl Link {
         }
         let done = matches!(self.flow.state(), State::Lingering | State::Closed);
         Ok((done && self.finished && self.shut).then_some(()))
-    }
-
-    /// Calls by TCP when the flow is a connection, and looks how that went.
-    fn connect(&mut self) -> Result<(), TransferError> {
-        let is_open = !matches!(self.flow.state(), State::Listening | State::Opening);
-        match &self.tcp {
-            Tcp::Wanted(to) if is_open => {
-                let to = *to;
-                let stream = call(to).map_err(|e| TransferError::io(to, e))?;
-                self.tcp = Tcp::Calling(stream, to);
-            }
-            Tcp::Calling(stream, to) => {
-                let to = *to;
-                let failed = |e: io::Error| TransferError::io(to, e);
-                match socket_error(stream) {
-                    Ok(Ok(())) => {}
-                    Ok(Err(e)) | Err(e) => return Err(failed(e.into())),
-                }
-                if stream.peer_addr().is_ok()
-                    && let Tcp::Calling(stream, _) = std::mem::replace(&mut self.tcp, Tcp::Gone)
-                {
-                    self.tcp = Tcp::Open(stream);
-                }
-            }
-            _ => {}
-        }
-        Ok(())
     }
 
     /// From TCP to ATP; true if something has moved.
@@ -352,14 +342,6 @@ impl Link {
             }
         }
     }
-
-    /// The program at the other end of TCP learns that this is no good end.
-    fn reset_tcp(&mut self) {
-        if let Tcp::Open(stream) = std::mem::replace(&mut self.tcp, Tcp::Gone) {
-            // without it the end would look like that of a stream that is whole
-            let _ = set_socket_linger(&stream, Some(std::time::Duration::ZERO));
-        }
-    }
 }
 
 /// What does not block.
@@ -369,22 +351,4 @@ fn ready(result: io::Result<usize>) -> io::Result<Option<usize>> {
         Err(e) if matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => Ok(None),
         Err(e) => Err(e),
     }
-}
-
-/// Begins to connect, without waiting for the answer.
-fn call(to: SocketAddr) -> io::Result<TcpStream> {
-    let family = if to.is_ipv4() {
-        AddressFamily::INET
-    } else {
-        AddressFamily::INET6
-    };
-    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    let fd = rustix::net::socket_with(family, SocketType::STREAM, flags, None)?;
-    match rustix::net::connect(&fd, &to) {
-        Ok(()) | Err(rustix::io::Errno::INPROGRESS) => {}
-        Err(e) => return Err(e.into()),
-    }
-    let stream = TcpStream::from(fd);
-    stream.set_nodelay(true)?;
-    Ok(stream)
 }

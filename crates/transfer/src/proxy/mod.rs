@@ -7,8 +7,12 @@
 //! | module | what it is |
 //! |---|---|
 //! | [`link`](self) | one connection: octets from TCP to ATP and back, each direction with its own end |
+//! | [`tcp`](self) | its TCP side: which address answers |
 //! | [`enter`] | the end that accepts TCP and calls over ATP |
 //! | [`leave`] | the end that is called over ATP and connects by TCP |
+//!
+//! A name may have several addresses: they are tried one after the other, all but the last for five seconds at most, until one
+//! answers.
 //!
 //! An end of one direction is passed on (half close); a reset at one end is a reset at the other; a direction whose reader is
 //! slow stops its writer, because nothing is taken that there is no room for.
@@ -16,7 +20,9 @@
 mod enter;
 mod leave;
 mod link;
+mod tcp;
 
+use std::io;
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
 
@@ -24,6 +30,7 @@ use radio::Instant;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::TransferError;
+use crate::flow::FlowConfig;
 pub use enter::enter;
 pub use leave::leave;
 use link::Link;
@@ -36,6 +43,13 @@ pub const BUFFER_OCTETS: usize = 1 << 18;
 const LOOK: radio::Duration = radio::Duration::from_ms(100);
 /// Datagrams of one connection taken between two looks at the others.
 const BATCH: usize = 32;
+/// How long an address may take to answer while there is another one to try: some calls, each lost on the air or not.
+const TRY: radio::Duration = radio::Duration::from_ms(5_000);
+
+/// The same, where patience is shorter than that.
+fn try_for(config: &FlowConfig) -> radio::Duration {
+    TRY.min(radio::Duration::from_ns(config.patience.as_ns() / 2))
+}
 
 /// A connection has ended.
 #[derive(Debug)]
@@ -46,6 +60,22 @@ pub struct Ended {
     pub octets: (u64, u64),
     /// How.
     pub result: Result<(), TransferError>,
+}
+
+/// Calls the first address, from the one at `from` on, that can be called; tells which one that is.
+fn first<T>(
+    to: &[SocketAddr],
+    from: usize,
+    call: impl Fn(SocketAddr) -> io::Result<T>,
+) -> Result<(usize, T), TransferError> {
+    let mut why = TransferError::io("there is no address to call", io::ErrorKind::NotFound.into());
+    for (at, to) in to.iter().enumerate().skip(from) {
+        match call(*to) {
+            Ok(called) => return Ok((at, called)),
+            Err(e) => why = TransferError::io(to, e),
+        }
+    }
+    Err(why)
 }
 
 /// What a loop waits for.

@@ -12,7 +12,7 @@ use std::thread;
 use radio::Duration;
 use transfer::flow::{FlowConfig, Variant};
 use transfer::send::{Content, Sending};
-use transfer::serve::{Told, serve};
+use transfer::serve::{Told, Until, serve};
 use transfer::sink::Place;
 use transfer::socket::Socket;
 use transfer::{Progress, TransferError};
@@ -58,7 +58,8 @@ pub fn server_with(place: Place, count: Option<u64>, config: FlowConfig) -> Serv
                 let _ = one_more.send(());
             }
         };
-        let result = serve(socket, &config, &place, count, &stopped, tell);
+        let until = count.map_or(Until::Stopped, Until::Whole);
+        let result = serve(socket, &config, &place, until, &stopped, tell);
         (result, ended)
     });
     Server {
@@ -95,13 +96,9 @@ pub fn send(
     variant: Variant,
 ) -> Result<transfer::Progress, TransferError> {
     let mut sending = Sending::new(name, content).unwrap();
-    transfer::call::send(
-        to,
-        &config(variant),
-        &mut sending,
-        &AtomicBool::new(false),
-        |_| {},
-    )
+    let stop = AtomicBool::new(false);
+    let done = transfer::call::send(to, &config(variant), &mut sending, &stop, |_| {})?;
+    Ok(done.progress)
 }
 
 pub fn file_with(dir: &Path, octets: &[u8]) -> File {
@@ -113,6 +110,14 @@ pub fn file_with(dir: &Path, octets: &[u8]) -> File {
 /// Loses one datagram in ten, both ways.
 pub fn lossy(to: SocketAddr, stop: &Arc<AtomicBool>) -> SocketAddr {
     between(to, stop, |n, _| n % 10 != 0)
+}
+
+/// Loses so many of 1000 datagrams, both ways, without a pattern.
+pub fn losing(to: SocketAddr, stop: &Arc<AtomicBool>, loss: u64) -> SocketAddr {
+    between(to, stop, move |n, _| {
+        let drawn = (u64::from(n) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        (drawn ^ drawn >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 40 >= (loss << 24) / 1_000
+    })
 }
 
 /// Drops datagrams of more than `octets`, from the `first` one on.
@@ -187,7 +192,7 @@ pub fn caller(
     thread::spawn(move || {
         let mut last = Progress::default();
         let result = transfer::call::send(to, &config, &mut sending, &stop, |p| last = *p);
-        let _ = tell.send((result.map(|p| last = p), last));
+        let _ = tell.send((result.map(|done| last = done.progress), last));
     });
     ended
 }

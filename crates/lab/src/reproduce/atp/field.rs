@@ -193,6 +193,8 @@ pub(super) fn stack(kind: Kind) -> Net {
         places: (0..9).map(place).collect(),
         routing: Routing::Static((0..9).map(|n| (0..9).map(|to| next(n, to)).collect()).collect()),
         losses: Vec::new(),
+        outages: Vec::new(),
+        gone_after: None,
         greetings: Vec::new(),
         demands: (0..3)
             .map(|flow| Demand {
@@ -267,6 +269,8 @@ fn field(kind: Kind, flows: u32, octets: u64, seconds: u64, seed: u64) -> Net {
         places: building(),
         routing: Routing::Olsr,
         losses: Vec::new(),
+        outages: Vec::new(),
+        gone_after: None,
         greetings: Vec::new(),
         demands: (0..flows).map(demand).collect(),
         kind,

@@ -11,16 +11,16 @@ use protocols::mac::sender::DEFAULT_TRIES;
 /// It must not be worse than this share of the best other one.
 pub const ENOUGH: f64 = 0.95;
 
-/// One setting, over its numbers of hops.
+/// One setting with one number of hops.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Beside {
     /// What was run.
     pub setting: String,
-    /// Goodput over that of the best other transport, mean over the numbers of hops.
+    /// Hops of each flow; `None` where each has its own way.
+    pub hops: Option<u32>,
+    /// Goodput over that of the best other transport.
     pub goodput: f64,
-    /// The least of these.
-    pub worst: f64,
-    /// Unfairness index: ours.
+    /// Unfairness index: ours. 0 of one flow.
     pub unfairness: f64,
     /// That of the fairest other, which may be the slowest.
     pub fairest: f64,
@@ -29,15 +29,14 @@ pub struct Beside {
 }
 
 impl Beside {
-    /// Nowhere worse by more than 5 %, and no less fair.
+    /// Not worse by more than 5 %, and no less fair.
     pub fn reached(&self) -> bool {
-        self.worst >= ENOUGH && self.unfairness <= self.fairest
+        self.goodput >= ENOUGH && self.unfairness <= self.fairest
     }
 }
 
-/// What one number of hops, or one scene, says: goodput ratio, unfairness of ours, of the fairest other, and of the
-/// fastest.
-fn point(of: impl Fn(Kind) -> Option<(f64, f64)>) -> Option<[f64; 4]> {
+/// What one number of hops, or one scene, says.
+fn point(setting: &str, hops: Option<u32>, of: impl Fn(Kind) -> Option<(f64, f64)>) -> Option<Beside> {
     let others: Vec<_> = THESIS.into_iter().filter_map(&of).collect();
     let best = others
         .iter()
@@ -45,22 +44,17 @@ fn point(of: impl Fn(Kind) -> Option<(f64, f64)>) -> Option<[f64; 4]> {
         .reduce(|a, b| if b.0 > a.0 { b } else { a })?;
     let fairest = others.iter().map(|o| o.1).reduce(f64::min)?;
     let (goodput, unfairness) = of(Sdmac)?;
-    Some([goodput / best.0, unfairness, fairest, best.1])
-}
-
-fn over(setting: String, points: &[[f64; 4]]) -> Option<Beside> {
-    let mean = |n: usize| average(points.iter().map(|p| p[n]));
     Some(Beside {
-        setting,
-        goodput: mean(0)?,
-        worst: points.iter().map(|p| p[0]).reduce(f64::min)?,
-        unfairness: mean(1)?,
-        fairest: mean(2)?,
-        of_best: mean(3)?,
+        setting: setting.into(),
+        hops,
+        goodput: goodput / best.0,
+        unfairness,
+        fairest,
+        of_best: best.1,
     })
 }
 
-/// All settings that were run.
+/// All settings that were run, each with all its numbers of hops.
 pub fn beside(m: &Measured) -> Vec<Beside> {
     let beds = [
         (Bed::A(LOSS), "A"),
@@ -71,16 +65,16 @@ pub fn beside(m: &Measured) -> Vec<Beside> {
     let mut all = Vec::new();
     for (bed, name) in beds {
         for flows in [1, 2, 5] {
-            let of = |h: u32| {
-                point(|kind| {
+            let setting = format!("{name}: flows {flows}");
+            let of = |hops: u32| {
+                point(&setting, Some(hops), |kind| {
                     Some((
-                        m.mean_kbps(bed, h, flows, kind)?,
-                        unfairness_of(m, bed, h, flows, kind)?,
+                        m.mean_kbps(bed, hops, flows, kind)?,
+                        unfairness_of(m, bed, hops, flows, kind)?,
                     ))
                 })
             };
-            let points: Vec<_> = m.hops(bed, flows).into_iter().filter_map(of).collect();
-            all.extend(over(format!("{name}: flows {flows}"), &points));
+            all.extend(m.hops(bed, flows).into_iter().filter_map(of));
         }
     }
     for (tries, how) in [(1, ""), (DEFAULT_TRIES, ", 7 tries")] {
@@ -90,8 +84,7 @@ pub fn beside(m: &Measured) -> Vec<Beside> {
                 let mean = |f: fn(&Outcome) -> f64| average(runs.iter().map(|o| f(o)));
                 Some((mean(Outcome::total_kbps)?, mean(|o| unfairness(&o.kbps))?))
             };
-            let points: Vec<_> = point(of).into_iter().collect();
-            all.extend(over(format!("{name}{how}"), &points));
+            all.extend(point(&format!("{name}{how}"), None, of));
         };
         add("stack".into(), What::Stack);
         for flows in [1, 2, 4, 8, 16, 32] {
@@ -106,20 +99,25 @@ pub fn beside(m: &Measured) -> Vec<Beside> {
 pub(super) fn table(lines: &[Beside]) -> Table {
     let columns = [
         ("setting", Align::Left),
+        ("hops", Align::Right),
         ("goodput over the best other", Align::Right),
-        ("least of it", Align::Right),
         ("unfairness", Align::Right),
         ("of the fairest other", Align::Right),
         ("of the best other", Align::Right),
         ("aim", Align::Left),
     ];
-    let table = Table::new(columns).caption("sdmac-atp beside the transports of the thesis.");
+    let reached = lines.iter().filter(|l| l.reached()).count();
+    let caption = format!(
+        "sdmac-atp beside the transports of the thesis. Its aim, at least {ENOUGH} of the goodput of the best other and no less fair \
+         than the fairest, is reached in {reached} of {} rows.",
+        lines.len()
+    );
+    let table = Table::new(columns).caption(caption);
     lines.iter().fold(table, |table, l| {
-        let number = |x: f64| format!("{x:.2}");
         table.row([
             l.setting.clone(),
-            number(l.goodput),
-            number(l.worst),
+            l.hops.map_or_else(String::new, |hops| hops.to_string()),
+            format!("{:.2}", l.goodput),
             format!("{:.3}", l.unfairness),
             format!("{:.3}", l.fairest),
             format!("{:.3}", l.of_best),
@@ -134,18 +132,22 @@ mod tests {
 
     #[test]
     fn the_best_and_the_fairest_need_not_be_the_same() {
-        let of = |kind| match kind {
-            Kind::Tahoe => Some((100.0, 0.4)),
-            Kind::Default => Some((80.0, 0.1)),
-            Sdmac => Some((96.0, 0.2)),
-            _ => None,
+        let of = |goodput, unfairness| {
+            move |kind| match kind {
+                Kind::Tahoe => Some((100.0, 0.4)),
+                Kind::Default => Some((80.0, 0.1)),
+                Sdmac => Some((goodput, unfairness)),
+                _ => None,
+            }
         };
-        let p = point(of).unwrap();
-        assert_eq!(p, [0.96, 0.2, 0.1, 0.4]);
-        let line = over("x".into(), &[p, [0.9, 0.0, 0.1, 0.2]]).unwrap();
-        assert!((line.goodput - 0.93).abs() < 1e-9 && line.worst == 0.9);
-        assert!(!line.reached() && line.unfairness <= line.fairest);
-        assert!(over("x".into(), &[[0.95, 0.1, 0.1, 0.3]]).unwrap().reached());
-        assert!(over("x".into(), &[]).is_none());
+        let p = point("x", Some(3), of(96.0, 0.2)).unwrap();
+        assert_eq!(
+            (p.hops, p.goodput, p.unfairness, p.fairest, p.of_best),
+            (Some(3), 0.96, 0.2, 0.1, 0.4)
+        );
+        assert!(!p.reached(), "less fair than the fairest");
+        assert!(!point("x", Some(3), of(94.0, 0.0)).unwrap().reached());
+        assert!(point("x", Some(3), of(95.0, 0.1)).unwrap().reached());
+        assert_eq!(point("x", None, |_| None), None);
     }
 }

@@ -197,7 +197,6 @@ fn by_atp(
         "atp", "recv", "--listen", &to, "--dir", &incoming, "--count", &flows,
     ]);
     let listens = [&listens[..], &common].concat();
-    let listened = Instant::now();
     let mut receiver = Program::start(line, last, sdmac, "sdmac atp recv", &listens)?;
     thread::sleep(GLANCE);
     let mut senders = Vec::new();
@@ -205,9 +204,8 @@ fn by_atp(
         let file: PathBuf = folder.join(format!("file-{flow}"));
         fs::write(&file, content(seed, flow, case.octets)).map_err(cannot(0, "write a file"))?;
         let path = file.display().to_string();
-        let called = Instant::now();
         let args = [&words(&["atp", "send", &path, &to])[..], &common].concat();
-        senders.push((Program::start(line, 0, sdmac, "sdmac atp send", &args)?, called));
+        senders.push(Program::start(line, 0, sdmac, "sdmac atp send", &args)?);
         thread::sleep(Duration::from_nanos(STAGGER_NS));
     }
     let late = |since: Instant| since.elapsed() > Duration::from_secs(MOST_SECONDS);
@@ -217,7 +215,7 @@ fn by_atp(
             return Err(ChainError::Stopped);
         }
         let mut all = true;
-        for (sender, _) in &mut senders {
+        for sender in &mut senders {
             all &= sender.has_ended()?;
         }
         if late(begun) || all && (receiver.has_ended()? || begun.elapsed() > READY) {
@@ -229,21 +227,21 @@ fn by_atp(
     // it ends by itself when all have arrived
     receiver.interrupt();
     let received = receiver.said()?.out;
-    for (flow, (mut sender, called)) in (0..).zip(senders) {
+    for (flow, mut sender) in (0..).zip(senders) {
         sender.interrupt();
         let said = sender.said()?;
         carried.outcome.resent += said.out["resent"].as_u64().unwrap_or(0);
         let name = format!("file-{flow}");
-        let transfers = received["transfers"].as_array().into_iter().flatten();
-        let mut ended = transfers.filter(|t| t["name"] == name.as_str() && t["failed"].is_null());
-        let after = ended.find_map(|t| t["seconds"].as_f64());
+        let mut transfers = received["transfers"].as_array().into_iter().flatten();
+        let ended = transfers.any(|t| t["name"] == name.as_str() && t["failed"].is_null());
         let same =
             fs::read(folder.join("in").join(&name)).is_ok_and(|got| got == content(seed, flow, case.octets));
-        carried.outcome.goodputs_kbps.push(match after.filter(|_| same) {
-            Some(after) => {
-                let took = Duration::from_secs_f64(after).saturating_sub(called - listened);
-                goodput_kbps(case.octets, took)
-            }
+        // from the call on, which may have been lost: the receiver knows nothing of that
+        let took = said.out["seconds"]
+            .as_f64()
+            .filter(|_| said.good && ended && same);
+        carried.outcome.goodputs_kbps.push(match took {
+            Some(took) => goodput_kbps(case.octets, Duration::from_secs_f64(took)),
             None => {
                 let why = if said.good {
                     "it did not arrive as it was sent"

@@ -90,7 +90,7 @@ where
         let config = config.bounded();
         let size = Size::new(config.packet_octets);
         let mut outbox = Outbox::new(buffers.send, buffers.sent);
-        outbox.cut(Instant::ZERO, size.octets(), size.below());
+        outbox.cut(Instant::ZERO, size.octets(), size.short());
         Connection {
             state: if caller { State::Opening } else { State::Listening },
             caller,

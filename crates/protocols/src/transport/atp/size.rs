@@ -1,6 +1,8 @@
 //! How long packets may be. A path can drop what is too long for it without a word (a *black hole*, RFC 8899, section
-//! 4.3), while short packets, and so feedback, get through. The sender then goes down in [`STEPS`], and from there it
-//! tries longer packets until it knows what passes.
+//! 4.3), while short packets, and so feedback, get through. That long packets are lost tells nothing by itself: a bad
+//! path loses all alike. So when many were lost in a row, the sender is in doubt: every other packet goes short. It goes
+//! down to [`BASE`] when short ones arrive and no long one does, and from there it tries longer packets until it knows
+//! what passes.
 //!
 //! Nothing is added to the wire: what is tried are packets of data, and the feedback tells what became of them.
 
@@ -8,19 +10,25 @@ use crate::transport::stream::{Fate, Losses, News, Piece};
 use crate::transport::wire::HEADER_OCTETS;
 use radio::{Duration, Instant};
 
-/// Octets of data in a packet to which the sender goes down: those of datagrams of 1200 octets (`BASE_PLPMTU` in RFC
-/// 8899, section 5.1.2), then of packets of 576, which every host takes (RFC 1122, section 3.3.2), with the headers of
-/// IPv4 and UDP.
-pub const STEPS: [u16; 2] = [1_200 - HEADER_OCTETS as u16, 576 - 28 - HEADER_OCTETS as u16];
-/// Packets that are lost in a row before shorter ones are sent. Of one feedback at most [`AT_ONCE`] count, so that a
-/// path that is down for a moment is not taken for narrow.
+/// Octets of data in a packet to which the sender goes down: those of packets of 576 octets, which every host takes (RFC
+/// 1122, section 3.3.2), without the headers of IPv4 and UDP.
+pub const BASE: u16 = 576 - 28 - HEADER_OCTETS as u16;
+/// Long packets that are lost in a row before the sender is in doubt. Of one feedback at most [`AT_ONCE`] count, so that
+/// a path that is down for a moment raises none.
 const LOSSES: u32 = 8;
-/// Before the connection ends, and not before half of its patience: a path whose delay has grown seems to lose
-/// everything for a while.
+/// Short packets that arrive in doubt, with no long one among them, before the sender goes down. They take turns, so on
+/// a path that loses all alike that is a coin which falls on one side so often.
+const PASSES: u32 = 8;
+/// Short packets that are lost in a row before the connection ends, and not before half of its patience: a path whose
+/// delay has grown seems to lose everything for a while.
 const LAST_LOSSES: u32 = 24;
 const AT_ONCE: u32 = 3;
-/// Longer packets that are lost before their length counts as too long (`MAX_PROBES` in RFC 8899, section 5.1.2).
-const TRIES: u8 = 3;
+/// Longer packets that are lost before their length counts as too long (`MAX_PROBES` in RFC 8899, section 5.1.2), and
+/// more where others are lost, too: until so many losses have at most this chance.
+const TRIES: u32 = 3;
+const CHANCE: f64 = 1.0 / 256.0;
+/// Packets that the share of losses is of; older ones count half.
+const MEMORY: u32 = 256;
 /// What passes need not be known better than to so many octets.
 const GRAIN: u16 = 32;
 /// When longer packets are tried again (`PMTU_RAISE_TIMER` in RFC 8899, section 5.1.1).
@@ -37,11 +45,6 @@ struct Probe {
     octets: u16,
 }
 
-/// The next step below `octets`; 0 if there is none.
-fn below(octets: u16) -> u16 {
-    STEPS.into_iter().find(|s| *s < octets).unwrap_or(0)
-}
-
 /// See the [module](self).
 #[derive(Clone, Debug)]
 pub struct Size {
@@ -52,13 +55,19 @@ pub struct Size {
     proven: bool,
     /// What is known not to pass; more than `most` if nothing is.
     fails: u16,
-    /// Packets lost, of any length, since one at least as long as the shortest of them has arrived; and since when.
+    /// Short packets lost since one at least as long as the shortest of them has arrived; and since when.
     lost: Losses,
     since: Option<Instant>,
-    /// The same of packets longer than the next step.
+    /// The same of longer ones.
     long: Losses,
+    /// Short packets that have arrived in doubt.
+    passed: u32,
     probe: Option<Probe>,
-    tries: u8,
+    /// Longer packets of one length that were lost, and the chance of that on a path that loses all alike.
+    tries: u32,
+    chance: f64,
+    /// Packets that have arrived, and that were lost.
+    told: [u32; 2],
     raise_at: Option<Instant>,
 }
 
@@ -74,8 +83,11 @@ impl Size {
             lost: Losses::NONE,
             since: None,
             long: Losses::NONE,
+            passed: 0,
             probe: None,
             tries: 0,
+            chance: 1.0,
+            told: [0; 2],
             raise_at: None,
         }
     }
@@ -85,9 +97,14 @@ impl Size {
         self.octets
     }
 
-    /// The next step down; 0 if there is none.
-    pub fn below(&self) -> u16 {
-        below(self.octets)
+    /// Octets of a short one.
+    pub fn short(&self) -> u16 {
+        BASE.min(self.octets)
+    }
+
+    /// Whether long packets may be too long, so that every other one is to go short.
+    pub fn doubts(&self) -> bool {
+        self.long.packets >= LOSSES
     }
 
     /// Octets of the next packet with new data: more than [`octets`](Size::octets) if longer ones are to be tried.
@@ -132,6 +149,7 @@ impl Size {
         news: News,
         fate: Fate,
     ) -> Result<bool, TooNarrow> {
+        self.count(news);
         if let Some(probe) = self.probe {
             match fate {
                 Fate::Unknown => {}
@@ -140,13 +158,7 @@ impl Size {
                     self.proven = true;
                     return Ok(true);
                 }
-                Fate::Missing => {
-                    self.probe = None;
-                    self.tries += 1;
-                    if self.tries >= TRIES {
-                        (self.fails, self.tries) = (probe.octets, 0);
-                    }
-                }
+                Fate::Missing => self.missed(probe.octets),
             }
         }
         self.proven |= news.came >= self.octets;
@@ -162,25 +174,49 @@ impl Size {
         } else {
             self.since.get_or_insert(now);
         }
-        let since = self.since.unwrap_or(now);
-        let enough = |all: Losses| (all.packets >= LOSSES).then_some(all.least.min(self.octets));
-        // what is left of a stream may be short, and too long all the same
-        let step = enough(self.long).or(enough(self.lost)).map_or(0, below);
-        if step > 0 {
+        self.passed = if self.doubts() {
+            self.passed + news.short
+        } else {
+            0
+        };
+        if self.passed >= PASSES {
             self.fails = self.octets;
-            self.set(step);
+            self.set(self.short());
             return Ok(true);
         }
+        let since = self.since.unwrap_or(now);
         if self.lost.packets >= LAST_LOSSES && now.since(since).times(2) >= patience {
             return Err(TooNarrow);
         }
         Ok(false)
     }
 
+    fn count(&mut self, news: News) {
+        let lost = news.lost.packets + news.long.packets;
+        for (all, new) in self.told.iter_mut().zip([news.arrived, lost]) {
+            *all = all.saturating_add(new);
+        }
+        if self.told[0].saturating_add(self.told[1]) > MEMORY {
+            self.told = self.told.map(|n| n / 2);
+        }
+    }
+
+    /// A longer packet was lost.
+    fn missed(&mut self, octets: u16) {
+        let [arrived, lost] = self.told.map(f64::from);
+        self.probe = None;
+        self.tries += 1;
+        self.chance *= lost / (arrived + lost).max(1.0);
+        if self.tries >= TRIES && self.chance <= CHANCE {
+            (self.fails, self.tries, self.chance) = (octets, 0, 1.0);
+        }
+    }
+
     fn set(&mut self, octets: u16) {
         *self = Size {
             octets,
             fails: self.fails,
+            told: self.told,
             ..Size::new(self.most.into())
         };
     }
@@ -196,22 +232,36 @@ mod tests {
         Instant::from_us(ms * 1_000)
     }
 
-    fn lost(octets: u16, below: u16) -> News {
-        let lost = Losses {
+    fn lost(octets: u16) -> News {
+        let all = Losses {
             packets: 9,
             least: octets,
         };
+        let (lost, long) = if octets > BASE {
+            (Losses::NONE, all)
+        } else {
+            (all, Losses::NONE)
+        };
         News {
-            came: 0,
             lost,
-            long: if octets > below { lost } else { Losses::NONE },
+            long,
+            ..News::NONE
         }
     }
 
     fn came(octets: u16) -> News {
         News {
             came: octets,
+            arrived: 1,
             ..News::NONE
+        }
+    }
+
+    /// Short ones that went in their turn.
+    fn passed(short: u32) -> News {
+        News {
+            short,
+            ..came(if short > 0 { BASE } else { 0 })
         }
     }
 
@@ -220,33 +270,41 @@ mod tests {
     }
 
     /// Loses packets of so many octets, once a second, until their length changes or that is not enough; tells after how
-    /// many seconds.
-    fn until_changed(size: &mut Size, octets: u16) -> Result<u64, u64> {
-        let news = lost(octets, size.below());
-        let told = |ms| (ms, size.learn(at(ms), PATIENCE, news, Fate::Unknown));
-        let (ms, last) = (0..)
-            .map(|s| s * 1_000)
-            .map(told)
-            .find(|t| t.1 != Ok(false))
-            .unwrap();
-        last.map(|_| ms / 1_000).map_err(|_| ms / 1_000)
+    /// many seconds. In doubt so many short ones arrive, or are lost if none does.
+    fn until_changed(size: &mut Size, octets: u16, short: u32) -> Result<u64, u64> {
+        let mut second = |s| {
+            let News { mut lost, long, .. } = lost(octets);
+            let passed = passed(if size.doubts() { short } else { 0 });
+            if size.doubts() && short == 0 {
+                lost.add(9, BASE);
+            }
+            let news = News { lost, long, ..passed };
+            match size.learn(at(s * 1_000), PATIENCE, news, Fate::Unknown) {
+                Ok(false) => None,
+                Ok(true) => Some(Ok(s)),
+                Err(TooNarrow) => Some(Err(s)),
+            }
+        };
+        (0..).find_map(&mut second).expect("an end")
     }
 
     #[test]
-    fn down_the_steps_and_out() {
+    fn down_and_out() {
         let mut size = Size::new(1_448);
-        assert_eq!((size.octets(), size.below()), (1_448, 1_176));
-        assert_eq!(until_changed(&mut size, 1_448), Ok(2), "three feedbacks, not one");
-        assert_eq!((size.octets(), size.below()), (1_176, 524));
-        assert_eq!(until_changed(&mut size, 1_176), Ok(2));
-        assert_eq!((size.octets(), size.below()), (524, 0));
-        assert_eq!(until_changed(&mut size, 524), Err(30));
-        // packets that are short from the beginning, or the last of a stream, have no steps
-        assert_eq!(until_changed(&mut Size::new(100), 100), Err(30));
-        assert_eq!(until_changed(&mut Size::new(1_448), 7), Err(30));
-        let mut size = Size::new(1_448);
-        assert_eq!(until_changed(&mut size, 525), Ok(2));
-        assert_eq!(size.octets(), 524, "1176 would not help");
+        assert_eq!((size.octets(), size.short()), (1_448, 524));
+        // three feedbacks, not one, until there is doubt, and two more
+        assert_eq!(until_changed(&mut size, 1_448, 4), Ok(4));
+        assert_eq!((size.octets(), size.short()), (524, 524));
+        assert_eq!(until_changed(&mut size, 524, 4), Err(30));
+        assert_eq!(
+            until_changed(&mut Size::new(1_448), 1_448, 0),
+            Err(33),
+            "nothing passes"
+        );
+        // packets that are short from the beginning, or the last of a stream
+        assert_eq!(until_changed(&mut Size::new(100), 100, 4), Err(30));
+        assert_eq!(until_changed(&mut Size::new(1_448), 7, 4), Err(30));
+        assert_eq!(until_changed(&mut Size::new(1_448), 525, 4), Ok(4));
     }
 
     /// Random losses are no black hole, and the arrival of something shorter is no proof against one.
@@ -254,16 +312,27 @@ mod tests {
     fn what_arrives_counts_if_it_is_long_enough() {
         let mut size = Size::new(1_448);
         for _ in 0..100 {
-            assert_eq!(learn(&mut size, lost(1_400, 1_176)), Ok(false));
-            assert_eq!(learn(&mut size, lost(1_400, 1_176)), Ok(false));
+            assert_eq!(learn(&mut size, lost(1_400)), Ok(false));
+            assert_eq!(learn(&mut size, lost(1_400)), Ok(false));
             assert_eq!(learn(&mut size, came(1_400)), Ok(false));
         }
         for _ in 0..2 {
-            assert_eq!(learn(&mut size, lost(1_400, 1_176)), Ok(false));
+            assert_eq!(learn(&mut size, lost(1_400)), Ok(false));
             assert_eq!(learn(&mut size, came(1_399)), Ok(false));
         }
-        assert_eq!(learn(&mut size, lost(1_448, 1_176)), Ok(true));
-        assert_eq!(size.octets(), 1_176);
+        assert!(!size.doubts());
+        assert_eq!(learn(&mut size, lost(1_448)), Ok(false));
+        assert!(size.doubts());
+        // one long one among the short ones
+        assert_eq!(learn(&mut size, passed(7)), Ok(false));
+        assert_eq!(learn(&mut size, came(1_400)), Ok(false));
+        assert!(!size.doubts());
+        for _ in 0..3 {
+            assert_eq!(learn(&mut size, lost(1_448)), Ok(false));
+        }
+        assert_eq!(learn(&mut size, passed(7)), Ok(false), "counted anew");
+        assert_eq!(learn(&mut size, passed(1)), Ok(true));
+        assert_eq!(size.octets(), 524);
     }
 
     /// Up again to what passes, with three losses for each length that does not; and all of it again after ten minutes.
@@ -271,10 +340,8 @@ mod tests {
     fn the_length_that_passes_is_found() {
         for passes in [524, 525, 1_000, 1_180, 1_300, 1_416, 1_447] {
             let mut size = Size::new(1_448);
-            until_changed(&mut size, 1_448).unwrap();
-            if passes < 1_176 {
-                until_changed(&mut size, 1_176).unwrap();
-            }
+            until_changed(&mut size, 1_448, 4).unwrap();
+            size.told = [0; 2]; // of the black hole
             let now = Instant::from_us(1);
             assert_eq!(size.wanted(now), size.octets(), "first it must be known to pass");
             let octets = size.octets();
@@ -308,5 +375,28 @@ mod tests {
             assert_eq!(size.wanted(now + Duration::from_ms(599_000)), known);
             assert_eq!(size.wanted(now + Duration::from_ms(600_000)), 1_448);
         }
+    }
+
+    /// Where every other packet is lost, three longer ones that are lost are no news.
+    #[test]
+    fn losses_make_it_try_more_often() {
+        let mut size = Size::new(1_448);
+        until_changed(&mut size, 1_448, 4).unwrap();
+        size.told = [100; 2];
+        learn(&mut size, came(524)).unwrap();
+        let now = at(0);
+        let octets = size.wanted(now);
+        let mut tried = 0;
+        while size.wanted(now) == octets {
+            tried += 1;
+            size.sent(&Piece {
+                start: tried,
+                octets: octets.into(),
+                last: false,
+                again: false,
+            });
+            size.learn(now, PATIENCE, News::NONE, Fate::Missing).unwrap();
+        }
+        assert_eq!(tried, 8);
     }
 }

@@ -8,12 +8,14 @@ mod outbox;
 mod reader;
 mod ring;
 mod spans;
+mod told;
 
 pub(super) use inbox::Inbox;
-pub use outbox::Sent;
-pub(super) use outbox::{Fate, Losses, News, Outbox, Piece};
+pub(super) use outbox::{Outbox, Piece};
 pub(super) use reader::Reader;
 pub(super) use ring::Ring;
+pub use told::Sent;
+pub(super) use told::{Fate, Losses, News};
 
 /// Translates between offsets in a stream and numbers on the wire: the call itself has the initial number, and the
 /// first octet the next one (as in RFC 9293, 3.4).

@@ -2,41 +2,8 @@
 
 use super::super::wire::MAX_DATA_OCTETS;
 use super::ring::Ring;
+use super::told::{Fate, News, Sent, Watch};
 use radio::{Duration, Instant};
-
-/// What is known of a packet that was sent.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(in super::super) enum Fate {
-    /// Nothing.
-    #[default]
-    Unknown,
-    /// The receiver misses it.
-    Missing,
-    /// It has arrived, behind a hole.
-    Arrived,
-}
-
-/// The record of one packet. Its content is the transport's business; buffers of records start as
-/// [`Sent::default`].
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Sent {
-    start: u64,
-    octets: u16,
-    /// Its first octet that is missing, counted from `start`: what is sent again begins there.
-    from: u16,
-    /// It carries the end of the stream.
-    last: bool,
-    fate: Fate,
-    again: bool,
-    at: Instant,
-}
-
-impl Sent {
-    /// The offset behind it; the end of the stream counts as one more.
-    fn end(&self) -> u64 {
-        self.start + u64::from(self.octets) + u64::from(self.last)
-    }
-}
 
 /// A packet to send.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -57,74 +24,6 @@ pub(in super::super) struct Acknowledged {
     pub age: Option<Duration>,
 }
 
-/// Packets that are lost.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(in super::super) struct Losses {
-    pub packets: u32,
-    /// Octets of the shortest.
-    pub least: u16,
-}
-
-impl Losses {
-    pub const NONE: Losses = Losses {
-        packets: 0,
-        least: u16::MAX,
-    };
-
-    pub fn add(&mut self, packets: u32, least: u16) {
-        self.packets += packets;
-        self.least = self.least.min(least);
-    }
-}
-
-/// What was told of packets that were sent since the length of packets has changed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(in super::super) struct News {
-    /// Octets of the longest that has arrived.
-    pub came: u16,
-    /// What is lost as far as can be known.
-    pub lost: Losses,
-    /// Those of these that were longer than the limit given.
-    pub long: Losses,
-}
-
-impl News {
-    pub const NONE: News = News {
-        came: 0,
-        lost: Losses::NONE,
-        long: Losses::NONE,
-    };
-}
-
-/// The length of packets, and which of them tell what passes.
-#[derive(Clone, Copy, Debug)]
-struct Watch {
-    /// Packets sent again go in pieces of so many octets.
-    octets: u16,
-    /// Longer ones count as long.
-    over: u16,
-    /// Nor does what was sent earlier.
-    since: Instant,
-}
-
-impl Watch {
-    /// Octets of the pieces in which a packet went, if it tells something. What is longer and was not sent again is
-    /// about to be tried, and says nothing of this length.
-    fn octets(&self, r: &Sent) -> Option<u16> {
-        let tried = r.octets > self.octets && !r.again;
-        (r.at > self.since && !tried).then_some(r.octets.min(self.octets))
-    }
-
-    fn lost(&self, r: &Sent, news: &mut News) {
-        if let Some(octets) = self.octets(r) {
-            news.lost.add(1, octets);
-            if octets > self.over {
-                news.long.add(1, octets);
-            }
-        }
-    }
-}
-
 /// See the [module](self).
 #[derive(Clone, Debug)]
 pub(in super::super) struct Outbox<O, R> {
@@ -143,6 +42,8 @@ pub(in super::super) struct Outbox<O, R> {
     end_sent: bool,
     missing: usize,
     watch: Watch,
+    /// In doubt the next long packet goes short.
+    short_next: bool,
     news: News,
 }
 
@@ -161,9 +62,11 @@ impl<O: AsRef<[u8]> + AsMut<[u8]>, R: AsRef<[Sent]> + AsMut<[Sent]>> Outbox<O, R
             missing: 0,
             watch: Watch {
                 octets: MAX_DATA_OCTETS as u16,
-                over: 0,
+                over: MAX_DATA_OCTETS as u16,
+                doubts: false,
                 since: Instant::ZERO,
             },
+            short_next: true,
             news: News::NONE,
         }
     }
@@ -174,9 +77,15 @@ impl<O: AsRef<[u8]> + AsMut<[u8]>, R: AsRef<[Sent]> + AsMut<[Sent]>> Outbox<O, R
         self.watch = Watch {
             octets,
             over,
+            doubts: false,
             since: now,
         };
         self.news = News::NONE;
+    }
+
+    /// In doubt every other long packet goes short.
+    pub fn doubt(&mut self, doubts: bool) {
+        self.watch.doubts = doubts;
     }
 
     /// What was told since it was last asked.
@@ -250,32 +159,55 @@ impl<O: AsRef<[u8]> + AsMut<[u8]>, R: AsRef<[Sent]> + AsMut<[Sent]>> Outbox<O, R
         if !self.has_more() {
             return None;
         }
+        let Watch {
+            octets: whole,
+            over,
+            doubts,
+            ..
+        } = self.watch;
         if self.missing > 0 {
-            let (acknowledged, most) = (self.acknowledged, self.watch.octets);
+            let (acknowledged, in_turn) = (self.acknowledged, self.short_next);
             let record = self.iter_mut().find(|r| r.fate == Fate::Missing)?;
             // what is behind the newest acknowledgement has arrived
             let from = acknowledged.saturating_sub(record.start).max(record.from.into()) as u16;
-            let octets = (record.octets - from).min(most);
+            let left = record.octets - from;
+            let mut first_turn = false;
+            if !record.begun {
+                let takes_turn = doubts && left > over;
+                first_turn = takes_turn && record.short.is_none();
+                // one that has had a turn has another one each time, so that none goes whole for ever
+                record.short = takes_turn.then_some(record.short.map_or(in_turn, |short| !short));
+                record.piece = 0;
+            }
+            let is_short = record.short == Some(true);
+            let octets = left.min(if is_short { over } else { whole });
             let piece = Piece {
                 start: record.start + u64::from(from),
                 octets: usize::from(octets),
                 last: record.last,
                 again: true,
             };
-            record.again = true;
-            record.at = now;
+            (record.again, record.begun, record.at) = (true, true, now);
+            record.piece = record.piece.max(octets);
             record.from = from + octets;
             if record.from == record.octets {
                 record.fate = Fate::Unknown;
                 self.missing -= 1;
             }
+            self.short_next ^= first_turn;
             return Some(piece);
         }
-        let octets = (self.written - self.sent).min(most.min(MAX_DATA_OCTETS) as u64) as u16;
+        let most = (self.written - self.sent).min(most.min(MAX_DATA_OCTETS) as u64) as u16;
+        let takes_turn = doubts && most > over;
+        let short = takes_turn.then_some(self.short_next);
+        self.short_next ^= takes_turn;
+        let octets = if short == Some(true) { over } else { most };
         let record = Sent {
             start: self.sent,
             octets,
+            piece: octets,
             last: octets == 0,
+            short,
             at: now,
             ..Sent::default()
         };
@@ -315,7 +247,9 @@ impl<O: AsRef<[u8]> + AsMut<[u8]>, R: AsRef<[Sent]> + AsMut<[Sent]>> Outbox<O, R
         let records = self.records.as_mut();
         while self.count > 0 && records[self.head].end() <= offset {
             let r = records[self.head];
-            self.news.came = self.news.came.max(self.watch.octets(&r).unwrap_or(0));
+            if r.fate != Fate::Arrived {
+                self.watch.came(&r, &mut self.news);
+            }
             self.missing -= usize::from(r.fate == Fate::Missing);
             done.age = (!r.again).then(|| now.since(r.at));
             self.head = (self.head + 1) % records.len();
@@ -335,7 +269,7 @@ impl<O: AsRef<[u8]> + AsMut<[u8]>, R: AsRef<[Sent]> + AsMut<[Sent]>> Outbox<O, R
             let flying = r.at + guard > now;
             if r.fate != Fate::Missing && !flying {
                 watch.lost(r, &mut news);
-                r.fate = Fate::Missing;
+                (r.fate, r.begun) = (Fate::Missing, false);
                 r.from = between.0.saturating_sub(r.start) as u16;
                 found += 1;
             }
@@ -346,18 +280,18 @@ impl<O: AsRef<[u8]> + AsMut<[u8]>, R: AsRef<[Sent]> + AsMut<[Sent]>> Outbox<O, R
 
     /// What lies between two offsets has arrived.
     pub fn arrive(&mut self, between: (u64, u64)) {
-        let (watch, mut came, mut found) = (self.watch, self.news.came, 0);
+        let (watch, mut news, mut found) = (self.watch, self.news, 0);
         for r in self
             .iter_mut()
             .filter(|r| between.0 <= r.start && r.end() <= between.1)
         {
             if r.fate != Fate::Arrived {
-                came = came.max(watch.octets(r).unwrap_or(0));
+                watch.came(r, &mut news);
             }
             found += usize::from(r.fate == Fate::Missing);
             r.fate = Fate::Arrived;
         }
-        self.news.came = came;
+        self.news = news;
         self.missing -= found;
     }
 
@@ -371,8 +305,7 @@ impl<O: AsRef<[u8]> + AsMut<[u8]>, R: AsRef<[Sent]> + AsMut<[Sent]>> Outbox<O, R
                 if r.at > came {
                     watch.lost(r, &mut news);
                 }
-                r.fate = Fate::Missing;
-                r.from = 0;
+                (r.fate, r.begun, r.from) = (Fate::Missing, false, 0);
                 found += 1;
             }
         }
@@ -383,6 +316,7 @@ impl<O: AsRef<[u8]> + AsMut<[u8]>, R: AsRef<[Sent]> + AsMut<[Sent]>> Outbox<O, R
 
 #[cfg(test)]
 mod tests {
+    use super::super::told::Losses;
     use super::*;
     use std::vec::Vec;
 
@@ -445,8 +379,8 @@ mod tests {
         o.miss(at(5), (8, 10), NO);
         o.miss(at(5), (14, 18), NO);
         let news = o.news();
-        assert_eq!((news.came, news.lost.packets, news.lost.least), (0, 2, 4));
-        assert_eq!(news.long, news.lost, "everything is");
+        assert_eq!((news.came, news.long.packets, news.long.least), (0, 2, 4));
+        assert_eq!(news.lost, Losses::NONE, "everything is long");
         assert_eq!(pieces(&mut o, 6), [(8, 2), (14, 4), (18, 2)]);
         o.miss(at(7), (5, 10), NO);
         assert_eq!(o.fate(0), Fate::Missing);
@@ -458,6 +392,42 @@ mod tests {
         assert_eq!(pieces(&mut o, 10), [(20, 6)]);
         o.miss_all(at(11), NO, at(0));
         assert_eq!((o.news(), o.fate(20)), (News::NONE, Fate::Missing));
+    }
+
+    /// In doubt long packets take turns: whole, and in short pieces. What came in short pieces is counted as such, and what
+    /// is left of one is not long.
+    #[test]
+    fn in_doubt_every_other_one_goes_short() {
+        let mut o = outbox(64, 8);
+        o.write(&[7; 64]);
+        let take = |o: &mut Outbox<Vec<u8>, Vec<Sent>>, ms| o.take(at(ms), 10).map(|p| (p.start, p.octets));
+        o.cut(at(0), 10, 4);
+        assert_eq!(take(&mut o, 1), Some((0, 10)));
+        o.doubt(true);
+        assert_eq!(
+            [2, 3].map(|ms| take(&mut o, ms)),
+            [Some((10, 4)), Some((14, 10))],
+            "new ones"
+        );
+        o.miss_all(at(4), NO, at(0));
+        let news = o.news();
+        assert_eq!((news.lost.packets, news.lost.least), (1, 4));
+        assert_eq!((news.long.packets, news.long.least), (2, 10));
+        // the middle one is short anyhow, and takes no turn; the last one has its second
+        assert_eq!(
+            [5; 7].map(|ms| take(&mut o, ms).unwrap()),
+            [(0, 4), (4, 4), (8, 2), (10, 4), (14, 4), (18, 4), (22, 2)]
+        );
+        o.miss(at(6), (4, 10), NO);
+        o.arrive((14, 24));
+        let news = o.news();
+        assert_eq!((news.came, news.arrived, news.short), (4, 1, 1));
+        assert_eq!((news.lost.packets, news.long.packets), (1, 0), "it went short");
+        // the rest of the first one is long, and its second turn is a whole one's
+        assert_eq!(take(&mut o, 7), Some((4, 6)));
+        o.acknowledge(at(9), 10);
+        let news = o.news();
+        assert_eq!((news.came, news.arrived, news.short), (6, 1, 0));
     }
 
     #[test]

@@ -155,8 +155,8 @@ where
         }
         let patience = self.config.patience;
         match self.size.learn(now, patience, news, probe.unwrap_or_default()) {
-            Ok(false) => {}
-            Ok(true) => self.outbox.cut(now, self.size.octets(), self.size.below()),
+            Ok(false) => self.outbox.doubt(self.size.doubts()),
+            Ok(true) => self.outbox.cut(now, self.size.octets(), self.size.short()),
             Err(TooNarrow) if self.state == State::Open => {
                 self.state = State::Failed(Failure::TooNarrow);
                 self.reset_due = Some(now);

@@ -81,6 +81,44 @@ fn losses_cost_little_more_than_themselves() {
     }
 }
 
+/// A path that loses most packets, whether its hops tell their delay or not, loses short ones as well.
+#[test]
+fn heavy_losses_are_not_taken_for_a_narrow_path() {
+    for config in ALL {
+        for (loss, measured) in [(500, true), (500, false), (600, false), (700, false)] {
+            for seed in 1..=4 {
+                let lossy = || Link {
+                    loss,
+                    measured,
+                    ..Link::good()
+                };
+                let mut n = two(seed, config(), [lossy(), lossy()], [work(300_000), work(0)]);
+                let over = n.run_until(3_000 * SECOND);
+                let told = format!("{loss} {seed} {:?} {:?}", states(&n), n.end(0).counters());
+                assert!(over && n.read(1) == 300_000, "{told}");
+                assert_eq!(n.end(0).packet_octets(), 1_448, "{told}");
+            }
+        }
+    }
+}
+
+/// Nor does it hide one.
+#[test]
+fn a_black_hole_on_a_path_that_loses_every_other_packet() {
+    for config in ALL {
+        let lossy = Link {
+            loss: 500,
+            ..hole(1_200, 0)
+        };
+        let mut n = two(9, config(), [lossy, Link::good()], [work(300_000), work(0)]);
+        let over = n.run_until(3_000 * SECOND);
+        assert!(over && n.read(1) == 300_000, "{:?}", n.end(0).counters());
+        let found = HEADER_OCTETS + usize::from(n.end(0).packet_octets());
+        // losses of one length in a row may be chance, and it is not tried again for ten minutes
+        assert!((548..=1_200).contains(&found), "{found}");
+    }
+}
+
 /// Nobody reads for ten minutes, and what is sent finds no room: that is no black hole.
 #[test]
 fn a_reader_that_stops_is_not_taken_for_a_narrow_path() {
@@ -111,6 +149,22 @@ fn a_path_that_is_down_is_not_taken_for_a_narrow_one() {
             assert_eq!(n.end(0).packet_octets(), 1_448, "{:?}", n.end(0).counters());
         }
         assert!(over && n.read(1) == 3_000_000, "{:?}", n.end(0).counters());
+    }
+}
+
+/// The last six packets of a stream are too long by now: none of them goes whole for ever.
+#[test]
+fn a_black_hole_for_the_end_of_a_stream() {
+    for seed in 1..=20 {
+        for config in ALL {
+            let lossy = Link {
+                loss: 200,
+                ..hole(593, 160_000)
+            };
+            let mut n = two(seed, config(), [lossy, Link::good()], [work(100_000), work(0)]);
+            let over = n.run_until(400 * SECOND);
+            assert!(over && n.read(1) == 100_000, "{seed}: {:?}", n.end(0).counters());
+        }
     }
 }
 

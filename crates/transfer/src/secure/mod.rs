@@ -17,6 +17,9 @@
 //! 0x53 'S' | version 1 | 1: call, 2: answer | message of Noise
 //! ```
 
+mod key;
+mod window;
+
 use std::fmt;
 
 use protocols::transport::Failure;
@@ -24,8 +27,9 @@ use protocols::transport::wire::{HEADER_OCTETS, MAX_PACKET_OCTETS};
 use radio::{Duration, Instant};
 use snow::{Builder, HandshakeState, StatelessTransportState};
 
-/// Octets of a key.
-pub const KEY_OCTETS: usize = 32;
+pub use key::{KEY_OCTETS, Key};
+use window::Window;
+
 /// Octets that a datagram gets longer by.
 pub const OVERHEAD_OCTETS: usize = HEADER_OCTETS + COUNTER_OCTETS + TAG_OCTETS;
 /// The longest delay that hops are believed, us.
@@ -46,100 +50,6 @@ const OPTION_SEALED: u8 = 2;
 const DELAY_AT: usize = 16;
 /// From one call to the next at most; the first is repeated after 1 s.
 const MOST_WAIT: Duration = Duration::from_ms(8_000);
-
-/// A shared key.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Key(pub [u8; KEY_OCTETS]);
-
-impl fmt::Debug for Key {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Key(..)")
-    }
-}
-
-impl Key {
-    /// A new one.
-    ///
-    /// # Errors
-    /// The system has no random numbers.
-    pub fn random() -> std::io::Result<Key> {
-        let mut key = Key([0; KEY_OCTETS]);
-        rustix::rand::getrandom(&mut key.0, rustix::rand::GetRandomFlags::empty())?;
-        Ok(key)
-    }
-
-    /// Reads 64 hexadecimal digits; blanks around them do not count.
-    pub fn parse(text: &str) -> Option<Key> {
-        let digits = text.trim().as_bytes();
-        let (pairs, rest) = digits.as_chunks::<2>();
-        if pairs.len() != KEY_OCTETS || !rest.is_empty() {
-            return None;
-        }
-        let mut key = Key([0; KEY_OCTETS]);
-        for (octet, pair) in key.0.iter_mut().zip(pairs) {
-            let digit = |c: u8| char::from(c).to_digit(16).map(|d| d as u8);
-            *octet = digit(pair[0])? << 4 | digit(pair[1])?;
-        }
-        Some(key)
-    }
-
-    /// As [`parse`](Key::parse) reads it.
-    pub fn text(&self) -> String {
-        self.0.iter().map(|o| format!("{o:02x}")).collect()
-    }
-}
-
-/// The counters that have come: each counts once, and none that is older than the window.
-#[derive(Debug, Default)]
-struct Window {
-    /// One more than the newest; 0 before the first.
-    next: u64,
-    /// Bit i: the counter `next - 1 - i` has come.
-    seen: [u64; Window::WORDS],
-}
-
-impl Window {
-    const WORDS: usize = 16;
-    const SIZE: u64 = 64 * Window::WORDS as u64;
-
-    fn is_new(&self, counter: u64) -> bool {
-        let Some(behind) = (self.next.wrapping_sub(1))
-            .checked_sub(counter)
-            .filter(|_| counter < self.next)
-        else {
-            return true;
-        };
-        behind < Window::SIZE && self.seen[(behind / 64) as usize] & 1 << (behind % 64) == 0
-    }
-
-    fn note(&mut self, counter: u64) {
-        if counter >= self.next {
-            let by = counter + 1 - self.next;
-            let mut moved = [0; Window::WORDS];
-            for (i, word) in moved.iter_mut().enumerate() {
-                let words = (by / 64) as usize;
-                let bit = by % 64;
-                let at = |n: Option<usize>| n.and_then(|n| self.seen.get(n)).copied().unwrap_or(0);
-                let (low, carry) = if by >= Window::SIZE {
-                    (0, 0)
-                } else {
-                    (at(i.checked_sub(words)), at(i.checked_sub(words + 1)))
-                };
-                *word = if bit == 0 {
-                    low
-                } else {
-                    low << bit | carry >> (64 - bit)
-                };
-            }
-            self.seen = moved;
-            self.next = counter + 1;
-        }
-        let behind = self.next - 1 - counter;
-        if behind < Window::SIZE {
-            self.seen[(behind / 64) as usize] |= 1 << (behind % 64);
-        }
-    }
-}
 
 /// What a datagram turned out to be.
 #[derive(Debug, PartialEq, Eq)]
@@ -352,7 +262,7 @@ impl Guard {
         match (&mut self.state, datagram[MARK.len()..].split_first()) {
             (State::Open(_), Some((&CALL, _))) => match &self.answered {
                 // the answer got lost
-                Some((call, answer)) if call == datagram && self.window.next == 0 => {
+                Some((call, answer)) if call == datagram && self.window.is_empty() => {
                     Opened::Handshake(Some(answer.clone()))
                 }
                 _ => Opened::Nothing,
@@ -421,15 +331,6 @@ mod tests {
             Opened::Packet(n) => Some(out[..n].to_vec()),
             _ => None,
         }
-    }
-
-    #[test]
-    fn keys_as_text() {
-        let key = Key::random().unwrap();
-        assert_eq!(Key::parse(&format!(" {}\n", key.text())), Some(key));
-        assert_eq!(Key::parse(&key.text()[1..]), None);
-        assert_eq!(Key::parse(&"g".repeat(64)), None);
-        assert_eq!(format!("{key:?}"), "Key(..)");
     }
 
     /// Its header tells of blocks that are not there in clear.
@@ -552,23 +453,6 @@ mod tests {
                 let _ = Guard::listener(&key(1), d);
             }
             prop_assert!(!a.is_open());
-        }
-
-        /// Against a set of all counters.
-        #[test]
-        fn the_window(steps in proptest::collection::vec(0u64..3_000, 1..200)) {
-            let mut window = Window::default();
-            let mut seen = std::collections::BTreeSet::new();
-            for counter in steps {
-                let newest: u64 = seen.last().copied().unwrap_or(0);
-                let too_old = !seen.is_empty() && newest >= Window::SIZE + counter;
-                let new = window.is_new(counter);
-                prop_assert_eq!(new, !too_old && !seen.contains(&counter), "{} after {}", counter, newest);
-                if new {
-                    window.note(counter);
-                    seen.insert(counter);
-                }
-            }
         }
     }
 }

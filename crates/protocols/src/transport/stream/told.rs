@@ -1,0 +1,130 @@
+//! What is known of packets that were sent, and what feedback tells of their length.
+
+use radio::Instant;
+
+/// What is known of a packet that was sent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(in super::super) enum Fate {
+    /// Nothing.
+    #[default]
+    Unknown,
+    /// The receiver misses it.
+    Missing,
+    /// It has arrived, behind a hole.
+    Arrived,
+}
+
+/// The record of one packet. Its content is the transport's business; buffers of records start as
+/// [`Sent::default`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Sent {
+    pub(super) start: u64,
+    pub(super) octets: u16,
+    /// Its first octet that is missing, counted from `start`: what is sent again begins there.
+    pub(super) from: u16,
+    /// Octets of the longest piece in which it went last.
+    pub(super) piece: u16,
+    /// It carries the end of the stream.
+    pub(super) last: bool,
+    pub(super) fate: Fate,
+    pub(super) again: bool,
+    /// A part of what is missing has gone again.
+    pub(super) begun: bool,
+    /// It is long, and in doubt it went short or whole in its turn.
+    pub(super) short: Option<bool>,
+    pub(super) at: Instant,
+}
+
+impl Sent {
+    /// The offset behind it; the end of the stream counts as one more.
+    pub(super) fn end(&self) -> u64 {
+        self.start + u64::from(self.octets) + u64::from(self.last)
+    }
+}
+
+/// Packets that are lost.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in super::super) struct Losses {
+    pub packets: u32,
+    /// Octets of the shortest.
+    pub least: u16,
+}
+
+impl Losses {
+    pub const NONE: Losses = Losses {
+        packets: 0,
+        least: u16::MAX,
+    };
+
+    pub fn add(&mut self, packets: u32, least: u16) {
+        self.packets += packets;
+        self.least = self.least.min(least);
+    }
+}
+
+/// What was told of packets that were sent since the length of packets has changed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in super::super) struct News {
+    /// Octets of the longest that has arrived.
+    pub came: u16,
+    /// How many have.
+    pub arrived: u32,
+    /// Those of these that went short in their turn.
+    pub short: u32,
+    /// Short ones that are lost, as far as can be known.
+    pub lost: Losses,
+    /// The same of longer ones.
+    pub long: Losses,
+}
+
+impl News {
+    pub const NONE: News = News {
+        came: 0,
+        arrived: 0,
+        short: 0,
+        lost: Losses::NONE,
+        long: Losses::NONE,
+    };
+}
+
+/// The length of packets, and which of them tell what passes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Watch {
+    /// Packets sent again go in pieces of so many octets.
+    pub octets: u16,
+    /// Longer ones count as long.
+    pub over: u16,
+    /// Every other long one goes in pieces of `over` octets.
+    pub doubts: bool,
+    /// What was sent earlier tells nothing.
+    pub since: Instant,
+}
+
+impl Watch {
+    /// Whether a packet tells something. What is longer than packets are is about to be tried, and says nothing of this
+    /// length.
+    fn counts(&self, r: &Sent) -> bool {
+        r.at > self.since && r.piece <= self.octets
+    }
+
+    /// It is lost.
+    pub fn lost(&self, r: &Sent, news: &mut News) {
+        if self.counts(r) {
+            let losses = if r.piece > self.over {
+                &mut news.long
+            } else {
+                &mut news.lost
+            };
+            losses.add(1, r.piece);
+        }
+    }
+
+    /// It has arrived.
+    pub fn came(&self, r: &Sent, news: &mut News) {
+        if self.counts(r) {
+            news.came = news.came.max(r.piece);
+            news.arrived += 1;
+            news.short += u32::from(r.short == Some(true));
+        }
+    }
+}
