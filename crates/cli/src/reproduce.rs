@@ -146,7 +146,7 @@ fn rtwlan(args: &Args, ui: &Ui) -> Done {
         quick: args.quick,
     };
     let run = |jobs, progress: &(dyn Fn(u64) + Sync)| plan.run(jobs, ui.stop(), progress);
-    let (measured, seconds) = timed(args, ui, "packets", plan.packets(), run);
+    let (measured, seconds) = timed(args, ui, "pieces", plan.pieces(), run);
     Done {
         reproduction: measured.judge(plan),
         seconds,

@@ -4,9 +4,8 @@
 //!
 //! The table of the book: `cargo test -p sdmac-lab --test miss_curves -- --nocapture`. It is a snapshot, too.
 
-use std::cell::RefCell;
-use std::collections::BTreeMap;
-use std::rc::Rc;
+#[path = "shared/ways.rs"]
+mod ways;
 
 use frame::{AccessCategory, EdcaParams, MacAddr, Phy, Rate};
 use proptest::prelude::*;
@@ -15,9 +14,10 @@ use protocols::mac::edf::cost::{AttemptCosts, CostEstimate};
 use protocols::mac::edf::feasible::{self, Stream};
 use protocols::mac::edf::{Edf, EdfConfig};
 use protocols::mac::sender::{QueueRule, Sender, SenderConfig};
-use radio::{Checked, Duration, Instant, Msdu, Protocol, Queue, TxHow};
+use radio::{Checked, Duration, Protocol, Queue, TxHow};
 use sim::rng::{self, Cause};
-use sim::{AdapterConfig, MediumConfig, NodeConfig, Observer, Pattern, Position, Traffic, World};
+use sim::{AdapterConfig, MediumConfig, NodeConfig, Pattern, Position, Traffic, World};
+use ways::{Way, Ways};
 
 const FLOWS: usize = 8;
 const SETS: u64 = 100;
@@ -94,27 +94,6 @@ fn flows(load: f64, set: u64) -> Vec<Flow> {
     flows
 }
 
-/// Deadline and arrival, ns.
-type Way = (Instant, Option<u64>);
-
-/// The way of each payload.
-#[derive(Clone, Default)]
-struct Ways(Rc<RefCell<BTreeMap<Vec<u8>, Way>>>);
-
-impl Observer for Ways {
-    fn submitted(&mut self, _: u64, _: u32, msdu: &Msdu<'_>) {
-        let deadline = msdu.deadline.expect("all have one");
-        self.0
-            .borrow_mut()
-            .insert(msdu.payload.to_vec(), (deadline, None));
-    }
-    fn delivered(&mut self, now_ns: u64, _: u32, msdu: &Msdu<'_>) {
-        if let Some(way) = self.0.borrow_mut().get_mut(msdu.payload) {
-            way.1 = Some(now_ns);
-        }
-    }
-}
-
 /// How many of the messages with a deadline before the end missed it, and how many there were.
 fn run<P: Protocol>(scheme: Scheme, flows: &[Flow], make: impl Fn(Sender) -> P) -> (u64, u64) {
     let mut world: World<Checked<P, 1_024>> = World::new(&MediumConfig::default(), 1);
@@ -158,10 +137,11 @@ fn run<P: Protocol>(scheme: Scheme, flows: &[Flow], make: impl Fn(Sender) -> P) 
     world.set_observer(Box::new(ways.clone()));
     world.run_until(RUN_NS);
     let ways = ways.0.borrow();
-    let over = ways.values().filter(|w| w.0 < Instant::from_ns(RUN_NS));
+    let deadline_ns = |w: &Way| w.deadline.expect("all have one").as_ns();
+    let over = ways.values().filter(|w| deadline_ns(w) < RUN_NS);
     let missed = over
         .clone()
-        .filter(|w| w.1.is_none_or(|t| Instant::from_ns(t) > w.0));
+        .filter(|w| w.up_ns.is_none_or(|t| t > deadline_ns(w)));
     (missed.count() as u64, over.count() as u64)
 }
 

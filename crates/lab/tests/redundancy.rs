@@ -1,19 +1,19 @@
 //! Two adapters as one, on two channels of the simulator: what gets lost, what it costs, and what happens when one of
 //! them is pulled out.
 
-use std::cell::RefCell;
-use std::collections::BTreeMap;
-use std::rc::Rc;
+#[path = "shared/ways.rs"]
+mod ways;
 
 use frame::{AccessCategory, EdcaParams, MacAddr, Phy, Rate, ppdu_us};
 use lab::stats::Running;
 use protocols::mac::data::{Identity, QOS_OVERHEAD_OCTETS, Role};
 use protocols::mac::redundancy::{Primary, Redundancy, RedundancyConfig};
 use protocols::mac::sender::{Sender, SenderConfig};
-use radio::{AdapterId, Checked, Duration, Msdu, TxHow};
+use radio::{AdapterId, Checked, Duration, TxHow};
 use sim::fault::Incident;
 use sim::medium::Process;
-use sim::{AdapterConfig, LinkLoss, MediumConfig, NodeConfig, Observer, Pattern, Position, Traffic, World};
+use sim::{AdapterConfig, LinkLoss, MediumConfig, NodeConfig, Pattern, Position, Traffic, World};
+use ways::Ways;
 
 type Node = Checked<Redundancy<Sender>>;
 
@@ -21,24 +21,6 @@ const MS: u64 = 1_000_000;
 const CYCLE_NS: u64 = 4 * MS;
 const FIRST: AdapterId = AdapterId(0);
 const SECOND: AdapterId = AdapterId(1);
-
-/// When a payload went down and came up, ns.
-type Way = (u64, Option<u64>);
-
-/// The way of each payload.
-#[derive(Clone, Default)]
-struct Ways(Rc<RefCell<BTreeMap<Vec<u8>, Way>>>);
-
-impl Observer for Ways {
-    fn submitted(&mut self, now_ns: u64, _: u32, msdu: &Msdu<'_>) {
-        self.0.borrow_mut().insert(msdu.payload.to_vec(), (now_ns, None));
-    }
-    fn delivered(&mut self, now_ns: u64, _: u32, msdu: &Msdu<'_>) {
-        let mut ways = self.0.borrow_mut();
-        let way = ways.get_mut(msdu.payload).expect("it was handed down");
-        assert!(way.1.replace(now_ns).is_none(), "delivered twice");
-    }
-}
 
 struct Run {
     sent: u64,
@@ -120,10 +102,11 @@ fn run_in(
     }
     world.run_until(u64::from(frames) * cycle_ns + 100 * MS);
     let ways = shown.0.borrow();
-    let delays = ways.values().filter_map(|(down, up)| Some((*up)? - down));
+    assert!(ways.values().all(|w| w.again == 0), "delivered twice");
+    let delays = ways.values().filter_map(|w| Some(w.up_ns? - w.down_ns));
     Run {
         sent: ways.len() as u64,
-        lost: ways.values().filter(|w| w.1.is_none()).count() as u64,
+        lost: ways.values().filter(|w| w.up_ns.is_none()).count() as u64,
         slowest_ns: delays.max().unwrap_or(0),
         copies,
         all,

@@ -1,8 +1,9 @@
 //! Slots over two adapters in the simulator: whichever adapter dies, at either end, nobody loses the time.
 
-use std::cell::RefCell;
+#[path = "shared/ways.rs"]
+mod ways;
+
 use std::collections::BTreeMap;
-use std::rc::Rc;
 
 use frame::{AccessCategory, MacAddr, Phy, Rate};
 use protocols::mac::beacon::{BeaconFrame, MAX_BEACON_OCTETS};
@@ -15,14 +16,13 @@ use protocols::mac::sync::{SHIFTS_OCTETS, Sync, SyncConfig};
 use protocols::mac::tdma::join::wire::ONE_REPORT_OCTETS;
 use protocols::mac::tdma::schedule::{BeaconSlot, Flow, Release, SlotCosts, TdmaPlan};
 use protocols::mac::tdma::{Tdma, TdmaConfig};
-use radio::{AdapterId, Checked, Duration, Instant, Msdu, Queue};
+use radio::{AdapterId, Checked, Duration, Instant, Queue};
 use sim::clock::Clock;
 use sim::fault::Incident;
 use sim::rng::{Cause, Stream};
 use sim::traffic::parse_header;
-use sim::{
-    AdapterConfig, LinkLoss, MediumConfig, NodeConfig, Observer, Pattern, Position, Process, Traffic, World,
-};
+use sim::{AdapterConfig, LinkLoss, MediumConfig, NodeConfig, Pattern, Position, Process, Traffic, World};
+use ways::{Way, Ways};
 
 type Overlay = Tdma<Sender<16>, 16, 400, 32>;
 type Node = Checked<Redundancy<Overlay, 16, 400, 16>>;
@@ -110,24 +110,6 @@ fn configs<const S: usize>(node: u32) -> (TdmaConfig<S>, SenderConfig, Redundanc
     (config, sender, pair)
 }
 
-/// When a payload went down and came up, ns.
-type Way = (u64, Option<u64>);
-
-/// The way of each payload.
-#[derive(Clone, Default)]
-struct Ways(Rc<RefCell<BTreeMap<Vec<u8>, Way>>>);
-
-impl Observer for Ways {
-    fn submitted(&mut self, now_ns: u64, _: u32, msdu: &Msdu<'_>) {
-        self.0.borrow_mut().insert(msdu.payload.to_vec(), (now_ns, None));
-    }
-    fn delivered(&mut self, now_ns: u64, _: u32, msdu: &Msdu<'_>) {
-        if let Some(way) = self.0.borrow_mut().get_mut(msdu.payload) {
-            way.1 = Some(now_ns);
-        }
-    }
-}
-
 struct Run {
     world: World<Node>,
     clocks: Vec<Clock>,
@@ -198,8 +180,8 @@ impl Run {
     /// Messages that were not there within two cycles, and how many there were; the last cycles do not count.
     fn missed(&self) -> (usize, usize) {
         let ways = self.ways.0.borrow();
-        let all = ways.values().filter(|w| w.0 < END_NS - 2 * CYCLE_NS);
-        let late = |w: &&Way| w.1.is_none_or(|up| up > w.0 + 2 * CYCLE_NS);
+        let all = ways.values().filter(|w| w.down_ns < END_NS - 2 * CYCLE_NS);
+        let late = |w: &&Way| w.up_ns.is_none_or(|up| up > w.down_ns + 2 * CYCLE_NS);
         (all.clone().filter(late).count(), all.count())
     }
 
@@ -322,11 +304,14 @@ fn the_layers_of_the_book() {
     let ways = ways.0.borrow();
     // by device and moment: when the calm messages arrived, and the urgent one
     let mut all: BTreeMap<(u32, u64), [Option<u64>; 3]> = BTreeMap::new();
-    for (payload, (down, up)) in ways.iter().filter(|(_, way)| way.0 < 1_600 * MS) {
+    for (payload, way) in ways.iter().filter(|(_, way)| way.down_ns < 1_600 * MS) {
         let (flow, ..) = parse_header(payload).expect("all traffic is the simulator's");
-        let up = up.unwrap_or_else(|| panic!("flow {flow}, handed down at {down}, did not arrive"));
+        let down = way.down_ns;
+        let up = way
+            .up_ns
+            .unwrap_or_else(|| panic!("flow {flow}, handed down at {down}, did not arrive"));
         assert!(up - down <= 3 * CYCLE_NS, "flow {flow}, {} ns", up - down);
-        all.entry((flow / 3, *down)).or_default()[flow as usize % 3] = Some(up);
+        all.entry((flow / 3, down)).or_default()[flow as usize % 3] = Some(up);
     }
     let mut waited = 0;
     for arrived in all.values() {

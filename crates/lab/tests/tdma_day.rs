@@ -2,19 +2,25 @@
 //!
 //! A day of virtual time: `cargo test --release -p sdmac-lab --test tdma_day -- --ignored --nocapture`.
 
+#[path = "shared/meetings.rs"]
+mod meetings;
+
 use std::cell::RefCell;
 use std::path::Path;
 use std::rc::Rc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use frame::{AccessCategory, MacAddr};
 use lab::scenario::{Change, Program, Scenario};
+use meetings::{Air, may_meet};
 use radio::{Checked, Event, Instant, Protocol, Radio, Token};
 use sim::rng::{Cause, Stream};
-use sim::trace::{Observer, OnAir, Transmission};
+use sim::trace::{Observer, Transmission};
 use sim::{Pattern, Traffic, World};
 
-const SECOND: u64 = 1_000_000_000;
+const MS: u64 = 1_000_000;
+const SECOND: u64 = 1_000 * MS;
 /// From message to message of a station.
 const PERIOD_NS: u64 = 80_000_000;
 /// Stations: the first three stay, the others leave after 30 s.
@@ -133,38 +139,12 @@ impl Protocol for Mortal {
     }
 }
 
-#[derive(Default)]
-struct Seen {
-    frames: u64,
-    asks: u64,
-    /// Frames that met while both asked, or both were repetitions in shared slots.
-    contended: u64,
-    /// Other frames that met.
-    overlaps: u64,
-    /// End, node, ask, repetition of the frame that ends last.
-    last: (u64, u32, bool, bool),
-}
-
-struct Eye(Rc<RefCell<Seen>>);
+/// Writes what it sees where others can read it.
+struct Eye(Rc<RefCell<Air>>);
 
 impl Observer for Eye {
     fn transmission(&mut self, t: &Transmission<'_>) {
-        if t.what != OnAir::Frame {
-            return;
-        }
-        let mut seen = self.0.borrow_mut();
-        let (ask, again) = (t.frame[0] == 0xd0, t.frame[1] & 8 != 0);
-        seen.frames += 1;
-        seen.asks += u64::from(ask);
-        let (end, node, other_asked, other_again) = seen.last;
-        if t.start_ns < end && t.node != node {
-            let fair = (ask && other_asked) || (again && other_again);
-            seen.contended += u64::from(fair);
-            seen.overlaps += u64::from(!fair);
-        }
-        if t.end_ns > end {
-            seen.last = (t.end_ns, t.node, ask, again);
-        }
+        self.0.borrow_mut().note(t);
     }
 }
 
@@ -194,6 +174,12 @@ impl Total {
     }
 }
 
+/// The tests of this file run one after the other: the memory of the process is then that of one.
+fn one_at_a_time() -> MutexGuard<'static, ()> {
+    static RUNS: Mutex<()> = Mutex::new(());
+    RUNS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Memory of this process, in KiB, where the system tells.
 fn resident_kib() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
@@ -203,8 +189,8 @@ fn resident_kib() -> Option<u64> {
 
 /// So many seconds in which stations live for 5 to 100 s and are dead for 1 to 30 s. The controller lives for 100 to 300 s and is
 /// dead for 1 to 10 s; then it knows of nobody.
-/// What memory the process has counts only if it is alone in it.
-fn live(seconds: u64, seed: u64, alone: bool) {
+fn live(seconds: u64, seed: u64) {
+    let _alone = one_at_a_time();
     let scenario = Scenario::parse(Path::new("day.toml"), WORLD, &[]).unwrap_or_else(|e| panic!("{e}"));
     let mut world: World<Mortal> =
         scenario.build_with(seed, |_, config, program| (config, Mortal::new(program)));
@@ -222,15 +208,25 @@ fn live(seconds: u64, seed: u64, alone: bool) {
         };
         world.add_traffic(station, traffic);
     }
-    let seen = Rc::new(RefCell::new(Seen::default()));
-    world.set_observer(Box::new(Eye(seen.clone())));
+    let air = Rc::new(RefCell::new(Air::default()));
+    world.set_observer(Box::new(Eye(air.clone())));
     let mut dice = Stream::new(seed, 1, Cause::Place);
     let names: Vec<String> = (0..=STATIONS).map(|n| scenario.node_name(n)).collect();
     let mut turn: Vec<u64> = names.iter().map(|_| 5 + dice.below(100)).collect();
     turn[0] += 100;
     let (mut crashes, mut early_kib, mut total) = (0, None, Total::default());
+    let (mut contended, mut overlaps) = (0, 0);
     for second in 1..=seconds {
-        world.run_until(second * SECOND);
+        // a look at each millisecond, as long as the schedule in which frames met is the present one
+        for ms in 1..=1_000 {
+            world.run_until((second - 1) * SECOND + ms * MS);
+            let met = std::mem::take(&mut air.borrow_mut().met);
+            for met in met {
+                let fair = may_meet(&mut world, &met, |node| node.inner.as_ref().map(Checked::inner));
+                contended += u64::from(fair);
+                overlaps += u64::from(!fair);
+            }
+        }
         for n in 0..=STATIONS {
             if turn[n as usize] != second {
                 continue;
@@ -263,16 +259,14 @@ fn live(seconds: u64, seed: u64, alone: bool) {
     if let Some(controller) = &world.protocol(0).inner {
         total.add(controller);
     }
-    let seen = seen.borrow();
+    let air = air.borrow();
     let delivered: u64 = (0..world.flows()).map(|f| world.flow(f).delivered).sum();
     let kib = resident_kib();
     println!(
-        "{seconds} s: {} frames, {} of them asks, {} contended, {} overlaps of slots; {} let in, {} left, {} dropped, \
+        "{seconds} s: {} frames, {} of them asks, {contended} contended, {overlaps} overlaps of slots; {} let in, {} left, {} dropped, \
          {} refused, {} lists, {crashes} crashes; {} outside, {} strays; {delivered} delivered; {early_kib:?} and {kib:?} KiB",
-        seen.frames,
-        seen.asks,
-        seen.contended,
-        seen.overlaps,
+        air.frames,
+        air.asks,
         total.joined,
         total.left,
         total.lapsed,
@@ -282,7 +276,7 @@ fn live(seconds: u64, seed: u64, alone: bool) {
         total.strays,
     );
     // the guard is exceeded by 1 release in 10,000, and those are held back; with 34 us between slots none overlaps
-    assert_eq!((seen.overlaps, total.outside, total.strays), (0, 0, 0));
+    assert_eq!((overlaps, total.outside, total.strays), (0, 0, 0));
     let lives = seconds * u64::from(STATIONS) / 70;
     assert!(
         total.joined > lives / 2 && total.lapsed > lives / 8 && total.left > lives / 16,
@@ -295,20 +289,20 @@ fn live(seconds: u64, seed: u64, alone: bool) {
         assert!(open <= 2, "node {n}: {open} requests are open");
         assert!(world.protocol(n).orphans.len() <= 2, "node {n}");
     }
-    if let (true, Some(early), Some(now)) = (alone, early_kib, kib) {
+    if let (Some(early), Some(now)) = (early_kib, kib) {
         assert!(now < early + 2_048, "{early} KiB, and {now} KiB later");
     }
 }
 
 #[test]
 fn stations_come_and_go_for_ten_minutes() {
-    live(600, 1, false);
+    live(600, 1);
 }
 
 #[test]
 #[ignore = "takes minutes; a day of virtual time"]
 fn stations_come_and_go_for_a_day() {
-    live(86_400, 2, true);
+    live(86_400, 2);
 }
 
 /// Latency of access in us, and frames that were late for their slot, in `scenarios/tdma-strangers.toml`.
@@ -325,6 +319,7 @@ fn strangers(changes: &[&str]) -> (f64, f64) {
 /// are as punctual as without strangers, with either of them on they are not.
 #[test]
 fn slots_are_punctual_if_nobody_listens() {
+    let _alone = one_at_a_time();
     let off = [
         "reception=false",
         "carrier_sense=false",
@@ -353,6 +348,7 @@ fn slots_are_punctual_if_nobody_listens() {
 /// What does not fit together is told in a sentence.
 #[test]
 fn errors_of_schedules_that_are_joined() {
+    let _alone = one_at_a_time();
     let told = |from: &str, to: &str| {
         assert!(WORLD.contains(from), "{from}");
         let text = WORLD.replace(from, to);

@@ -12,6 +12,7 @@ pub mod build;
 mod cells;
 mod check;
 mod describe;
+mod door;
 pub mod file;
 mod files;
 mod flows;

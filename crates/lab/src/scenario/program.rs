@@ -2,7 +2,6 @@
 
 use frame::mac::{Flags, FrameControl, Kind, SequenceControl};
 use frame::{MacAddr, Rate};
-use protocols::mac::beacon::Beaconer;
 use protocols::mac::edf::Edf;
 use protocols::mac::edf::coordinator::Coordinator;
 use protocols::mac::edf::responder::Responder;
@@ -14,7 +13,6 @@ use protocols::mac::rate::minstrel::Minstrel;
 use protocols::mac::rate::rsin::Rsin;
 use protocols::mac::redundancy::Redundancy;
 use protocols::mac::roam::Roam;
-use protocols::mac::roam::gate::Gate;
 use protocols::mac::sender::Sender;
 use protocols::mac::sink::Sink;
 use protocols::mac::slotted::{Slotted, SlottedCounters};
@@ -25,6 +23,7 @@ use protocols::mac::tdma::{Tdma, TdmaCounters};
 use radio::{Duration, Event, Instant, Protocol, Radio, TxHow};
 
 use super::ad_hoc::{LineStation, Station};
+use super::door::Door;
 use super::schedule::{MAX_HELD, MAX_SLOTS};
 use super::walking::Walking;
 
@@ -46,7 +45,7 @@ pub enum Program {
     Sender(Sender<8>),
     Sink(Box<Sink>),
     Oneshot(Box<Oneshot>),
-    Beaconer(Box<Beaconer<Gate<Sender<8>>>>),
+    Beaconer(Box<Door>),
     Edf(Box<Edf<Sender<8>>>),
     Coordinator(Box<Coordinator>),
     Responder(Box<Responder>),

@@ -1,12 +1,18 @@
-//! What every overlay keeps in worlds where frames are lost and nodes walk, but no host and no adapter fails.
+//! What every overlay keeps in random worlds.
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
-use radio::Msdu;
-use sim::trace::{Observer, OnAir, Transmission};
+use lab::scenario::Program;
+use lab::scenario::program::Celled;
+use protocols::mac::redundancy::RedundancyCounters;
+use radio::{Checked, Msdu};
+use sim::World;
+use sim::trace::{Observer, Transmission};
 use sim::traffic::parse_header;
+
+use crate::meetings::{Air, may_meet};
 
 /// What was seen of one world.
 #[derive(Default)]
@@ -19,21 +25,14 @@ pub struct Seen {
     pub twice: u64,
     /// How long after its end of life the latest message was handed up, ns.
     pub stale_ns: u64,
-    /// Nodes with slots.
+    /// The hub and the leaves.
     pub nodes: Vec<u32>,
     /// Their frames.
-    pub frames: u64,
-    /// Their frames that were on one channel at once, but for those that ask for a slot, and repetitions in shared slots.
+    pub air: Air,
+    /// Frames that met, but for requests for slots, and repetitions in shared slots.
     pub overlaps: u64,
-    /// By channel what is on the air until last.
-    last: HashMap<u16, Frame>,
-}
-
-struct Frame {
-    end_ns: u64,
-    node: u32,
-    asks: bool,
-    again: bool,
+    /// Rounds, of looks at TBMAC, in which two hosts that hear each other owned one slot, not both on probation.
+    pub shared: u64,
 }
 
 /// Writes what it sees where others can read it.
@@ -42,26 +41,8 @@ pub struct Eye(pub Rc<RefCell<Seen>>);
 impl Observer for Eye {
     fn transmission(&mut self, t: &Transmission<'_>) {
         let seen = &mut *self.0.borrow_mut();
-        if t.what != OnAir::Frame || !seen.nodes.contains(&t.node) {
-            return;
-        }
-        seen.frames += 1;
-        let new = Frame {
-            end_ns: t.end_ns,
-            node: t.node,
-            asks: t.frame[0] == 0xd0,
-            again: t.frame[1] & 8 != 0,
-        };
-        if let Some(last) = seen
-            .last
-            .get(&t.mhz)
-            .filter(|l| t.start_ns < l.end_ns && t.node != l.node)
-        {
-            let fair = new.asks && last.asks || new.again && last.again;
-            seen.overlaps += u64::from(!fair);
-        }
-        if seen.last.get(&t.mhz).is_none_or(|l| l.end_ns < t.end_ns) {
-            seen.last.insert(t.mhz, new);
+        if seen.nodes.contains(&t.node) {
+            seen.air.note(t);
         }
     }
 
@@ -75,4 +56,54 @@ impl Observer for Eye {
             seen.stale_ns = seen.stale_ns.max(now_ns.saturating_sub(born_ns + lifetime));
         }
     }
+}
+
+impl Seen {
+    /// A look at a world after each millisecond. `together` are nodes that hear each other all the time.
+    pub fn look<const N: usize>(&mut self, world: &mut World<Checked<Program, N>>, together: &[u32]) {
+        for met in std::mem::take(&mut self.air.met) {
+            let fair = may_meet(world, &met, |node| Some(node.inner()));
+            self.overlaps += u64::from(!fair);
+        }
+        let hosts = together
+            .iter()
+            .filter_map(|n| in_cell(world.protocol(*n).inner()));
+        let owners: Vec<_> = hosts
+            .filter_map(|h| Some((h.cell(), h.member()?.slot()?, h.member()?.is_on_probation())))
+            .collect();
+        for (i, a) in owners.iter().enumerate() {
+            let same = |b: &&(_, u8, bool)| (b.0, b.1) == (a.0, a.1) && !(a.2 && b.2);
+            self.shared += owners[..i].iter().filter(same).count() as u64;
+        }
+    }
+}
+
+/// The host in a cell that a program is.
+fn in_cell(program: &Program) -> Option<&Celled> {
+    match program {
+        Program::Tbmac(walking) => Some(walking.host()),
+        Program::Redundant(pair) => in_cell(pair.protocol()),
+        _ => None,
+    }
+}
+
+/// What the pairs of adapters of all nodes have counted: copies sent, acknowledged, and arrived, first and later ones.
+pub fn copies<'a>(programs: impl Iterator<Item = &'a Program>) -> [u64; 4] {
+    let mut sums = [0; 4];
+    for program in programs {
+        if let Program::Redundant(pair) = program {
+            let RedundancyCounters {
+                copies,
+                acked,
+                first,
+                dropped,
+                ..
+            } = *pair.counters();
+            let new = [copies, acked, first].map(|by| by.iter().sum());
+            for (sum, new) in sums.iter_mut().zip(new.into_iter().chain([dropped])) {
+                *sum += new;
+            }
+        }
+    }
+    sums
 }

@@ -1,6 +1,8 @@
 //! RT-WLAN: a real-time way from the application to an 802.11b card, measured phase by phase between two hosts and among three
-//! ([`bed`]). What is put in stands in [`path`]; TBMAC, for which the paper was written, runs over the same hosts.
+//! ([`bed`]). What is put in stands in [`path`]; TBMAC, for which the paper was written, runs over the same hosts, and how soon
+//! it gives a host a slot is in [`acquisition`].
 
+pub mod acquisition;
 pub mod bed;
 mod figures;
 pub mod path;
@@ -15,6 +17,7 @@ use super::claims::{Claim, parse};
 use super::rows::{Reproduction, Totals};
 use crate::report::html::{Report, Section};
 use crate::report::plot::Figure;
+use acquisition::{Acquired, Contention};
 use bed::{Access, Conditions, Found};
 use path::{Firmware, SOFTWARE_US};
 
@@ -155,6 +158,8 @@ impl Experiment {
 #[derive(Clone, Default, PartialEq, Debug)]
 pub struct Measured {
     experiments: [Found; Experiment::ALL.len()],
+    /// By [`Contention::ALL`].
+    acquired: [Acquired; Contention::ALL.len()],
     /// False if it was stopped early.
     pub complete: bool,
 }
@@ -166,9 +171,15 @@ impl Plan {
         packets / experiment.packets()
     }
 
-    /// Packets of the whole plan.
-    pub fn packets(&self) -> u64 {
-        Experiment::ALL.iter().map(|e| self.runs(*e) * e.packets()).sum()
+    /// Moves of a host into a cell of TBMAC, for each [`Contention`].
+    fn tries(&self) -> u64 {
+        if self.quick { 5_000 } else { 50_000 }
+    }
+
+    /// Packets and moves of the whole plan.
+    pub fn pieces(&self) -> u64 {
+        let packets: u64 = Experiment::ALL.iter().map(|e| self.runs(*e) * e.packets()).sum();
+        packets + self.tries() * Contention::ALL.len() as u64
     }
 
     /// The share of packets that frames of others alone are to delay so that [`OFFICE`] are delayed: who is delayed at a
@@ -187,30 +198,32 @@ impl Plan {
     }
 
     /// Runs everything on `jobs` threads (0: as many as there are processors); the numbers do not depend on how many.
-    /// `progress` is told the packets done so far. When `stop` is set, what is there is returned.
+    /// `progress` is told the pieces done so far. When `stop` is set, what is there is returned.
     pub fn run(&self, jobs: usize, stop: &AtomicBool, progress: &(dyn Fn(u64) + Sync)) -> Measured {
-        let each = Experiment::ALL.into_iter().enumerate();
-        let works: Vec<(usize, Experiment, u64)> = each
-            .flat_map(|(i, e)| (0..self.runs(e)).map(move |run| (i, e, run)))
-            .collect();
+        let works = self.works();
         let office = if stop.load(Ordering::Relaxed) {
             OFFICE
         } else {
             self.office()
         };
         let done = AtomicU64::new(0);
-        let one = |&(i, experiment, run): &(usize, Experiment, u64)| {
+        let one = |work: &Work| {
             if stop.load(Ordering::Relaxed) {
                 return None;
             }
-            let packets = experiment.packets();
-            let found = bed::run(
-                &experiment.conditions(office),
-                mix3(self.seed, i as u64, run),
-                packets,
-            );
-            progress(done.fetch_add(packets, Ordering::Relaxed) + packets);
-            Some((i, found))
+            let (result, pieces) = match *work {
+                Work::Packets(i, experiment, run) => {
+                    let (seed, packets) = (mix3(self.seed, i as u64, run), experiment.packets());
+                    let found = bed::run(&experiment.conditions(office), seed, packets);
+                    (Done::Packets(i, found), packets)
+                }
+                Work::Moves(i, contention, run) => {
+                    let seed = mix3(self.seed, (2 << 32) + i as u64, run);
+                    (Done::Moves(i, contention.run(seed, MOVES)), MOVES)
+                }
+            };
+            progress(done.fetch_add(pieces, Ordering::Relaxed) + pieces);
+            Some(result)
         };
         let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs).build();
         let all: Vec<_> = match pool {
@@ -222,11 +235,39 @@ impl Plan {
             complete: all.iter().all(Option::is_some),
             ..Measured::default()
         };
-        for (i, found) in all.into_iter().flatten() {
-            measured.experiments[i].merge(found);
+        for result in all.into_iter().flatten() {
+            match result {
+                Done::Packets(i, found) => measured.experiments[i].merge(found),
+                Done::Moves(i, acquired) => measured.acquired[i].merge(acquired),
+            }
         }
         measured
     }
+
+    /// What there is to do, the longest pieces first.
+    fn works(&self) -> Vec<Work> {
+        let contentions = Contention::ALL.into_iter().enumerate();
+        let moves =
+            contentions.flat_map(|(i, c)| (0..self.tries() / MOVES).map(move |run| Work::Moves(i, c, run)));
+        let each = Experiment::ALL.into_iter().enumerate();
+        let packets = each.flat_map(|(i, e)| (0..self.runs(e)).map(move |run| Work::Packets(i, e, run)));
+        moves.chain(packets).collect()
+    }
+}
+
+/// Moves into a cell of one run.
+const MOVES: u64 = 1_000;
+
+/// One run, with the index of what it belongs to.
+enum Work {
+    Packets(usize, Experiment, u64),
+    Moves(usize, Contention, u64),
+}
+
+/// Its result.
+enum Done {
+    Packets(usize, Found),
+    Moves(usize, Acquired),
 }
 
 impl Measured {

@@ -5,6 +5,7 @@ use frame::{Phy, airtime, ppdu_us};
 use super::super::claims::Claim;
 use super::super::estimate::Estimate;
 use super::super::values::Values;
+use super::acquisition::{Acquired, Contention};
 use super::bed::{Found, Host, rounds};
 use super::path::{self, BOUND_US, OCTETS, RATE};
 use super::{Experiment, Measured};
@@ -19,6 +20,7 @@ pub fn of(measured: &Measured, claims: &[Claim]) -> Values {
     rates(&mut values, measured);
     three(&mut values, measured);
     slots(&mut values, measured.of(Experiment::ThreeTbmac));
+    acquisitions(&mut values, &measured.acquired);
     values
 }
 
@@ -226,6 +228,8 @@ fn three(values: &mut Values, measured: &Measured) {
             values.put("3-31", &with(what), dropped(measured.of(experiment), host));
         }
     }
+    let trip = |host: usize| mean(&found.hosts.get(host)?.round_trip);
+    values.put("3-30", "a_after_b", trip(1).zip(trip(2)).map(|(a, b)| a - b));
     let either = dropped(found, 1).zip(dropped(found, 2)).map(|(a, b)| a + b);
     values.put("3-31", "either", either);
     let spread = |e: Experiment, host: usize| sd(&measured.of(e).hosts.get(host)?.communication);
@@ -269,4 +273,19 @@ fn slots(values: &mut Values, found: &Found) {
         .filter_map(|h| longest(&h.round_trip))
         .fold(0.0, f64::max);
     values.put("3-34", "longest_rtt", Estimate::exact(trips));
+}
+
+/// How soon hosts come to a slot of TBMAC, and what was computed.
+fn acquisitions(values: &mut Values, acquired: &[Acquired; Contention::ALL.len()]) {
+    for (contention, found) in Contention::ALL.into_iter().zip(acquired) {
+        let rounds = found.rounds_until(0.001);
+        let computed = contention.rounds_until(0.001);
+        let Contention { hosts, asks } = contention;
+        values.put("3-33", &format!("rounds_{hosts}_in_{asks}"), rounds);
+        let share = rounds.map(|r| r.times(1.0 / computed));
+        values.put("3-33", &format!("of_computed_{hosts}_in_{asks}"), share);
+    }
+    let undue: u64 = acquired.iter().map(|a| a.undue).sum();
+    let any = acquired.iter().any(|a| a.tries() > 0);
+    values.put("3-33", "undue", any.then(|| Estimate::exact(undue as f64)));
 }

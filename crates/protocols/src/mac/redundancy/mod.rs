@@ -23,7 +23,7 @@ mod config;
 pub mod discard;
 pub mod trailer;
 
-mod pair;
+pub(super) mod pair;
 #[cfg(test)]
 mod tests;
 

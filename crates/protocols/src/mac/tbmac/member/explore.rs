@@ -279,15 +279,9 @@ impl<const H: usize, const S: usize> Explorer<H, S> {
                 if let [one] = senders[..] {
                     let mut ends = Vec::new();
                     for (before, share) in choice {
-                        let (lost, heard_one) = (share.lost + 1, share.heard + 1);
+                        let (lost, got) = (share.lost + 1, share.heard + 1);
                         ends.extend(self.lost(before).map(|after| (after, Share { lost, ..share })));
-                        ends.push((
-                            heard(before, one),
-                            Share {
-                                heard: heard_one,
-                                ..share
-                            },
-                        ));
+                        ends.push((heard(before, one), Share { heard: got, ..share }));
                     }
                     all.push(ends);
                 } else {
@@ -396,5 +390,6 @@ fn round_over<const H: usize, const S: usize>(state: &mut State<H, S>) {
 }
 
 mod allocation;
+mod calm;
 mod odds;
 mod tests;

@@ -5,8 +5,7 @@ use super::*;
 
 /// A round begins, and each host has a slot of its own.
 fn all_have_slots(state: &State<3, 3>, _: u32, phase: Phase) -> bool {
-    let slots: BTreeSet<_> = state.hosts.iter().flatten().filter_map(Member::slot).collect();
-    phase == Phase::Events && slots.len() == state.hosts.iter().flatten().count()
+    phase == Phase::Events && state.all_have_slots()
 }
 
 /// The least probability that one owner and two hosts that ask all have slots when so many rounds are over.
