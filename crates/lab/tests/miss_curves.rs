@@ -1,9 +1,11 @@
 //! How many deadlines are missed as the load grows: earliest deadline first, one queue in the order of arrival, and the
 //! four queues of EDCA by the length of the deadline. One node sends, so that nothing but the order differs between the
-//! first two.
+//! first two; what many nodes do is in [`stations`].
 //!
 //! The table of the book: `cargo test -p sdmac-lab --test miss_curves -- --nocapture`. It is a snapshot, too.
 
+#[path = "miss_curves/stations.rs"]
+mod stations;
 #[path = "shared/ways.rs"]
 mod ways;
 

@@ -36,8 +36,7 @@ pub struct CoordinatorConfig {
     pub default_deadline: Duration,
     /// Attempts per exchange at most.
     pub max_attempts: u16,
-    /// After a failed attempt the node's exchange waits this long and lets others go first, because losses come
-    /// in bursts; not if its deadline does not leave the time for it.
+    /// After a failed attempt the node's exchange lets others go first for so long, since losses come in bursts; if there is time.
     pub gap: Duration,
     /// After an empty answer, poll again after this time; `None`: an empty answer is an answer.
     pub poll_again: Option<Duration>,
@@ -202,7 +201,13 @@ impl<const N: usize, const L: usize> Coordinator<N, L> {
 
     fn next(&mut self, now: Instant, radio: &mut dyn Radio) {
         let CoordinatorConfig { attempt, answer, .. } = self.config;
-        for node in self.nodes.iter_mut().flatten() {
+        // what is under way is not given up: another attempt would be too late, but not this one
+        let under_way = match self.channel {
+            Channel::Sending(_, sent) | Channel::Awaiting(sent, _) => Some((sent.node, sent.exchange)),
+            Channel::Free => None,
+        };
+        let all = self.nodes.iter_mut().enumerate();
+        for node in all.filter_map(|(i, n)| n.as_mut().filter(|n| under_way != Some((i, n.exchange)))) {
             if node.down && now + attempt > node.deadline {
                 node.down = false;
                 self.counters.down_missed += 1;

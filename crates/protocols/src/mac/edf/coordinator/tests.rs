@@ -167,6 +167,23 @@ fn a_downlink_that_cannot_have_an_answer_in_time_goes_without_poll() {
     room.close();
 }
 
+/// While a poll is under way something else is submitted, and less time is left than another attempt would take: its answer is
+/// awaited nevertheless, and nobody is polled in its way.
+#[test]
+fn what_is_under_way_is_not_given_up() {
+    let mut room = cell(1, coordinator(), 2, 0);
+    room.submit(0, 1, AP, &[1; 50], Some(310_000));
+    room.submit(0, 0, node(1), &[7; 50], Some(310_000));
+    // the poll is on the air, and has no confirm
+    room.submit(50_000, 0, node(2), &[8; 50], Some(CYCLE_NS));
+    room.run_until(CYCLE_NS);
+    let c = *room.protocol::<Controller>(0).counters();
+    assert_eq!((c.down_done, c.up_done, c.up_missed), (2, 1, 0), "{c:?}");
+    assert!(room.delivered.iter().any(|d| d.node == 0 && d.payload[0] == 1));
+    assert_eq!(room.collisions().count(), 0);
+    room.close();
+}
+
 #[test]
 fn an_empty_answer_counts_or_is_polled_again() {
     for (poll_again, polls) in [(None, 1), (Some(US(1_000)), 3)] {
