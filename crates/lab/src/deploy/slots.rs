@@ -122,13 +122,7 @@ pub struct Roamed {
     pub joined: u64,
     /// Of these, hand-overs from another one.
     pub handovers: u64,
-    /// Frames of which a copy went on each of two links, ...
-    pub duplicated: u64,
-    /// ... and that were acknowledged on both.
-    pub twice: u64,
-    /// Second copies of frames that came down on both links.
-    pub dropped: u64,
-    /// Frames sent on one link that failed there and went again on the other one.
+    /// Frames that went again on the other link.
     pub second_chances: u64,
     /// Requests without an ACK while a hand-over was under way, ...
     pub missed_in_handover: u64,
@@ -143,9 +137,6 @@ impl From<&RoamCounters> for Roamed {
         Roamed {
             joined: c.joined,
             handovers: c.handovers,
-            duplicated: c.duplicated,
-            twice: c.twice,
-            dropped: c.dropped,
             second_chances: c.second_chances,
             missed_in_handover: c.missed_in_handover,
             missed_else: c.missed_else,

@@ -2,7 +2,7 @@
 //! loop runs.
 //!
 //! The access points stand 80 m apart and are two doors of one controller: the wire between them takes no time, and knows where a node was
-//! let in last. To a node with two adapters it sends through both doors for as long as the node keeps both links. Every node walks 76 m in a straight line, from 2 m beside one to 2 m beside the other, at 2 m/s, once in
+//! let in last. Every node walks 76 m in a straight line, from 2 m beside one to 2 m beside the other, at 2 m/s, once in
 //! 45 s; each begins at a moment of its own, and every other one goes the other way. All send so strongly that at halfway
 //! frames at the rate of the question have a few dB to spare, and beside one access point the other one is out of reach; beacons go at that rate, too, so that an access point that
 //! is heard can be sent to.
@@ -17,12 +17,10 @@ use frame::mac::{Header, Kind};
 use frame::rate::OfdmRate;
 use protocols::mac::beacon::{Beaconer, BeaconerConfig};
 use protocols::mac::data::QOS_OVERHEAD_OCTETS;
-use protocols::mac::redundancy::trailer::Trailer;
 use protocols::mac::roam::gate::Gate;
 use protocols::mac::roam::{Roam, RoamConfig};
-use radio::{AdapterId, Duration, Event, Instant, Msdu, Protocol, Radio};
+use radio::{AdapterId, Duration, Event, Instant, Protocol, Radio};
 use sim::rng::{Cause, Stream};
-use sim::traffic::parse_header;
 use sim::{LossModel, MediumConfig, Position, World};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -53,8 +51,6 @@ const LOST: f64 = 1e-3;
 const SPARE_DB: f64 = 5.0;
 /// Noise over 20 MHz with a noise figure of 7 dB, dBm.
 const NOISE_DBM: f64 = -94.0;
-/// Octets of LLC/SNAP between the header of a frame and its payload.
-const LLC_SNAP_OCTETS: usize = 8;
 /// Time between two beacons.
 const BEACON: Duration = Duration::from_us(102_400);
 
@@ -96,57 +92,23 @@ impl HandOvers {
     }
 }
 
-/// Where a node is, by numbers of the world.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
-    /// The access point that let it in last, and when.
-    door: u32,
-    since: Instant,
-    /// The one before.
-    before: Option<u32>,
-}
-
-/// What the wire between the access points knows.
-pub(super) type Whereabouts = Rc<RefCell<BTreeMap<u32, Place>>>;
+/// The access point that let each node in, by numbers of the world: what the wire between them knows.
+pub(super) type Whereabouts = Rc<RefCell<BTreeMap<u32, u32>>>;
 
 /// An access point at one end of the wire: it sends what is for the nodes that it let in last.
 struct Door {
     me: u32,
     inner: Beaconer<Gate<Seat>>,
     whereabouts: Whereabouts,
-    /// For so long what is for a node goes through the door before, too.
-    overlap: Duration,
-}
-
-impl Door {
-    /// Sends a message to a node that is here; in the overlap as one of two copies.
-    fn send(&mut self, now: Instant, msdu: &Msdu<'_>, radio: &mut dyn Radio) {
-        let known = node_of(msdu.peer).and_then(|n| self.whereabouts.borrow().get(&n).copied());
-        let Some(place) = known else { return };
-        let both = place.before.is_some() && now.since(place.since) < self.overlap;
-        let mut payload = msdu.payload.to_vec();
-        match parse_header(msdu.payload).filter(|_| both) {
-            Some((_, number, _)) if place.door == self.me || place.before == Some(self.me) => {
-                let copy = Trailer {
-                    sequence: number as u16,
-                    lan: u8::from(place.door == self.me),
-                };
-                let behind = copy.octets(LLC_SNAP_OCTETS + payload.len());
-                payload.extend(behind.iter().flatten());
-            }
-            None if place.door == self.me => {}
-            _ => return,
-        }
-        let payload = &payload;
-        self.inner
-            .handle(now, Event::Submit(Msdu { payload, ..*msdu }), radio);
-    }
 }
 
 impl Protocol for Door {
     fn handle(&mut self, now: Instant, event: Event<'_>, radio: &mut dyn Radio) {
         if let Event::Submit(msdu) = &event {
-            return self.send(now, msdu, radio);
+            let at = node_of(msdu.peer).and_then(|n| self.whereabouts.borrow().get(&n).copied());
+            if at != Some(self.me) {
+                return;
+            }
         }
         if let Event::Indication(i) = &event
             && let Ok(header) = Header::parse(i.frame)
@@ -154,16 +116,7 @@ impl Protocol for Door {
             && header.receiver() == Question::address(self.me)
             && let Some(node) = header.transmitter().and_then(node_of)
         {
-            let mut all = self.whereabouts.borrow_mut();
-            let old = all.get(&node).copied();
-            if old.is_none_or(|old| old.door != self.me) {
-                let place = Place {
-                    door: self.me,
-                    since: now,
-                    before: old.map(|old| old.door),
-                };
-                all.insert(node, place);
-            }
+            self.whereabouts.borrow_mut().insert(node, self.me);
         }
         self.inner.handle(now, event, radio);
     }
@@ -191,6 +144,14 @@ impl Bench {
     pub(super) fn roaming(&self, scheme: Scheme, node: u32, whereabouts: &Whereabouts) -> Seat {
         let me = Question::address(node);
         let rate = self.beacon_rate();
+        if node == 0 || node > self.question.nodes {
+            let config = BeaconerConfig::new(me, BEACON, rate);
+            return Seat(Box::new(Door {
+                me: node,
+                inner: Beaconer::new(config, Gate::new(me, rate, self.edca(node))),
+                whereabouts: whereabouts.clone(),
+            }));
+        }
         let second = (scheme.roams == Roams::MakesFirst).then_some(AdapterId(1));
         let channels = [self.mhz(), self.second_mhz()];
         let config = RoamConfig::new(
@@ -200,15 +161,6 @@ impl Bench {
             (AdapterId::FIRST, second),
             rate,
         );
-        if node == 0 || node > self.question.nodes {
-            let beacons = BeaconerConfig::new(me, BEACON, rate);
-            return Seat(Box::new(Door {
-                me: node,
-                inner: Beaconer::new(beacons, Gate::new(me, rate, self.edca(node))),
-                whereabouts: whereabouts.clone(),
-                overlap: second.map_or(Duration::ZERO, |_| config.overlap),
-            }));
-        }
         Seat(Box::new(Roam::<_, 8, 1600>::new(config, self.edca(node))))
     }
 

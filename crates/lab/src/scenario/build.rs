@@ -11,7 +11,6 @@ use sim::rng::{Cause, Stream, mix3};
 use sim::{AdapterConfig, Capture, LossModel, MediumConfig, NodeConfig, NoiseConfig};
 use sim::{Pattern, Position, Traffic, World};
 
-use super::door::Wire;
 use super::file::{self, Group, Placement, Preset};
 use super::node::{category, clock, duration, identity, phy, program};
 use super::program::{Prober, Program};
@@ -150,9 +149,7 @@ fn adapter_pairs(s: &Scenario) -> Vec<(u32, u32, f64)> {
 
 /// All nodes in the order of their numbers: those of the groups, then those of others.
 pub(super) fn all_nodes(s: &Scenario, seed: u64) -> impl Iterator<Item = (NodeConfig, Program)> + '_ {
-    let wire = Wire::default();
     let groups = s.file.group.iter().enumerate().flat_map(move |(g, group)| {
-        let wire = Wire::clone(&wire);
         let host = s.hosts[g].as_deref().map(|model| Rc::new(model.clone()));
         let first = s.groups[g].start;
         (0..group.count.0).map(move |i| {
@@ -171,9 +168,7 @@ pub(super) fn all_nodes(s: &Scenario, seed: u64) -> impl Iterator<Item = (NodeCo
                 late_timer_ns: group.faults.late_by.0,
             };
             config.start_ns = group.start.0;
-            let mut program = program(s, g, node, seed);
-            program.connect(s, g, &wire);
-            (config, program)
+            (config, program(s, g, node, seed))
         })
     });
     let foreign = s.file.foreign.iter().flat_map(|f| match f.what {

@@ -12,7 +12,6 @@ pub mod build;
 mod cells;
 mod check;
 mod describe;
-mod door;
 pub mod file;
 mod files;
 mod flows;

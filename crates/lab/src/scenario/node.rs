@@ -21,7 +21,6 @@ use super::Scenario;
 use super::ad_hoc;
 use super::build::position;
 use super::cells;
-use super::door::Door;
 use super::file::{Group, PhyName, QueueName};
 use super::overlay::layered;
 use super::program::Program;
@@ -150,7 +149,7 @@ pub(super) fn program(s: &Scenario, g: usize, node: u32, seed: u64) -> Program {
             config.first = duration(p.first);
             let inner = sender(Identity::access_point(me), &p.send, &phy);
             let gate = Gate::new(me, p.send.rate.get_ref().0, inner);
-            Program::Beaconer(Box::new(Door::new(Beaconer::new(config, gate))))
+            Program::Beaconer(Box::new(Beaconer::new(config, gate)))
         }
         protocol::Protocol::Edf(p) => {
             let cost = match p.learn {

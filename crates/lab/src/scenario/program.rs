@@ -2,6 +2,7 @@
 
 use frame::mac::{Flags, FrameControl, Kind, SequenceControl};
 use frame::{MacAddr, Rate};
+use protocols::mac::beacon::Beaconer;
 use protocols::mac::edf::Edf;
 use protocols::mac::edf::coordinator::Coordinator;
 use protocols::mac::edf::responder::Responder;
@@ -13,6 +14,7 @@ use protocols::mac::rate::minstrel::Minstrel;
 use protocols::mac::rate::rsin::Rsin;
 use protocols::mac::redundancy::Redundancy;
 use protocols::mac::roam::Roam;
+use protocols::mac::roam::gate::Gate;
 use protocols::mac::sender::Sender;
 use protocols::mac::sink::Sink;
 use protocols::mac::slotted::{Slotted, SlottedCounters};
@@ -23,7 +25,6 @@ use protocols::mac::tdma::{Tdma, TdmaCounters};
 use radio::{Duration, Event, Instant, Protocol, Radio, TxHow};
 
 use super::ad_hoc::{LineStation, Station};
-use super::door::Door;
 use super::schedule::{MAX_HELD, MAX_SLOTS};
 use super::walking::Walking;
 
@@ -45,7 +46,7 @@ pub enum Program {
     Sender(Sender<8>),
     Sink(Box<Sink>),
     Oneshot(Box<Oneshot>),
-    Beaconer(Box<Door>),
+    Beaconer(Box<Beaconer<Gate<Sender<8>>>>),
     Edf(Box<Edf<Sender<8>>>),
     Coordinator(Box<Coordinator>),
     Responder(Box<Responder>),

@@ -23,7 +23,7 @@ mod config;
 pub mod discard;
 pub mod trailer;
 
-pub(super) mod pair;
+mod pair;
 #[cfg(test)]
 mod tests;
 

@@ -4,7 +4,7 @@ use radio::{Confirm, Instant, Outcome, Token};
 
 /// One copy of a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(in crate::mac) enum Side {
+pub(super) enum Side {
     /// To be sent at this time, unless the other one is acknowledged before.
     Due(Instant),
     /// Below.
@@ -15,7 +15,7 @@ pub(in crate::mac) enum Side {
 
 /// Both copies of a held request.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::mac) struct Pair {
+pub(super) struct Pair {
     /// Number in the trailer; `None` if the copies carry none.
     pub sequence: Option<u16>,
     /// Whether an ACK is expected.
@@ -65,7 +65,7 @@ impl Pair {
 
 /// The copies of one adapter that have no confirm yet, and how it has done lately.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::mac) struct Copies<const N: usize> {
+pub(super) struct Copies<const N: usize> {
     /// Token below, and the request it belongs to while that is not over.
     below: [Option<(Token, Option<usize>)>; N],
     /// Share of copies acknowledged in time, exponentially averaged; 2^16 is all.

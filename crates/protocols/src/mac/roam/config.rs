@@ -31,8 +31,7 @@ pub struct RoamConfig {
     pub dwell: Duration,
     /// How long it waits for an answer.
     pub answer: Duration,
-    /// The old link ends this long after the new one began, or after `acks` acknowledged frames in a row on the new one. Until then
-    /// data frames go on both.
+    /// The old link ends this long after the new one began, or after `acks` acknowledged frames in a row.
     pub overlap: Duration,
     /// See `overlap`.
     pub acks: u16,
@@ -77,13 +76,7 @@ pub struct RoamCounters {
     pub handovers: u64,
     /// Questions that nobody answered.
     pub unanswered: u64,
-    /// Frames of which a copy went on each of two links, in the overlap of a hand-over.
-    pub duplicated: u64,
-    /// Of these, acknowledged on both: the network has heard them twice.
-    pub twice: u64,
-    /// Frames that came down on both links: second copies, which were dropped.
-    pub dropped: u64,
-    /// Frames sent on one link that failed there and went again on the other one.
+    /// Frames that went again on the other link.
     pub second_chances: u64,
     /// Requests that ended without an ACK while a hand-over was under way: it begins with the last frame acknowledged before
     /// it, and ends with the first one after it.

@@ -3,7 +3,7 @@
 use super::gate::Gate;
 use super::*;
 use crate::mac::beacon::{Beaconer, BeaconerConfig};
-use crate::mac::data::{ETHERTYPE_PAYLOAD, Framer, Identity, Received};
+use crate::mac::data::Identity;
 use crate::mac::sender::{Sender, SenderConfig};
 use crate::testing::{Attempt, Dice, Fate, Room};
 use frame::Rate;
@@ -180,196 +180,12 @@ fn a_second_chance_on_the_other_link() {
     room.close();
 }
 
-/// A station with two adapters that goes from one access point to the other and back whenever it has listened to the other one.
-fn restless(room: &mut Room) {
-    room.add(APS[0], || ap(APS[0], 3));
-    room.add(APS[1], || Second(ap(APS[1], 53)));
-    room.add(ME, || {
-        let adapters = (AdapterId(0), Some(AdapterId(1)));
-        let config = RoamConfig {
-            better_db: 0,
-            hold: Duration::ZERO,
-            ..RoamConfig::new(ME, APS[0], &[5180], adapters, Rate::OFDM_6)
-        };
-        let mut sender = SenderConfig::new(Identity::station(ME, APS[0]), Rate::OFDM_24);
-        sender.how = TxHow::multi_shot(Rate::OFDM_24, 3);
-        Roam::<Sender>::new(config, Sender::new(sender))
-    });
-}
-
-/// Receivers of each payload's frames, by number, of those that were on the air to both.
-fn on_both(room: &Room) -> Vec<u8> {
-    let to = |ap: MacAddr| -> std::collections::BTreeSet<u8> {
-        let data = room.flights.iter().filter(|f| f.node == 2);
-        let parsed = data.filter_map(|f| {
-            let h = Header::parse(&f.frame).ok()?;
-            (h.frame_type() == FrameType::Data && h.receiver() == ap).then(|| *f.frame.last().unwrap())
-        });
-        parsed.collect()
-    };
-    to(APS[0]).intersection(&to(APS[1])).copied().collect()
-}
-
-/// While there are two links each frame goes on both. It is acked when one copy is, told once, and missed if both fail.
-#[test]
-fn in_the_overlap_each_frame_goes_on_both_links() {
-    for lost in [&[][..], &APS[..1], &APS[1..], &APS[..]] {
-        let mut room = Room::new(1);
-        restless(&mut room);
-        let until = 1_600 * MS;
-        room.script(move |x| {
-            let data = Header::parse(x.frame).unwrap().frame_type() == FrameType::Data;
-            match data && x.at_ns < until && lost.iter().any(|ap| touches(x, *ap)) {
-                true => Fate::DataLost,
-                false => Fate::Arrives,
-            }
-        });
-        for i in 0..200u8 {
-            let at = (600 + 5 * u64::from(i)) * MS;
-            room.submit(at, 2, APS[0], &[i], Some(at + 100 * MS));
-        }
-        // the ACK with which the counting ends
-        room.submit(2_000 * MS, 2, APS[0], &[200], None);
-        room.run_until(2_100 * MS);
-        let c = *room.protocol::<Station>(2).counters();
-        assert!(c.handovers >= 4, "{c:?}");
-        let twice = on_both(&room);
-        let arrived: std::collections::BTreeSet<u8> = payloads(&room).into_iter().collect();
-        let missed = c.missed_in_handover + c.missed_else;
-        assert_eq!(arrived.len() as u64 + missed, 201, "{lost:?}: {c:?}");
-        // second chances are on both links, too, one after the other
-        assert_eq!(
-            twice.len() as u64,
-            c.duplicated + c.second_chances,
-            "{lost:?}: {c:?}"
-        );
-        assert!(c.duplicated >= 40, "{lost:?}: {c:?}");
-        if lost.len() < 2 {
-            assert!(twice.iter().all(|i| arrived.contains(i)), "{lost:?}");
-        }
-        match lost {
-            [] => assert_eq!(c.twice, c.duplicated),
-            // the last one, if it met an overlap
-            _ => assert!(c.twice <= 1, "{lost:?}: {c:?}"),
-        }
-        let sent = room.protocol::<Station>(2).protocol().counters();
-        assert_eq!(sent.confirms.total(), 201, "each is told once");
-        assert_eq!(sent.confirms.acked, arrived.len() as u64, "{lost:?}");
-        room.close();
-    }
-}
-
-/// What comes down on both links with one number in its trailer goes up once, without it.
-#[test]
-fn of_two_copies_that_come_down_one_goes_up() {
-    /// Notes what is in the frames that it is told.
-    #[derive(Default)]
-    struct Ears(Vec<(MacAddr, Vec<u8>)>);
-    impl Protocol for Ears {
-        fn handle(&mut self, _: Instant, event: Event<'_>, _: &mut dyn Radio) {
-            if let Event::Indication(i) = event {
-                let r = Received::parse(i.frame).unwrap();
-                self.0.push((r.transmitter, r.payload.to_vec()));
-            }
-        }
-        fn deadline(&self) -> Option<Instant> {
-            None
-        }
-    }
-    let adapters = (AdapterId(0), Some(AdapterId(1)));
-    let config = RoamConfig::new(ME, APS[0], &[5180], adapters, Rate::OFDM_6);
-    let mut roam: Roam<Ears> = Roam::new(config, Ears::default());
-    let now = Instant::from_us(1);
-    for (link, ap) in roam.links.iter_mut().zip(APS) {
-        link.state = State::Joined { ap, since: now };
-    }
-    let mut down = |k: usize, payload: &[u8], sequence: Option<u16>| {
-        let mut payload = payload.to_vec();
-        let copy = sequence.map(|sequence| Trailer {
-            sequence,
-            lan: k as u8,
-        });
-        payload.extend(copy.and_then(|c| c.octets(8 + payload.len())).iter().flatten());
-        let mut framer = Framer::new(Identity::access_point(APS[k]), true, ETHERTYPE_PAYLOAD);
-        let mut out = [0; 100];
-        let frame = framer.frame(ME, frame::AccessCategory::Voice, false, &[], &payload, &mut out);
-        let heard = Indication {
-            frame: frame.unwrap(),
-            adapter: AdapterId(k as u8),
-            rate: Rate::OFDM_6,
-            signal_dbm: None,
-            stamps: radio::Stamps::default(),
-            tsf: None,
-        };
-        roam.handle(now, Event::Indication(heard), &mut Tuner::default());
-    };
-    down(0, b"one", Some(7));
-    down(1, b"one", Some(7));
-    down(1, b"two", Some(8));
-    down(0, b"three", None);
-    down(1, b"three", None);
-    let heard: Vec<_> = roam.protocol().0.iter().map(|(_, p)| &p[..]).collect();
-    assert_eq!(heard, [&b"one"[..], b"two", b"three", b"three"]);
-    assert!(
-        roam.protocol().0.iter().all(|(from, _)| *from == APS[0]),
-        "one name"
-    );
-    assert_eq!(roam.counters().dropped, 1);
-}
-
-/// What was asked for and is not wanted any more is asked back on both links.
-#[test]
-fn what_is_not_wanted_any_more_is_recalled_on_both_links() {
-    const TOKEN: Token = Token(77);
-    /// Asks for one frame and takes it back.
-    struct Fickle;
-    impl Protocol for Fickle {
-        fn handle(&mut self, _: Instant, event: Event<'_>, radio: &mut dyn Radio) {
-            match event {
-                Event::Submit(_) => {
-                    let mut frame = [0; 60];
-                    frame[..2].copy_from_slice(&[0x08, 0x01]);
-                    frame[4..10].copy_from_slice(&APS[0].0);
-                    frame[10..16].copy_from_slice(&ME.0);
-                    radio.request(TOKEN, &frame, &TxHow::one_shot(Rate::OFDM_6));
-                }
-                Event::Timer => radio.abort(TOKEN),
-                _ => {}
-            }
-        }
-        fn deadline(&self) -> Option<Instant> {
-            Some(Instant::ZERO)
-        }
-    }
-    let adapters = (AdapterId(0), Some(AdapterId(1)));
-    let config = RoamConfig::new(ME, APS[0], &[5180], adapters, Rate::OFDM_6);
-    let mut roam: Roam<Fickle> = Roam::new(config, Fickle);
-    let now = Instant::from_us(1);
-    for (link, ap) in roam.links.iter_mut().zip(APS) {
-        link.state = State::Joined { ap, since: now };
-    }
-    let mut radio = Tuner::default();
-    roam.handle(now, Event::Submit(Msdu::new(APS[0], &[1])), &mut radio);
-    assert_eq!(radio.sent, [(Token(1), 0), (Token(2), 1)]);
-    roam.handle(now, Event::Timer, &mut radio);
-    assert!(radio.aborted.contains(&Token(1)) && radio.aborted.contains(&Token(2)));
-    let asked_back = radio.aborted.len();
-    roam.handle(now, Event::Timer, &mut radio);
-    assert_eq!(
-        radio.aborted.len(),
-        asked_back + 1,
-        "the table asks, and nobody else"
-    );
-}
-
 /// A radio that notes which channels it is asked for, and whether a station asks an access point.
 #[derive(Default)]
 struct Tuner {
     tokens: u64,
     tuned: Vec<(Token, u16)>,
     asked: bool,
-    sent: Vec<(Token, u8)>,
-    aborted: Vec<Token>,
 }
 
 impl Radio for Tuner {
@@ -377,9 +193,8 @@ impl Radio for Tuner {
         self.tokens += 1;
         Token(self.tokens)
     }
-    fn request(&mut self, token: Token, _: &[u8], how: &TxHow) {
+    fn request(&mut self, _: Token, _: &[u8], _: &TxHow) {
         self.asked = true;
-        self.sent.push((token, how.adapter.0));
     }
     fn set(&mut self, token: Token, _: AdapterId, attribute: Attribute) {
         if let Attribute::Channel(mhz) = attribute {
@@ -389,9 +204,7 @@ impl Radio for Tuner {
     fn get(&self, _: AdapterId, _: AttributeName) -> Option<Attribute> {
         None
     }
-    fn abort(&mut self, token: Token) {
-        self.aborted.push(token);
-    }
+    fn abort(&mut self, _: Token) {}
     fn deliver(&mut self, _: Msdu<'_>) {}
 }
 
