@@ -314,9 +314,7 @@ impl<const Q: usize, const L: usize, W: Routing> Ibss<Q, L, W> {
     fn submit(&mut self, msdu: &Msdu<'_>) {
         self.counters.submitted += 1;
         let fits = msdu.payload.len() <= super::data::MAX_PAYLOAD_OCTETS;
-        // who is in no network and looks for none would keep it for ever
-        let waits = self.phase != Phase::Idle;
-        if !fits || !waits || !self.queue.push(msdu) {
+        if !fits || !self.queue.push(msdu) {
             self.counters.no_room += 1;
         }
     }

@@ -298,21 +298,3 @@ fn only_the_network_that_it_was_told_of_is_joined() {
     bench.hear(&ours, Tsf(9_000_000), US(2_000), US(2_200));
     assert_eq!(bench.station.network(), Some(&ours));
 }
-
-/// Who has left keeps nothing for a network that it may never be in.
-#[test]
-fn who_is_in_no_network_and_looks_for_none_takes_nothing() {
-    let mut bench = Bench::new(false);
-    bench.tell(US(10), Event::Submit(Msdu::new(MacAddr::local(2), b"waits")));
-    assert_eq!(
-        (bench.station.waiting(), bench.station.counters().no_room),
-        (1, 0)
-    );
-    bench.station.leave(US(20), &mut bench.desk);
-    assert_eq!(bench.station.waiting(), 0);
-    bench.tell(US(30), Event::Submit(Msdu::new(MacAddr::local(2), b"never")));
-    assert_eq!(
-        (bench.station.waiting(), bench.station.counters().no_room),
-        (0, 1)
-    );
-}
