@@ -147,7 +147,7 @@ impl Observer for Watch {
 #[test]
 fn an_owner_waits_for_one_round() {
     const HOSTS: u32 = 8;
-    let mut world = world(1, (0..HOSTS).map(|i| host(i)).collect());
+    let mut world = world(1, (0..HOSTS).map(host).collect());
     let round = rounds().length().as_ns();
     world.run_until(150 * round);
     let mut slots: Vec<_> = (0..HOSTS)
@@ -189,7 +189,7 @@ fn an_owner_waits_for_one_round() {
 /// round of listening, one of asking, and one of agreement.
 #[test]
 fn a_move_to_another_cell() {
-    let mut nodes: Vec<Host> = (0..3).map(|i| host(i)).collect();
+    let mut nodes: Vec<Host> = (0..3).map(host).collect();
     let there = TbmacConfig {
         channels: Some(CHANNELS),
         ..TbmacConfig::new(MacAddr::local(3), THERE, rounds())
