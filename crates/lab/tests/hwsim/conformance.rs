@@ -141,6 +141,7 @@ fn the_contract_is_kept_through_ordinary_interfaces() {
         "outcome acked, and the frame is heard as it was sent",
         "outcome not acked: nobody is there, nobody is asked",
         "outcome not acked after all tries",
+        "RTS goes ahead or is refused, and an expiry is about the start of the exchange",
         "a beacon is told as a beacon",
     ];
     let mut subject = subject.with_gone(third, network).unwrap();
