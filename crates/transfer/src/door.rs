@@ -35,6 +35,12 @@ pub trait Called {
     /// Since when it is there.
     fn since(&self) -> Instant;
 
+    /// What opens its datagrams; `None`: they are its packets.
+    fn guard(&mut self) -> Option<&mut Guard>;
+
+    /// The handshake has come to its end.
+    fn agreed(&mut self, _now: Instant, _socket: &mut Socket, _peer: SocketAddr) {}
+
     /// A datagram of the peer.
     fn datagram(
         &mut self,
@@ -43,7 +49,18 @@ pub trait Called {
         peer: SocketAddr,
         datagram: &[u8],
         room: &mut Octets,
-    );
+    ) {
+        let packet = match self.guard() {
+            None => datagram,
+            Some(guard) => match guard.open(datagram, room) {
+                Opened::Packet(n) => &room[..n],
+                Opened::Handshake(Some(answer)) => return socket.send(peer, &answer),
+                Opened::Handshake(None) => return self.agreed(now, socket, peer),
+                Opened::Nothing => return,
+            },
+        };
+        self.packet(now, socket, peer, packet);
+    }
 
     /// A packet of the peer, opened.
     fn packet(&mut self, now: Instant, socket: &mut Socket, peer: SocketAddr, packet: &[u8]);
@@ -312,7 +329,9 @@ mod tests {
         fn since(&self) -> Instant {
             self.1
         }
-        fn datagram(&mut self, _: Instant, _: &mut Socket, _: SocketAddr, _: &[u8], _: &mut Octets) {}
+        fn guard(&mut self) -> Option<&mut Guard> {
+            None
+        }
         fn packet(&mut self, _: Instant, _: &mut Socket, _: SocketAddr, _: &[u8]) {}
     }
 

@@ -11,9 +11,9 @@ use crate::claims::Claims;
 use crate::door::{Called, Door};
 use crate::flow::{Flow, FlowConfig, Variant};
 use crate::receive::Receiving;
-use crate::secure::{Guard, Opened};
+use crate::secure::Guard;
 use crate::sink::Place;
-use crate::socket::{Clock, Octets, Socket, new_octets, without_timer_slack};
+use crate::socket::{Clock, Socket, new_octets, without_timer_slack};
 use crate::{Progress, TransferError};
 
 /// Connections at once; the calls of others are not answered. Each has two buffers of 4 MiB.
@@ -163,23 +163,8 @@ impl Called for Guest {
         self.since
     }
 
-    fn datagram(
-        &mut self,
-        now: Instant,
-        socket: &mut Socket,
-        peer: SocketAddr,
-        datagram: &[u8],
-        room: &mut Octets,
-    ) {
-        let packet = match &mut self.guard {
-            None => datagram,
-            Some(guard) => match guard.open(datagram, room) {
-                Opened::Packet(n) => &room[..n],
-                Opened::Handshake(Some(answer)) => return socket.send(peer, &answer),
-                Opened::Handshake(None) | Opened::Nothing => return,
-            },
-        };
-        self.packet(now, socket, peer, packet);
+    fn guard(&mut self) -> Option<&mut Guard> {
+        self.guard.as_mut()
     }
 
     fn packet(&mut self, now: Instant, socket: &mut Socket, peer: SocketAddr, packet: &[u8]) {

@@ -14,8 +14,8 @@ use super::try_for;
 use crate::TransferError;
 use crate::door::Called;
 use crate::flow::{Flow, FlowConfig};
-use crate::secure::{Guard, OVERHEAD_OCTETS, Opened};
-use crate::socket::{Octets, Socket};
+use crate::secure::{Guard, OVERHEAD_OCTETS};
+use crate::socket::Socket;
 
 /// Octets that wait between the two, each way.
 const ROOM: usize = 1 << 14;
@@ -83,28 +83,14 @@ impl Called for Link {
         self.since
     }
 
-    fn datagram(
-        &mut self,
-        now: Instant,
-        socket: &mut Socket,
-        peer: SocketAddr,
-        datagram: &[u8],
-        room: &mut Octets,
-    ) {
-        let packet = match &mut self.guard {
-            None => datagram,
-            Some(guard) => match guard.open(datagram, room) {
-                Opened::Packet(n) => &room[..n],
-                Opened::Handshake(Some(answer)) => return socket.send(peer, &answer),
-                Opened::Handshake(None) => {
-                    self.since = now;
-                    let path = &mut socket.path(peer, Some(guard));
-                    return self.flow.handle(now, Event::Start, path);
-                }
-                Opened::Nothing => return,
-            },
-        };
-        self.packet(now, socket, peer, packet);
+    fn guard(&mut self) -> Option<&mut Guard> {
+        self.guard.as_mut()
+    }
+
+    fn agreed(&mut self, now: Instant, socket: &mut Socket, peer: SocketAddr) {
+        self.since = now;
+        let path = &mut socket.path(peer, self.guard.as_mut());
+        self.flow.handle(now, Event::Start, path);
     }
 
     fn packet(&mut self, now: Instant, socket: &mut Socket, peer: SocketAddr, packet: &[u8]) {
