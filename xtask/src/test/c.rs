@@ -8,7 +8,7 @@ use anyhow::{Result, ensure};
 
 use super::Outcome;
 use super::lab::{get, get_qemu};
-use super::steps::{THUMB, done, skipped};
+use super::steps::{THUMB, partly, skipped};
 use super::tools::{answer, cargo_at_root, exists, run, rust_target};
 use crate::c::{get_cbindgen, put, stale_headers};
 use crate::workspace::Workspace;
@@ -57,13 +57,7 @@ pub(super) fn c(workspace: &Workspace) -> Result<Outcome> {
     contiki(workspace, &folder, &archive)?;
     part(Ok("link layer and Contiki-NG's drivers run here".to_owned()));
     part(board(workspace, &folder, &three)?);
-    match missing.is_empty() {
-        true => done(told.join("; ")),
-        false => Ok(Outcome::Partly {
-            remark: told.join("; "),
-            skipped: missing.join("; "),
-        }),
-    }
+    partly(told, missing)
 }
 
 fn gcc(workspace: &Workspace) -> Command {
@@ -154,8 +148,9 @@ fn three(workspace: &Workspace, folder: &Path, archive: &Path) -> Result<String>
     Ok(told.stdout)
 }
 
-/// A port of Contiki-NG whose clock ticks 128 times in a second, with a timer of its own, soft beacons and a key.
+/// A clock of Contiki-NG that ticks 128 times in a second.
 const SLOW_TICKS: &str = "-DCLOCK_SECOND=128";
+/// A port with such a clock, a timer of its own, soft beacons and a key.
 const ALARM: &[&str] = &[
     SLOW_TICKS,
     "-DSDMAC_CONF_ALARM=1",

@@ -4,7 +4,7 @@ use anyhow::Result;
 
 use super::Outcome;
 use super::lab::get_qemu;
-use super::steps::{THUMB, count, done, skipped};
+use super::steps::{THUMB, count, done, partly, skipped};
 use super::tools::{cargo_at_root, run, rust_target};
 use crate::workspace::Workspace;
 
@@ -21,10 +21,8 @@ pub(super) fn firmware(workspace: &Workspace) -> Result<Outcome> {
         .current_dir(workspace.root.join(FOLDER))
         .env_remove("CARGO_TARGET_DIR"))?;
     if let Err(why) = get_qemu("qemu-system-arm", "qemu-system-arm") {
-        return Ok(Outcome::Partly {
-            remark: "built".to_owned(),
-            skipped: format!("boards in QEMU: there is no qemu-system-arm, {why}"),
-        });
+        let missing = format!("boards in QEMU: there is no qemu-system-arm, {why}");
+        return partly(vec!["built".to_owned()], vec![missing]);
     }
     let tests = "test --package sdmac-lab --test firmware -- --ignored --nocapture --test-threads 1";
     done(format!(

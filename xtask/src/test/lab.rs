@@ -14,7 +14,7 @@ use serde_json::Value;
 use self::jobs::{JOBS, Job, Kernel};
 use super::Outcome;
 use super::binaries::Binaries;
-use super::steps::{done, skipped};
+use super::steps::{partly, skipped};
 use super::tools::{answer, exists, run};
 use crate::workspace::Workspace;
 
@@ -112,16 +112,7 @@ fn run_jobs(workspace: &Workspace, rare: bool) -> Result<Outcome> {
             let count = all().filter(|job| job.kernel == kernel).count();
             Some(format!("{count} test programs in {where_}, since {why}"))
         });
-    let missing = missing.collect::<Vec<_>>().join("; ");
-    let remark = remarks.join("; ");
-    match (remark.is_empty(), missing.is_empty()) {
-        (_, true) => done(remark),
-        (false, false) => Ok(Outcome::Partly {
-            remark,
-            skipped: missing,
-        }),
-        (true, false) => Ok(Outcome::Skipped(missing)),
-    }
+    partly(remarks, missing.collect())
 }
 
 fn command(job: &Job, binaries: &Binaries, sdmac: &Path) -> Result<Command> {

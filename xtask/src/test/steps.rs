@@ -240,6 +240,16 @@ pub(super) fn done(remark: impl Into<String>) -> Result<Outcome> {
     Ok(Outcome::Done(remark.into()))
 }
 
+/// Done, in part or not at all: what was, and what could not run here with the reason.
+pub(super) fn partly(told: Vec<String>, missing: Vec<String>) -> Result<Outcome> {
+    let (remark, skipped) = (told.join("; "), missing.join("; "));
+    Ok(match (told.is_empty(), missing.is_empty()) {
+        (_, true) => Outcome::Done(remark),
+        (false, false) => Outcome::Partly { remark, skipped },
+        (true, false) => Outcome::Skipped(skipped),
+    })
+}
+
 pub(super) fn skipped(why: impl Into<String>) -> Result<Outcome> {
     Ok(Outcome::Skipped(why.into()))
 }
