@@ -156,6 +156,18 @@ pub fn computer_with<'f, B: Buffers>(
     sends: Sends,
     buffers: B,
 ) -> Computer<'f, B> {
+    let node = Node::strict(sends.clone()).with_twin(sends);
+    plugged(file, config, knobs, node, buffers)
+}
+
+/// A computer with any protocol, and a stick in it.
+pub fn plugged<P: Protocol, B: Buffers, const N: usize, const L: usize>(
+    file: &[u8],
+    config: Config,
+    knobs: Knobs,
+    node: P,
+    buffers: B,
+) -> Plugged<'_, P, B, N, L> {
     let eeprom = Eeprom {
         ghz5: true,
         ghz2_4: true,
@@ -165,7 +177,6 @@ pub fn computer_with<'f, B: Buffers>(
         transmit_chains: 1,
     };
     let firmware = Firmware::parse(file).expect("a good file");
-    let node = Node::strict(sends.clone()).with_twin(sends);
     Plugged::new(firmware, config, eeprom, knobs, node, buffers)
 }
 

@@ -1,14 +1,13 @@
 //! A stick that is put to sleep while there are frames: it gets none while it sleeps, and does not sleep while it has one.
 
-use ar9170::codec::{Eeprom, Firmware};
 use ar9170::driver::{BusEvent, Config, Hybrid};
-use ar9170::emulated::{Knobs, Plugged};
+use ar9170::emulated::Knobs;
 use frame::Rate;
 use radio::{
     AdapterId, Attribute, Checked, Confirm, Duration, Event, Instant, Outcome, Protocol, Radio, TxHow,
 };
 
-use crate::air::{Air, ME, PEER, acked, data, file};
+use crate::air::{Air, PEER, acked, data, file, plugged};
 
 /// Frames of each round, half of them asked for before the sleep and half behind it.
 const FRAMES: u16 = 6;
@@ -74,23 +73,13 @@ impl Protocol for Sleeper {
 fn no_frame_reaches_a_stick_that_sleeps() {
     let file = file();
     for turn_ns in [0, 20_000, 150_000] {
-        let eeprom = Eeprom {
-            ghz5: true,
-            ghz2_4: true,
-            domain: 0,
-            address: ME,
-            receive_chains: 1,
-            transmit_chains: 1,
-        };
         let knobs = Knobs {
             turn_ns,
             ..Knobs::default()
         };
         let node: Checked<Sleeper> = Checked::strict(Sleeper::default());
         let buffers = Hybrid::<16, 8_192>::default();
-        let firmware = Firmware::parse(&file).expect("a good file");
-        let mut computer: Plugged<'_, _, _, 64, 600> =
-            Plugged::new(firmware, Config::default(), eeprom, knobs, node, buffers);
+        let mut computer = plugged::<_, _, 64, 600>(&file, Config::default(), knobs, node, buffers);
         let mut air = Air::new(acked);
         air.run(&mut computer, Instant::from_us(5_000_000));
         let node = computer.into_protocol();
@@ -139,24 +128,9 @@ fn a_stick_that_was_woken_while_it_was_away_is_awake() {
     for (wakes, hears) in [(s(4), true), (s(100), false)] {
         let due = vec![(wakes, true), (s(2), false)];
         let node = Wakes { due, refused: 0 };
-        let eeprom = Eeprom {
-            ghz5: true,
-            ghz2_4: true,
-            domain: 0,
-            address: ME,
-            receive_chains: 1,
-            transmit_chains: 1,
-        };
-        let firmware = Firmware::parse(&file).expect("a good file");
         let buffers = Hybrid::<16, 8_192>::default();
-        let mut computer: Plugged<'_, _, _, 64, 600> = Plugged::new(
-            firmware,
-            Config::default(),
-            eeprom,
-            Knobs::default(),
-            node,
-            buffers,
-        );
+        let knobs = Knobs::default();
+        let mut computer = plugged::<_, _, 64, 600>(&file, Config::default(), knobs, node, buffers);
         let mut air = Air::new(acked);
         air.run(&mut computer, s(3));
         let receiver = |air: &Air| {
