@@ -39,6 +39,7 @@ impl Deployed {
             "{node}: its clock was never to be trusted, so it sent nothing in slots: {why}"
         ))
     }
+
     /// One sentence if requests were refused: the commonest reason, and what to do.
     pub fn refusal(&self) -> Option<String> {
         self.requests.refusals.warning(&self.node, self.requests.ended())

@@ -53,6 +53,7 @@ use super::data::Duplicates;
 use crate::dice::Dice;
 use adapt::Ahead;
 use energy::Ledger;
+use frame::phy::ACK_OCTETS;
 use frame::{Band, MacAddr, Rate, RateSet, ppdu_us, response_rate};
 use neighbours::Neighbours;
 use protection::Protection;
@@ -64,8 +65,6 @@ use radio::{
 
 /// Transmitters of which repetitions are known.
 const KNOWN: usize = 16;
-/// Octets of an ACK, with FCS.
-const ACK_OCTETS: u32 = 14;
 /// Where a frame says whom it is for.
 const RECEIVER: core::ops::Range<usize> = 4..10;
 

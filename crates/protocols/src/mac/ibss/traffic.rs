@@ -5,10 +5,11 @@ use super::multihop::{Announced, Ended};
 use super::network::{self, Network};
 use super::protection::MORE_OCTETS;
 use super::queue::Waiting;
-use super::{ACK_OCTETS, Ibss, Phase, Routing, Sent};
+use super::{Ibss, Phase, Routing, Sent};
 use frame::llc::Snap;
 use frame::mac::header::set_retry;
 use frame::mac::{Data, Header, SequenceControl};
+use frame::phy::ACK_OCTETS;
 use frame::{Band, MacAddr, Wire, ppdu_us};
 use radio::{Confirm, Duration, Instant, Outcome, Radio, Refusal, TxHow};
 
