@@ -3,23 +3,15 @@
 use std::collections::BTreeMap;
 
 use protocols::mac::ibss::{Energy, IbssCounters, PowerProfile};
-use radio::Instant;
 use sim::World;
 
 use crate::scenario::{Program, Scenario};
 
 /// Adds their numbers, if there are such stations.
-pub(super) fn ad_hoc(
-    scenario: &Scenario,
-    seed: u64,
-    world: &World<Program>,
-    metrics: &mut BTreeMap<&'static str, f64>,
-) {
-    let clocks = scenario.about(seed);
+pub(super) fn ad_hoc(scenario: &Scenario, world: &World<Program>, metrics: &mut BTreeMap<&'static str, f64>) {
     let stations: Vec<(IbssCounters, Energy, PowerProfile)> = (0..scenario.nodes())
         .filter_map(|n| {
-            let now = Instant::from_ns(clocks[n as usize].clock.show(world.now_ns()));
-            let (counters, energy) = world.protocol(n).ad_hoc(now)?;
+            let (counters, energy) = world.protocol(n).ad_hoc(world.host_clock(n))?;
             Some((counters, energy, scenario.power(n)?))
         })
         .collect();

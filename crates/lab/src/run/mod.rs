@@ -185,7 +185,7 @@ pub fn run(
     if let Some(most) = clocks.iter().filter_map(|c| c.observed_us).reduce(f64::max) {
         metrics.insert("sync_error_max_us", most);
     }
-    ad_hoc::ad_hoc(scenario, seed, &world, &mut metrics);
+    ad_hoc::ad_hoc(scenario, &world, &mut metrics);
     if let Some(measured) = &measured {
         timed(measured, &mut metrics);
     }
