@@ -1,5 +1,6 @@
 /* SDMAC_beacon_ind: one station sends beacons, another waits for each and answers with a one-shot half an interval later, as
- * the SDMAC paper keeps measurement and beacons apart. */
+ * the SDMAC paper keeps measurement and beacons apart. Run it with the name of a host of two stations: "simulator:2", "ar9170:2",
+ * "linux:phy0@5180,phy1@5180". The one-shots are plain data, for which Linux has one queue: best effort. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -64,7 +65,7 @@ int main(int count, char **words)
         ptrdiff_t length = SDMAC_data_frame(frame, sizeof frame, ap.address, me.address, ap.address, i, 0x88b5,
                                             (const uint8_t *)"after", 5);
         SDMAC_Confirm confirm;
-        if (SDMAC_DATA_req(host, 1, i, frame, (size_t)length, SDMAC_QUEUE_VOICE, &one_shot) == SDMAC_STATUS_OK &&
+        if (SDMAC_DATA_req(host, 1, i, frame, (size_t)length, SDMAC_QUEUE_BEST_EFFORT, &one_shot) == SDMAC_STATUS_OK &&
             SDMAC_DATA_con(host, 1, &confirm, INTERVAL_NS / 4) == SDMAC_STATUS_OK)
             acked += confirm.outcome == SDMAC_OUTCOME_ACKED;
     }

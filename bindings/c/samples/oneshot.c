@@ -1,5 +1,7 @@
 /* The measurement task of the SDMAC paper, in small: confirmed one-shots from one station to another, and what became of
- * each. The frames are plain data, for which Linux has one queue: best effort. Run it with the name of a host: "simulator:2", "ar9170:2", "linux:phy0@5180,phy1@5180". */
+ * each. The frames are plain data, for which Linux has one queue: best effort. Run it with the name of a host of two stations:
+ * "simulator:2", "ar9170:2", "linux:phy0@5180,phy1@5180"; or of one, and the address of a station elsewhere, which acknowledges:
+ * "usb:any@2437" 02:00:00:00:00:01. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,6 +21,15 @@ static int failed(SDMAC_Host *host, const char *what, int status)
     return 1;
 }
 
+/* Six octets in hexadecimal, with colons between them. */
+static int read_address(const char *text, uint8_t address[6])
+{
+    int octets = 0;
+    return sscanf(text, "%2hhx:%2hhx:%2hhx:%2hhx:%2hhx:%2hhx%n", &address[0], &address[1], &address[2], &address[3],
+                  &address[4], &address[5], &octets) == 6 &&
+           text[octets] == '\0';
+}
+
 int main(int count, char **words)
 {
     const char *name = count > 1 ? words[1] : "simulator:2,seed=1,loss=0.1";
@@ -28,15 +39,16 @@ int main(int count, char **words)
         fprintf(stderr, "error: %s\n", why);
         return 1;
     }
-    if (SDMAC_interfaces(host) != 2) {
-        fprintf(stderr, "error: this wants a host with two interfaces\n");
+    SDMAC_Value from, to;
+    const int elsewhere = count > 2;
+    if (elsewhere ? !read_address(words[2], to.address) : SDMAC_interfaces(host) != 2) {
+        fprintf(stderr, "error: this wants a host with two interfaces, or the address of another station\n");
         SDMAC_close(host);
         return 1;
     }
 
-    SDMAC_Value from, to;
     int status = SDMAC_DATA_get(host, 0, SDMAC_NAME_ADDRESS, &from, 0, 0);
-    if (status == SDMAC_STATUS_OK)
+    if (status == SDMAC_STATUS_OK && !elsewhere)
         status = SDMAC_DATA_get(host, 1, SDMAC_NAME_ADDRESS, &to, 0, 0);
     if (status != SDMAC_STATUS_OK)
         return failed(host, "address", status);
@@ -74,15 +86,15 @@ int main(int count, char **words)
 
         /* the other station, without waiting */
         SDMAC_Indication about;
-        while (SDMAC_DATA_ind(host, 1, &about, frame, sizeof frame, 0) == SDMAC_STATUS_OK)
+        while (!elsewhere && SDMAC_DATA_ind(host, 1, &about, frame, sizeof frame, 0) == SDMAC_STATUS_OK)
             received++;
         SDMAC_wait(host, SECOND / 1000);
     }
     SDMAC_Indication about;
-    while (SDMAC_DATA_ind(host, 1, &about, frame, sizeof frame, SECOND / 100) == SDMAC_STATUS_OK)
+    while (!elsewhere && SDMAC_DATA_ind(host, 1, &about, frame, sizeof frame, SECOND / 100) == SDMAC_STATUS_OK)
         received++;
-    printf("%s: %u acked, %u lost, %u received; acked after %" PRIu64 " to %" PRIu64 " us\n", name, acked, lost,
+    printf("%s: %u acked, %u lost, %u received here; acked after %" PRIu64 " to %" PRIu64 " us\n", name, acked, lost,
            received, acked > 0 ? least / 1000 : 0, most / 1000);
     SDMAC_close(host);
-    return acked + lost == MEASUREMENTS && received >= acked ? 0 : 1;
+    return acked > 0 && acked + lost == MEASUREMENTS && (elsewhere || received >= acked) ? 0 : 1;
 }

@@ -1,10 +1,12 @@
-//! The step `c`: headers that fit their crates, and C programs that use them, compiled and run: on this computer and over the 802.11
-//! stack of a guest against `libsdmac` and the ad hoc link layer, the latter on a Cortex-M3 in QEMU too, and below the drivers for Contiki-NG.
+//! The step `c`: headers that fit their crates, and C programs that use them, compiled and run: on this computer, over the 802.11
+//! stack of a guest and over an emulated stick at its USB against `libsdmac`; against the ad hoc link layer, here and on a Cortex-M3 in
+//! QEMU, and below the drivers for Contiki-NG.
 
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
-use anyhow::{Result, ensure};
+use anyhow::{Result, bail, ensure};
 
 use super::Outcome;
 use super::lab::{get, get_qemu};
@@ -52,6 +54,7 @@ pub(super) fn c(workspace: &Workspace) -> Result<Outcome> {
         Err(why) => missing.push(why),
     };
     part(on_linux(workspace, &folder)?);
+    part(on_a_stick(workspace, &folder)?);
     let archive = build_ibss(workspace, None)?;
     let three = three(workspace, &folder, &archive)?;
     contiki(workspace, &folder, &archive)?;
@@ -101,18 +104,75 @@ fn samples(workspace: &Workspace, folder: &Path) -> Result<usize> {
     Ok(runs)
 }
 
-/// The measurement of a sample over two radios of Linux's own 802.11 stack, in a guest. The inner `Err` says what could not run, and
-/// why.
+/// The samples over two radios of Linux's own 802.11 stack, in a guest. The inner `Err` says what could not run, and why.
 fn on_linux(workspace: &Workspace, folder: &Path) -> Result<Result<String, String>> {
-    let mut guest = match super::lab::guest(workspace)? {
-        Ok(guest) => guest,
-        Err(why) => return Ok(Err(format!("a sample over Linux's radios, since {why}"))),
+    for (name, _) in SAMPLES {
+        let mut guest = match super::lab::guest(workspace)? {
+            Ok(guest) => guest,
+            Err(why) => return Ok(Err(format!("samples over Linux's radios, since {why}"))),
+        };
+        guest.args(["--radios", "2", "--"]);
+        run(guest
+            .arg(folder.join(format!("{name}-static")))
+            .arg("linux:phy0@5180,phy1@5180"))?;
+    }
+    Ok(Ok(format!("{} over Linux's radios", SAMPLES.len())))
+}
+
+/// One stick is the station that acknowledges, the other one is for the sample. Words: `sdmac`, the sample.
+const ON_A_STICK: &str = r#"
+sdmac=$1 sample=$2
+firmware=$(cat /sys/module/firmware_class/parameters/path)/carl9170-1.fw
+set -- $(cd /sys/bus/usb/devices && grep -l 9170 */idProduct | cut -d/ -f1)
+$sdmac measure --iface usb:$2 --channel 2437 --firmware $firmware --peer > /tmp/peer 2>&1 & peer=$!
+n=0
+until grep -q -- "--to " /tmp/peer; do
+    sleep 1; n=$((n + 1))
+    [ $n -lt 60 ] || { cat /tmp/peer; exit 9; }
+done
+$sample usb:$1@2437,firmware=$firmware $(sed -n 's/.*--to //p' /tmp/peer) || { cat /tmp/peer; exit 1; }
+kill -INT $peer
+wait $peer
+"#;
+
+/// The measurement of a sample over an emulated stick at the USB of Debian's kernel. The inner `Err` says what could not run, and why.
+fn on_a_stick(workspace: &Workspace, folder: &Path) -> Result<Result<String, String>> {
+    if let Err(why) = super::lab::has_guest_with_sticks() {
+        return Ok(Err(format!("a sample over a stick, since {why}")));
+    }
+    let sdmac = workspace.target.join("debug/sdmac");
+    let sockets = ["stick0", "stick1"].map(|name| folder.join(name));
+    for socket in &sockets {
+        // of a run that was killed
+        let _ = std::fs::remove_file(socket);
+    }
+    let mut server = Command::new(&sdmac)
+        .args(["ar9170", "serve", "--json"])
+        .args(&sockets)
+        .stdout(Stdio::null())
+        .spawn()?;
+    // it is silent with --json until its end
+    let end = loop {
+        if sockets.iter().all(|socket| socket.exists()) {
+            let mut guest = Command::new(&sdmac);
+            guest.args(["lab", "run", "--qemu", "standard", "--radios", "0"]);
+            for socket in &sockets {
+                guest.arg("--stick").arg(socket);
+            }
+            guest.args(["--", "sh", "-c", ON_A_STICK, "sh"]);
+            break run(guest.arg(&sdmac).arg(folder.join("oneshot-static")));
+        }
+        if let Some(status) = server.try_wait()? {
+            bail!("`sdmac ar9170 serve` has ended, {status}");
+        }
+        std::thread::sleep(Duration::from_millis(20));
     };
-    guest.args(["--radios", "2", "--"]);
-    run(guest
-        .arg(folder.join("oneshot-static"))
-        .arg("linux:phy0@5180,phy1@5180"))?;
-    Ok(Ok("one over Linux's radios".to_owned()))
+    let _ = server.kill();
+    let _ = server.wait();
+    for socket in sockets {
+        let _ = std::fs::remove_file(socket);
+    }
+    end.map(|()| Ok("one over a stick".to_owned()))
 }
 
 fn flags(lib: &Path) -> Option<String> {

@@ -43,6 +43,13 @@ pub(super) fn guest(workspace: &Workspace) -> Result<Result<Command, String>> {
     Ok(kernel(&status(&sdmac)?, &sdmac)?.map(|()| runner(&sdmac)))
 }
 
+/// Whether there can be a guest of Debian's kernel, which has sticks. `Err` says why not.
+pub(super) fn has_guest_with_sticks() -> Result<(), String> {
+    is_known()?;
+    get_qemu("qemu-system-x86_64", "qemu-system-x86")
+        .map_err(|why| format!("there is no qemu-system-x86_64, {why}"))
+}
+
 fn runner(sdmac: &Path) -> Command {
     let mut runner = Command::new(sdmac);
     runner.args(["lab", "run", "--limit", LIMIT_S]);
@@ -76,8 +83,7 @@ fn run_jobs(workspace: &Workspace, rare: bool) -> Result<Outcome> {
     let status = status(&sdmac)?;
     // either kind of guest may be missing
     let own = kernel(&status, &sdmac)?.map_err(|why| format!("there is {why}"));
-    let debian = get_qemu("qemu-system-x86_64", "qemu-system-x86")
-        .map_err(|why| format!("there is no qemu-system-x86_64, {why}"));
+    let debian = has_guest_with_sticks();
     let of = |kernel| match kernel {
         Kernel::Own => &own,
         Kernel::Debian => &debian,
