@@ -272,6 +272,36 @@ fn rates_by_rsin() {
     .agrees();
 }
 
+/// Announcements in ATIM windows, and payloads behind them: five radios in a line, over four hops. A station knows of another's beacon
+/// after 200 us, so a slot is that long on both sides. Nobody turns a receiver off: an adapter of mac80211_hwsim cannot.
+#[test]
+#[ignore = "needs the lab's kernel: cargo xtask lab"]
+fn power_save_over_four_hops() {
+    let median_us = |multi_hop| {
+        let changes = &["duration=60s", "group.line.protocol.ibss.slot=200us", multi_hop];
+        let told = compared("scenarios/mhpsm.toml", changes, "2");
+        let rows = told["rows"].as_array().unwrap();
+        let row = |name: &str| rows.iter().find(|row| row["name"] == name).unwrap();
+        for name in [
+            "throughput, Mb/s",
+            "MSDUs lost",
+            "tries for each MSDU",
+            "latency, median, us",
+            "latency, p99, us",
+        ] {
+            assert!(row(name)["within"] == true, "{name}: {told:#}");
+        }
+        assert_eq!(row("MSDUs lost")["real"], 0.0, "{told:#}");
+        row("latency, median, us")["real"].as_f64().unwrap()
+    };
+    let (at_once, hop_by_hop) = (median_us("multi_hop=true"), median_us("multi_hop=false"));
+    // one beacon interval at most, and one for each hop but the first and less
+    assert!(
+        at_once < 102_400.0 && hop_by_hop > 2.5 * 102_400.0,
+        "{at_once} {hop_by_hop}"
+    );
+}
+
 /// What of the strangers' scenario is as on Linux: where the adapter does not tell when a frame was on the air, nobody watches slots;
 /// and messages that all come and end at one instant would all wait for the one processor of the lab.
 /// Runs of three seconds among strangers are few: where all listen, a share of 0.06 may fare differently.
