@@ -8,7 +8,8 @@ use std::process::ExitCode;
 use clap::value_parser;
 use frame::MacAddr;
 use lab::deploy::{
-    DeployError, Deployed, Run, Site, TAPE, TAPE_OCTETS, Transcript, deploy, page, transcribe,
+    DeployError, Deployed, Run, Site, TAPE, TAPE_OCTETS, Transcript, UNTRIED, deploy, page, stick_at,
+    transcribe,
 };
 use lab::plan;
 use lab::report::folder::{Folder, REPORT, Status};
@@ -165,6 +166,9 @@ pub fn main(args: &Args, ui: &Ui) -> Result<ExitCode, Failure> {
         ));
         Host::now() // It begins at once.
     };
+    if args.iface.iter().any(|radio| stick_at(radio).is_some()) {
+        ui.tell(&format!("note: {UNTRIED}"));
+    }
     let done = deploy(
         &scenario,
         &args.node,

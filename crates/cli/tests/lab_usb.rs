@@ -434,7 +434,9 @@ measure $1 --to $to --probes 2>&1; echo "with probes: code $?"
     );
     let notes = told["notes"].to_string();
     assert!(
-        notes.contains("a stick has t1, t4") && notes.contains("no profile was written"),
+        notes.contains("a stick has t1, t4")
+            && notes.contains("one of hardware")
+            && notes.contains("no profile was written"),
         "{notes}"
     );
     assert!(!notes.contains("no certificate"), "{notes}");

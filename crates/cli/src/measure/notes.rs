@@ -1,7 +1,7 @@
 //! What a reader of `sdmac measure --iface` must know beside the table.
 
 use frame::MacAddr;
-use lab::deploy::stick_at;
+use lab::deploy::{UNTRIED, stick_at};
 use lab::measure::adapter::{Counts, Described, Measured, Plan};
 use linux::host::EMULATED;
 use linux::wifi::confirm::Path;
@@ -26,7 +26,7 @@ pub(super) fn notes(
         notes.push(EMULATED.to_owned());
     }
     if is_stick(plan) {
-        notes.push(STICK.to_owned());
+        notes.extend([STICK, UNTRIED].map(str::to_owned));
     }
     for c in &measured.conditions {
         let (load, counts) = (c.load.name(), &c.sorting.counts);

@@ -52,6 +52,9 @@ use watched::Watched;
 const LOOK: Duration = Duration::from_ms(100);
 /// What a reader must know of results without a certificate.
 pub const UNCERTIFIED: &str = "no certificate: one-shot is not proven on this adapter (sdmac certify)";
+/// What whoever drives a stick has to know of those of hardware.
+pub const UNTRIED: &str = "only emulated sticks have been tried: one of hardware also wants the tables that initialise its baseband and its radio, which this \
+                           program does not have, so expect it to hear nothing";
 /// Name of the tape inside the folder.
 pub const TAPE: &str = "tape.sdmac";
 /// Octets of a tape, unless it is given: some ten thousands of frames.
