@@ -206,10 +206,10 @@ ap = "ap"
 protocol.oneshot = { to = "ap", pace.after_beacon = "20ms", send = { rate = "54M", tries = 1 } }
 "#;
 
-/// Runs two nodes of a scenario on two sticks of one guest: what it printed, and what the sticks have seen.
-fn deploy(scenario: &str, first: &str, second: &str) -> (String, serde_json::Value) {
+/// Runs two nodes of a scenario on two sticks of one guest, with such faults: what it printed, and what the sticks have seen.
+fn deploy(scenario: &str, first: &str, second: &str, faults: &[&str]) -> (String, serde_json::Value) {
     let folder = tempfile::tempdir().unwrap();
-    let sticks = Sticks::serve(folder.path(), 2, &[]);
+    let sticks = Sticks::serve(folder.path(), 2, faults);
     let file = folder.path().join("s.toml");
     std::fs::write(&file, scenario).unwrap();
     let text = sticks.guest(&format!(
@@ -244,22 +244,25 @@ fn line(text: &str, node: &str) -> String {
 #[test]
 #[ignore = "needs Debian's kernel in QEMU: cargo xtask lab"]
 fn a_scenario_runs_on_sticks() {
-    let (text, _) = deploy(SCENARIO, "ap", "station");
+    let (text, _) = deploy(SCENARIO, "ap", "station", &[]);
     // an ACK for each one-shot that has an answer; beacons have none
     assert!(!line(&text, "station").contains(" 0 acked"), "{text}");
     let ap = line(&text, "ap");
     assert!(ap.contains(" 0 acked") && !ap.contains(" 0 received"), "{text}");
 }
 
+/// How many messages of a flow, of which this is said.
+fn told(text: &str, flow: u64, what: &str) -> u64 {
+    let told = |line: &&str| line.starts_with(&format!("flow {flow}: ")) && line.ends_with(what);
+    let line = text.lines().find(told);
+    let number = line.and_then(|line| line.split(' ').nth(2)?.parse().ok());
+    number.unwrap_or_else(|| panic!("flow {flow} {what}: {text}"))
+}
+
 /// At least so many messages of these flows were handed down, and nine in ten of them arrived.
 fn arrived(text: &str, flows: &[u64], least: u64) {
-    for flow in flows {
-        let count = |what: &str| -> u64 {
-            let told = |line: &&str| line.starts_with(&format!("flow {flow}: ")) && line.ends_with(what);
-            let line = text.lines().find(told);
-            let number = line.and_then(|line| line.split(' ').nth(2)?.parse().ok());
-            number.unwrap_or_else(|| panic!("flow {flow} {what}: {text}"))
-        };
+    for &flow in flows {
+        let count = |what| told(text, flow, what);
         let (down, here) = (count("handed to the protocol"), count("delivered here"));
         assert!(
             down >= least && here <= down && 10 * here >= 9 * down,
@@ -292,7 +295,7 @@ pattern.periodic = { period = "300ms" }
 #[test]
 #[ignore = "needs Debian's kernel in QEMU: cargo xtask lab"]
 fn an_ad_hoc_network_runs_on_sticks() {
-    let (text, seen) = deploy(AD_HOC, "robots.0", "robots.1");
+    let (text, seen) = deploy(AD_HOC, "robots.0", "robots.1", &[]);
     // one in 300 ms
     arrived(&text, &[0, 1], 60);
     // the hardware knows the network, and its time is read in each interval
@@ -302,6 +305,29 @@ fn an_ad_hoc_network_runs_on_sticks() {
         // and the filter follows the parts of the intervals
         let filters = stick["commands"]["RxFilter"].as_u64();
         assert!(filters > Some(50), "{stick}");
+    }
+}
+
+/// What sticks say comes late and together, a response of each is skipped, for which our driver starts it anew, and one status in a hundred is lost.
+#[test]
+#[ignore = "needs Debian's kernel in QEMU: cargo xtask lab"]
+fn an_ad_hoc_network_outlives_faults_of_sticks() {
+    let faults = [
+        ["--late", "0.1"],
+        ["--late-us", "2000"],
+        ["--skip-response", "250"],
+        ["--lost-status", "0.01"],
+    ];
+    let (text, seen) = deploy(AD_HOC, "robots.0", "robots.1", faults.as_flattened());
+    for (flow, node) in [(0, "robots.1"), (1, "robots.0")] {
+        let here = told(&text, flow, "delivered here");
+        assert!(here >= 20, "flow {flow}: {here}: {text}");
+        // those that the stick had when it was started anew, or whose status was lost
+        assert!(!line(&text, node).contains(" 0 unknown"), "{text}");
+    }
+    for stick in seen["sticks"].as_array().unwrap() {
+        // brought up anew
+        assert!(stick["commands"]["RfInit"].as_u64() > Some(1), "{stick}");
     }
 }
 
@@ -345,7 +371,7 @@ pattern.periodic = { period = "200ms" }
 #[test]
 #[ignore = "needs Debian's kernel in QEMU: cargo xtask lab"]
 fn a_schedule_runs_on_sticks() {
-    let (text, seen) = deploy(TDMA, "controller", "device");
+    let (text, seen) = deploy(TDMA, "controller", "device", &[]);
     let numbers = |line: &str| -> Vec<u64> {
         let words = line.split([' ', ',']);
         words.filter_map(|word| word.parse().ok()).collect()
