@@ -3,7 +3,7 @@
 use crate::address::{self, ALL_NODES};
 use crate::coap::{self, Reply, Request};
 use crate::resources::say;
-pub use crate::resources::{Counts, Memory, Status};
+pub use crate::resources::{Board, Counts, Memory, Status, Stick};
 use crate::routes::{self, Routes};
 use frame::MacAddr;
 use radio::{Duration, Instant};
@@ -87,7 +87,7 @@ pub struct Net<'a> {
     requests: u16,
     answer: Option<Answer>,
     counts: Counts,
-    memory: fn() -> Memory,
+    board: fn() -> Board,
     /// smoltcp wants to be called then.
     poll_at: Option<Instant>,
 }
@@ -153,8 +153,8 @@ fn time(now: Instant) -> smoltcp::time::Instant {
 }
 
 impl<'a> Net<'a> {
-    /// The node `me` begins at `now`. `memory` says what its board has.
-    pub fn new(now: Instant, me: MacAddr, storage: &'a mut Storage<'a>, memory: fn() -> Memory) -> Net<'a> {
+    /// The node `me` begins at `now`. `board` says what its board has.
+    pub fn new(now: Instant, me: MacAddr, storage: &'a mut Storage<'a>, board: fn() -> Board) -> Net<'a> {
         let Storage {
             sockets,
             meta,
@@ -202,7 +202,7 @@ impl<'a> Net<'a> {
             requests: 0,
             answer: None,
             counts: Counts::default(),
-            memory,
+            board,
             poll_at: None,
         }
     }
@@ -289,8 +289,8 @@ impl<'a> Net<'a> {
             let Ok((len, from)) = socket.recv_slice(&mut request) else {
                 continue;
             };
-            let (routes, counts, memory) = (&self.routes, &self.counts, self.memory);
-            let mut resource = |path: &str, out: &mut [u8]| say(path, status, routes, counts, memory, out);
+            let (routes, counts, board) = (&self.routes, &self.counts, self.board);
+            let mut resource = |path: &str, out: &mut [u8]| say(path, status, routes, counts, board, out);
             let mut response = [0; coap::MAX_OCTETS];
             if let Some(len) = coap::serve(&request[..len], &mut resource, &mut response) {
                 // the client asks again where this is lost
