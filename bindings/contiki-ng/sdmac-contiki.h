@@ -65,6 +65,11 @@
 #define SDMAC_CONF_QUEUE 4
 #endif
 
+/* What of this is written to the log of Contiki-NG: errors. */
+#ifndef SDMAC_CONF_LOG_LEVEL
+#define SDMAC_CONF_LOG_LEVEL LOG_LEVEL_ERR
+#endif
+
 /* What the port has. It calls sdmac_frame_received() and sdmac_frame_sent() from a process, not from an interrupt handler. */
 
 /* Switches the radio on; false if there is none. */
@@ -93,8 +98,26 @@ void sdmac_frame_received(const uint8_t *frame, size_t octets, uint8_t rate, con
 /* A request of the radio has ended: see SDMAC_IBSS_confirm(). */
 void sdmac_frame_sent(uint64_t token, uint32_t outcome, uint16_t attempts, uint8_t rate);
 
-/* The station, once the MAC driver is up; NULL before. */
+/* The station, once the MAC driver is up; NULL before. It stays NULL where a setting has no meaning, or the port's radio lacks a function:
+ * that is in the log, once, and whatever is sent then ends with MAC_TX_ERR_FATAL. */
 SDMAC_IBSS_Station *sdmac_station(void);
+
+/* Packets that were dropped between the stack and the air, since the start, or since the application has cleared them. */
+struct sdmac_drops {
+    /* To be sent, while there was no station. */
+    uint32_t out_no_station;
+    /* To be sent, and longer than a packetbuf or SDMAC_IBSS_PAYLOAD. */
+    uint32_t out_too_long;
+    /* To be sent, while the queue to the library was full: MAC_TX_QUEUE_FULL. */
+    uint32_t out_no_room;
+    /* To be sent, and refused by the library or the radio. What is for everybody does not wait until the library has room. */
+    uint32_t out_refused;
+    /* Received, while the queue to the stack was full. */
+    uint32_t in_no_room;
+    /* Received, and longer than a packet may be or than the buffer of uIP. */
+    uint32_t in_too_long;
+};
+extern struct sdmac_drops sdmac_drops;
 
 /* MAC addresses are the 48-bit half of Contiki-NG's 64-bit ones: ff fe in the middle, the local bit turned. */
 void sdmac_to_linkaddr(linkaddr_t *to, const uint8_t from[6]);

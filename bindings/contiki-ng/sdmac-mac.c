@@ -8,6 +8,10 @@
 #include "net/netstack.h"
 #include "net/packetbuf.h"
 #include "sdmac-contiki.h"
+#include "sys/log.h"
+
+#define LOG_MODULE "sdmac"
+#define LOG_LEVEL SDMAC_CONF_LOG_LEVEL
 
 #if LINKADDR_SIZE != 8
 #error "sdmac: link addresses of 8 octets are wanted: leave LINKADDR_CONF_SIZE as it is"
@@ -42,6 +46,7 @@ static uint8_t memory[SDMAC_IBSS_OCTETS] __attribute__((aligned(16)));
 static SDMAC_IBSS_Station *station;
 static struct outgoing queue[SDMAC_CONF_QUEUE];
 static struct incoming heard[SDMAC_CONF_QUEUE];
+struct sdmac_drops sdmac_drops;
 static unsigned queue_first, queue_length, heard_first, heard_length;
 
 PROCESS(sdmac_process, "sdmac");
@@ -72,8 +77,14 @@ static void deliver(void *context, const uint8_t *from, const uint8_t *payload, 
 {
     struct incoming *place = &heard[(heard_first + heard_length) % SDMAC_CONF_QUEUE];
     (void)context;
-    if (heard_length == SDMAC_CONF_QUEUE || octets > sizeof place->payload)
+    if (octets > sizeof place->payload) {
+        sdmac_drops.in_too_long++;
         return;
+    }
+    if (heard_length == SDMAC_CONF_QUEUE) {
+        sdmac_drops.in_no_room++;
+        return;
+    }
     memcpy(place->from, from, 6);
     memcpy(place->payload, payload, octets);
     place->octets = (uint16_t)octets;
@@ -110,6 +121,7 @@ static int status_of(uint32_t outcome)
 static void ended(void *context, uint64_t number, uint32_t outcome, uint16_t attempts)
 {
     (void)context;
+    sdmac_drops.out_refused += outcome == SDMAC_IBSS_OUTCOME_REFUSED;
     for (unsigned i = 0; i < queue_length; i++) {
         struct outgoing *of = &queue[(queue_first + i) % SDMAC_CONF_QUEUE];
         if (of->state == BELOW && of->number == number) {
@@ -224,8 +236,10 @@ static void init(void)
     SDMAC_IBSS_Radio radio;
     SDMAC_IBSS_Config config;
     uint8_t address[6];
-    if (station != NULL)
+    static bool is_done;
+    if (is_done)
         return;
+    is_done = true;
     sdmac_platform_address(address);
     sdmac_to_linkaddr(&linkaddr_node_addr, address);
     memset(&radio, 0, sizeof radio);
@@ -252,6 +266,9 @@ static void init(void)
     station = SDMAC_IBSS_init(memory, sizeof memory, &config, &radio, sdmac_platform_now());
     if (station != NULL)
         process_start(&sdmac_process, NULL);
+    else
+        LOG_ERR("no station, so nothing will be sent or received: a setting SDMAC_CONF_* has no meaning, or the radio of "
+                "sdmac_platform_radio() lacks a function; sdmac_ibss.h says which are wanted\n");
 }
 
 static void send(mac_callback_t sent, void *ptr)
@@ -260,6 +277,8 @@ static void send(mac_callback_t sent, void *ptr)
     struct outgoing *place = &queue[(queue_first + queue_length) % SDMAC_CONF_QUEUE];
     int status = MAC_TX_QUEUE_FULL;
     if (station == NULL || packetbuf_datalen() > SDMAC_IBSS_PAYLOAD) {
+        sdmac_drops.out_no_station += station == NULL;
+        sdmac_drops.out_too_long += station != NULL;
         mac_call_sent_callback(sent, ptr, MAC_TX_ERR_FATAL, 0);
         return;
     }
@@ -268,11 +287,14 @@ static void send(mac_callback_t sent, void *ptr)
         if (SDMAC_IBSS_submit(station, sdmac_platform_now(), everybody, packetbuf_dataptr(), packetbuf_datalen(),
                               NULL))
             status = MAC_TX_OK;
+        else
+            sdmac_drops.out_refused++;
         process_poll(&sdmac_process);
         mac_call_sent_callback(sent, ptr, status, 1);
         return;
     }
     if (queue_length == SDMAC_CONF_QUEUE) {
+        sdmac_drops.out_no_room++;
         mac_call_sent_callback(sent, ptr, status, 0);
         return;
     }

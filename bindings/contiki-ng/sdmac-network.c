@@ -19,8 +19,10 @@ static void init(void)
 static void input(void)
 {
     uint16_t octets = packetbuf_datalen();
-    if (octets > UIP_BUFSIZE)
+    if (octets > UIP_BUFSIZE) {
+        sdmac_drops.in_too_long++;
         return;
+    }
     memcpy(uip_buf, packetbuf_dataptr(), octets);
     uip_len = octets;
     link_stats_input_callback(packetbuf_addr(PACKETBUF_ADDR_SENDER));
@@ -42,8 +44,10 @@ static void sent(void *ptr, int status, int tries)
 static uint8_t output(const linkaddr_t *to)
 {
     packetbuf_clear();
-    if (packetbuf_copyfrom(uip_buf, uip_len) != uip_len)
+    if (packetbuf_copyfrom(uip_buf, uip_len) != uip_len) {
+        sdmac_drops.out_too_long++;
         return 0;
+    }
     packetbuf_set_addr(PACKETBUF_ADDR_RECEIVER, to != NULL ? to : &linkaddr_null);
     packetbuf_set_addr(PACKETBUF_ADDR_SENDER, &linkaddr_node_addr);
     NETSTACK_MAC.send(sent, NULL);

@@ -13,6 +13,10 @@
 #define MS UINT64_C(1000000)
 #define PACKETS 20
 #define IN_AIR 8
+/* 1: it is compiled with settings without a meaning. */
+#ifndef TRY_NO_STATION
+#define TRY_NO_STATION 0
+#endif
 
 static const uint8_t us[6] = {2, 0, 0, 0, 0, 1}, them[6] = {2, 0, 0, 0, 0, 2}, nobody[6] = {2, 0, 0, 0, 0, 9};
 static uint64_t now, air_is_free;
@@ -27,7 +31,10 @@ static struct sending {
     size_t octets;
     uint8_t frame[1400];
 } air[IN_AIR];
-static unsigned in, acked, failed, link_told;
+static unsigned in, acked, failed, link_told, said;
+static int last_status;
+/* The stack has other things to do: nothing of the glue gets its turn. */
+static bool is_busy;
 
 /* The operating system. */
 linkaddr_t linkaddr_node_addr;
@@ -63,6 +70,12 @@ int packetbuf_copyfrom(const void *from, uint16_t octets)
 void mac_call_sent_callback(mac_callback_t sent, void *ptr, int status, int tries)
 {
     sent(ptr, status, tries);
+}
+
+void facts_log(const char *module, const char *text)
+{
+    printf("%s: %s", module, text);
+    said++;
 }
 
 void process_poll(struct process *which) { which->polled = 1; }
@@ -227,7 +240,7 @@ static void run_until(uint64_t end)
     while (now < end) {
         struct sending *first = NULL;
         uint64_t next = end, deadline = SDMAC_IBSS_deadline(peer);
-        if (process->polled) {
+        if (process->polled && !is_busy) {
             process->polled = 0;
             process->thread(process, PROCESS_EVENT_POLL, NULL);
             continue;
@@ -240,7 +253,7 @@ static void run_until(uint64_t end)
         for (struct sending *s = air; s < air + IN_AIR; s++)
             if (s->used && s->ends <= next)
                 next = s->ends, first = s;
-        if (timer_at() < next)
+        if (!is_busy && timer_at() < next)
             next = timer_at(), first = NULL;
         if (deadline < next) {
             now = deadline > now ? deadline : now;
@@ -250,7 +263,7 @@ static void run_until(uint64_t end)
         now = next > now ? next : now;
         if (first != NULL) {
             over(first);
-        } else if (timer_at() <= now) {
+        } else if (!is_busy && timer_at() <= now) {
             timer_is_over();
         }
     }
@@ -265,6 +278,73 @@ static void output(const uint8_t to[6])
     NETSTACK_NETWORK.output(&address);
 }
 
+static void told(void *ptr, int status, int tries)
+{
+    (void)ptr, (void)tries;
+    last_status = status;
+}
+
+/* For everybody, if `to` is NULL. */
+static int status_of_a_packet(const linkaddr_t *to, uint16_t octets)
+{
+    last_status = -1;
+    packetbuf_clear();
+    packet_octets = octets;
+    packetbuf_set_addr(PACKETBUF_ADDR_RECEIVER, to != NULL ? to : &linkaddr_null);
+    NETSTACK_MAC.send(told, NULL);
+    return last_status;
+}
+
+/* Whatever the glue drops is counted, each where it belongs. */
+static bool counts_what_is_dropped(void)
+{
+    static const struct sdmac_drops none;
+    const struct sdmac_drops *drops = &sdmac_drops;
+    linkaddr_t address;
+    sdmac_to_linkaddr(&address, them);
+    if (memcmp(drops, &none, sizeof none) != 0)
+        return printf("something was dropped before\n"), false;
+    uip_len = PACKETBUF_SIZE + 1;
+    bool well = NETSTACK_NETWORK.output(&address) == 0 && drops->out_too_long == 1;
+    well = status_of_a_packet(&address, SDMAC_IBSS_PAYLOAD + 1) == MAC_TX_ERR_FATAL && well;
+    packet_octets = UIP_BUFSIZE + 1;
+    NETSTACK_NETWORK.input();
+    for (int i = 0; i < SDMAC_CONF_QUEUE; i++)
+        output(them);
+    well = status_of_a_packet(&address, 600) == MAC_TX_QUEUE_FULL && well;
+    run_until(now + 2000 * MS);
+    for (int i = 0; i < 10; i++)
+        last_status = status_of_a_packet(NULL, 600);
+    well = last_status == MAC_TX_QUEUE_FULL && well;
+    run_until(now + 2000 * MS);
+    is_busy = true;
+    for (int i = 0; i < 2 * SDMAC_CONF_QUEUE; i++) {
+        SDMAC_IBSS_submit(peer, now, us, echo, 600, NULL);
+        run_until(now + 200 * MS);
+    }
+    is_busy = false;
+    run_until(now + 2000 * MS);
+    printf("dropped: %u for no station, %u too long, %u for no room, %u refused; received: %u for no room, %u too long\n",
+           (unsigned)drops->out_no_station, (unsigned)drops->out_too_long, (unsigned)drops->out_no_room,
+           (unsigned)drops->out_refused, (unsigned)drops->in_no_room, (unsigned)drops->in_too_long);
+    return well && drops->out_no_station == 0 && drops->out_too_long == 2 && drops->out_no_room == 1 &&
+           drops->out_refused > 0 && drops->in_no_room > 0 && drops->in_too_long == 1;
+}
+
+/* Settings without a meaning: that is said once, and whatever is asked for fails. */
+static bool fails_without_a_station(void)
+{
+    linkaddr_t address;
+    static const uint8_t frame[40];
+    sdmac_to_linkaddr(&address, them);
+    NETSTACK_MAC.init();
+    sdmac_frame_received(frame, sizeof frame, 12, NULL);
+    sdmac_frame_sent(1, SDMAC_IBSS_OUTCOME_ACKED, 1, 12);
+    return sdmac_station() == NULL && said == 1 && status_of_a_packet(&address, 600) == MAC_TX_ERR_FATAL &&
+           status_of_a_packet(NULL, 600) == MAC_TX_ERR_FATAL && sdmac_drops.out_no_station == 2 &&
+           NETSTACK_MAC.on() == 0 && NETSTACK_MAC.off() == 0;
+}
+
 int main(void)
 {
     int peer_context;
@@ -276,6 +356,8 @@ int main(void)
     NETSTACK_RADIO.init();
     NETSTACK_MAC.init();
     NETSTACK_NETWORK.init();
+    if (TRY_NO_STATION)
+        return fails_without_a_station() ? 0 : 1;
     sdmac_from_linkaddr(back, &linkaddr_node_addr);
     sdmac_platform_radio(&radio);
     radio.context = &peer_context;
@@ -312,8 +394,9 @@ int main(void)
 #endif
     printf("acked %u, failed %u, came back %u, link callbacks %u, dozed %u of %u intervals\n", acked, failed, in,
            link_told, (unsigned)counters.intervals_dozed, (unsigned)counters.intervals);
-    return acked == PACKETS && failed == 1 && in == PACKETS && link_told == PACKETS + 1 &&
-                   is_protected && counters.intervals_dozed > 0 && on == RADIO_POWER_MODE_ON
+    return acked == PACKETS && failed == 1 && in == PACKETS && link_told == PACKETS + 1 && is_protected &&
+                   counters.intervals_dozed > 0 && on == RADIO_POWER_MODE_ON && said == 0 &&
+                   counts_what_is_dropped()
                ? 0
                : 1;
 }

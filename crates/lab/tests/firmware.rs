@@ -1,6 +1,7 @@
 //! The firmware for microcontrollers, in QEMU, as it was built in its folder. Run with `--ignored`; `cargo xtask test`
 //! builds it first. Time is that of the simulator, so each run is the same.
 
+use lab::testbed::ar9170::Knobs;
 use lab::testbed::board::{FIRMWARE, Heard, Network, Options, counts};
 use std::path::{Path, PathBuf};
 
@@ -16,15 +17,25 @@ fn network(boards: u32, chain: bool) -> Network {
 }
 
 fn network_of(boards: u32, chain: bool, multi_hop: bool) -> Network {
+    network_with(boards, |options| Options {
+        chain,
+        multi_hop,
+        ..options
+    })
+}
+
+/// Boards that all hear each other, with power save and sticks without faults, or as `change` has it.
+fn network_with(boards: u32, change: impl FnOnce(Options<'_>) -> Options<'_>) -> Network {
     let firmware = at_root(FIRMWARE);
-    let options = Options {
+    let options = change(Options {
         firmware: &firmware,
         boards,
-        chain,
+        chain: false,
         window_tu: 20,
-        multi_hop,
+        multi_hop: false,
+        knobs: Knobs::default(),
         seed: 1,
-    };
+    });
     Network::new(&options).unwrap_or_else(|e| panic!("{e}"))
 }
 
@@ -117,6 +128,66 @@ fn a_chain_with_multi_hop_power_save_answers_sooner() {
     let (plain, multi_hop) = (took_ns(false), took_ns(true));
     println!("{} and {} ms", plain / 1_000_000, multi_hop / 1_000_000);
     assert!(multi_hop * 2 < plain, "{multi_hop} ns, and {plain} ns without");
+}
+
+/// Sticks that skip numbers, lose completions, group what they say and come late: the boards form their network, keep it, and answer.
+#[test]
+#[ignore = "needs the firmware, and qemu-system-arm"]
+fn two_boards_answer_while_their_sticks_do_everything_wrong() {
+    let knobs = Knobs {
+        transfer_ns: 500_000,
+        skipped_sequence: 0.002,
+        lost_completion: 0.02,
+        late_interrupt: 0.1,
+        late_ns: 3_000_000,
+        ..Knobs::default()
+    };
+    let mut network = network_with(2, |options| Options { knobs, ..options });
+    assert!(network.form(60_000).unwrap());
+    network.pass(30_000).unwrap();
+    for board in 1..=2 {
+        get(&mut network, board, "/.well-known/core");
+        let link = get(&mut network, board, "/link").text;
+        assert_eq!(number(&link, "neighbours"), 2);
+        memory_suffices(&mut network, board);
+        let stick = get(&mut network, board, "/stick").text;
+        let faults = network.faults(board);
+        println!("{faults:?}");
+        let met = [
+            faults.skipped_sequences,
+            faults.grouped_transfers,
+            faults.lost_completions,
+            faults.late_interrupts,
+        ];
+        assert!(met.iter().all(|n| *n > 0), "{faults:?}");
+        // one is not found out that was skipped before the driver knows any, and one restart can be for several
+        let (restarts, lost) = (number(&stick, "restarts"), number(&stick, "lost"));
+        assert!(restarts > 0 && restarts <= faults.skipped_sequences, "{stick}");
+        assert!(lost > 0 && lost <= faults.lost_completions, "{stick}");
+    }
+    println!("{} ms", network.now_ns() / 1_000_000);
+}
+
+/// Frames that together are longer than the buffer of the USB: the board is told of the front, counts it, and answers as before.
+#[test]
+#[ignore = "needs the firmware, and qemu-system-arm"]
+fn a_board_counts_transfers_for_which_it_has_no_room() {
+    let knobs = Knobs {
+        transfer_ns: 2_000_000,
+        ..Knobs::default()
+    };
+    let mut network = network_with(2, |options| Options { knobs, ..options });
+    assert!(network.form(20_000).unwrap());
+    let before = get(&mut network, 1, "/stick").text;
+    assert_eq!((number(&before, "cut"), number(&before, "restarts")), (0, 0));
+    network.shout(20, 1_400);
+    network.pass(500).unwrap();
+    let after = get(&mut network, 1, "/stick").text;
+    assert!(number(&after, "cut") > 0, "{after}");
+    // responses are at the front: none was lost
+    assert_eq!(number(&after, "restarts"), 0);
+    let link = get(&mut network, 1, "/link").text;
+    assert_eq!(number(&link, "neighbours"), 2);
 }
 
 /// The instructions in `papers` are those of this driver, within 2 %. With `INSTA_UPDATE=always`, as for snapshots, the file is

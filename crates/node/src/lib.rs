@@ -29,7 +29,7 @@ pub mod setup;
 pub mod station;
 mod ways;
 
-pub use net::{Answer, Memory, Net, Storage};
+pub use net::{Answer, Board, Memory, Net, Stick, Storage};
 pub use setup::Setup;
 pub use station::{Link, Station};
 pub use ways::Ways;

@@ -3,7 +3,7 @@
 use crate::address::{self, ALL_NODES};
 use crate::coap::{self, Reply, Request};
 use crate::resources::say;
-pub use crate::resources::{Counts, Memory, Status};
+pub use crate::resources::{Board, Counts, Memory, Status, Stick};
 use crate::routes::{self, Routes};
 use frame::MacAddr;
 use radio::{Duration, Instant};
@@ -87,7 +87,7 @@ pub struct Net<'a> {
     requests: u16,
     answer: Option<Answer>,
     counts: Counts,
-    memory: fn() -> Memory,
+    board: fn() -> Board,
     /// smoltcp wants to be called then.
     poll_at: Option<Instant>,
 }
@@ -153,8 +153,8 @@ fn time(now: Instant) -> smoltcp::time::Instant {
 }
 
 impl<'a> Net<'a> {
-    /// The node `me` begins at `now`. `memory` says what its board has.
-    pub fn new(now: Instant, me: MacAddr, storage: &'a mut Storage<'a>, memory: fn() -> Memory) -> Net<'a> {
+    /// The node `me` begins at `now`. `board` says what its board has.
+    pub fn new(now: Instant, me: MacAddr, storage: &'a mut Storage<'a>, board: fn() -> Board) -> Net<'a> {
         let Storage {
             sockets,
             meta,
@@ -202,7 +202,7 @@ impl<'a> Net<'a> {
             requests: 0,
             answer: None,
             counts: Counts::default(),
-            memory,
+            board,
             poll_at: None,
         }
     }
@@ -289,8 +289,8 @@ impl<'a> Net<'a> {
             let Ok((len, from)) = socket.recv_slice(&mut request) else {
                 continue;
             };
-            let (routes, counts, memory) = (&self.routes, &self.counts, self.memory);
-            let mut resource = |path: &str, out: &mut [u8]| say(path, status, routes, counts, memory, out);
+            let (routes, counts, board) = (&self.routes, &self.counts, self.board);
+            let mut resource = |path: &str, out: &mut [u8]| say(path, status, routes, counts, board, out);
             let mut response = [0; coap::MAX_OCTETS];
             if let Some(len) = coap::serve(&request[..len], &mut resource, &mut response) {
                 // the client asks again where this is lost
@@ -301,8 +301,12 @@ impl<'a> Net<'a> {
 
     fn ask(&mut self, now: Instant) {
         let socket = self.sockets.get_mut::<udp::Socket<'_>>(self.client);
-        while let Ok((octets, _)) = socket.recv() {
-            let reply = self.request.as_ref().and_then(|r| r.answered(now, octets));
+        while let Ok((octets, from)) = socket.recv() {
+            let asked = self
+                .request
+                .as_ref()
+                .filter(|r| server_of(r.to()) == from.endpoint);
+            let reply = asked.and_then(|r| r.answered(now, octets));
             if let Some((reply, request)) = reply.zip(self.request.take_if(|_| reply.is_some())) {
                 self.answer = Some(answer(&request, Some(&reply)));
             }
@@ -311,7 +315,7 @@ impl<'a> Net<'a> {
             self.answer = Some(answer(&request, None));
         }
         if let Some(request) = &mut self.request {
-            let to = IpEndpoint::new(address::of(request.to()).into(), coap::PORT);
+            let to = server_of(request.to());
             if let Some(octets) = request.send(now) {
                 // it is sent again where this is lost
                 let _ = socket.send_slice(octets, to);
@@ -352,6 +356,11 @@ impl<'a> Net<'a> {
     }
 }
 
+/// Where a node is asked, and where its answers are from.
+fn server_of(node: MacAddr) -> IpEndpoint {
+    IpEndpoint::new(address::of(node).into(), coap::PORT)
+}
+
 fn answer(request: &Request, reply: Option<&Reply<'_>>) -> Answer {
     let said = reply.map_or(&[][..], |r| r.payload);
     let len = said.len().min(256);
@@ -363,5 +372,77 @@ fn answer(request: &Request, reply: Option<&Reply<'_>>) -> Answer {
         took: reply.map_or(Duration::ZERO, |r| r.took),
         payload,
         len,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use smoltcp::phy::ChecksumCapabilities;
+    use smoltcp::wire::{IpAddress, IpProtocol, Ipv6Address, Ipv6Repr, UdpPacket, UdpRepr};
+    use std::boxed::Box;
+    use std::vec;
+    use std::vec::Vec;
+
+    const ME: MacAddr = MacAddr::local(1);
+    const ASKED: MacAddr = MacAddr::local(2);
+    /// The acknowledgement of our first question, which has the number 1 as its token, too: 2.05, and what it says.
+    const ANSWER: &[u8] = b"\x62\x45\x00\x01\x00\x01\xffhello";
+
+    /// A packet with a datagram to the port from which questions go.
+    fn datagram(from: Ipv6Address, port: u16, payload: &[u8]) -> Vec<u8> {
+        let to = address::of(ME);
+        let udp = UdpRepr {
+            src_port: port,
+            dst_port: CLIENT_PORT,
+        };
+        let ip = Ipv6Repr {
+            src_addr: from,
+            dst_addr: to,
+            next_header: IpProtocol::Udp,
+            payload_len: udp.header_len() + payload.len(),
+            hop_limit: 3,
+        };
+        let mut octets = vec![0; ip.buffer_len() + ip.payload_len];
+        let mut packet = Ipv6Packet::new_unchecked(&mut octets[..]);
+        ip.emit(&mut packet);
+        let mut packet = UdpPacket::new_unchecked(packet.payload_mut());
+        let fill = |place: &mut [u8]| place.copy_from_slice(payload);
+        let (from, to) = (IpAddress::from(from), IpAddress::from(to));
+        let checksums = ChecksumCapabilities::default();
+        udp.emit(&mut packet, &from, &to, payload.len(), fill, &checksums);
+        octets
+    }
+
+    #[test]
+    fn an_answer_is_from_whom_was_asked() {
+        let mut net = Net::new(Instant::ZERO, ME, Box::leak(Box::default()), Board::default);
+        let now = Instant::from_us(1);
+        assert!(net.get(now, ASKED, "/link"));
+        net.poll(now, &Status::default());
+        let mut heard = |from, port, octets: &[u8]| {
+            net.receive(now, &datagram(from, port, octets));
+            net.poll(now, &Status::default());
+            net.answer().map(|answer| answer.payload().to_vec())
+        };
+        let (asked, other) = (address::of(ASKED), address::of(MacAddr::local(3)));
+        assert_eq!(heard(other, coap::PORT, ANSWER), None, "another node");
+        assert_eq!(
+            heard(address::on_link(ASKED), coap::PORT, ANSWER),
+            None,
+            "another address"
+        );
+        assert_eq!(heard(asked, coap::PORT + 1, ANSWER), None, "another port");
+        assert_eq!(
+            heard(asked, coap::PORT, b"\x62\x45\x00\x02\x00\x01\xffhello"),
+            None,
+            "another message"
+        );
+        assert_eq!(
+            heard(asked, coap::PORT, b"\x62\x45\x00\x01\x00\x02\xffhello"),
+            None,
+            "another token"
+        );
+        assert_eq!(heard(asked, coap::PORT, ANSWER).as_deref(), Some(&b"hello"[..]));
     }
 }

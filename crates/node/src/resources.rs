@@ -16,6 +16,38 @@ pub struct Memory {
     pub stack: usize,
 }
 
+/// What the driver of a board's stick has counted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Stick {
+    /// Transfers that were longer than there was room for.
+    pub cut_transfers: u64,
+    /// Received frames for which there was no buffer.
+    pub overflows: u64,
+    /// Completions of transfers that did not come in time.
+    pub lost_completions: u64,
+    /// How often the stick was restarted.
+    pub restarts: u64,
+}
+
+impl Stick {
+    /// Nothing.
+    pub const NONE: Stick = Stick {
+        cut_transfers: 0,
+        overflows: 0,
+        lost_completions: 0,
+        restarts: 0,
+    };
+}
+
+/// What a board says of itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Board {
+    /// Its memory.
+    pub memory: Memory,
+    /// Its radio.
+    pub stick: Stick,
+}
+
 /// What the link layer says of itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Status {
@@ -59,12 +91,12 @@ pub(crate) fn say(
     status: &Status,
     routes: &Routes,
     counts: &Counts,
-    memory: fn() -> Memory,
+    board: fn() -> Board,
     out: &mut [u8],
 ) -> Option<usize> {
     let mut text = Text(out, 0);
     match path {
-        "/.well-known/core" => text.write_str("</link>,</routes>,</memory>").ok()?,
+        "/.well-known/core" => text.write_str("</link>,</routes>,</memory>,</stick>").ok()?,
         "/link" => {
             let Status {
                 neighbours,
@@ -95,10 +127,23 @@ pub(crate) fn say(
                 fixed,
                 stack_used,
                 stack,
-            } = memory();
+            } = board().memory;
             write!(
                 text,
                 "link {link} fixed {fixed} stack used {stack_used} of {stack}"
+            )
+            .ok()?;
+        }
+        "/stick" => {
+            let Stick {
+                cut_transfers,
+                overflows,
+                lost_completions,
+                restarts,
+            } = board().stick;
+            write!(
+                text,
+                "cut {cut_transfers} overflows {overflows} completions lost {lost_completions} restarts {restarts}"
             )
             .ok()?;
         }

@@ -1,6 +1,6 @@
 //! A whole node as one protocol of the contract: [`Net`] over [`Ibss`]. It runs wherever protocols run.
 
-use crate::net::{Memory, Net, Status, Storage};
+use crate::net::{Board, Net, Status, Storage};
 use crate::setup::Setup;
 use crate::ways::Ways;
 use protocols::mac::ibss::Ibss;
@@ -17,10 +17,10 @@ pub struct Station<'a, const Q: usize, const L: usize> {
 
 impl<'a, const Q: usize, const L: usize> Station<'a, Q, L> {
     /// A node that begins at `now`.
-    pub fn new(now: Instant, setup: &Setup, storage: &'a mut Storage<'a>, memory: fn() -> Memory) -> Self {
+    pub fn new(now: Instant, setup: &Setup, storage: &'a mut Storage<'a>, board: fn() -> Board) -> Self {
         Station {
             link: Link::with_routing(setup.ibss(), Ways::NONE),
-            net: Net::new(now, setup.address, storage, memory),
+            net: Net::new(now, setup.address, storage, board),
         }
     }
 
@@ -98,7 +98,7 @@ mod tests {
                 multi_hop: window_tu == 20,
             };
             room.add(setup.address, || {
-                Small::new(Instant::ZERO, &setup, Box::leak(Box::default()), Memory::default)
+                Small::new(Instant::ZERO, &setup, Box::leak(Box::default()), Board::default)
             });
         }
         room

@@ -9,9 +9,11 @@
 use ar9170::codec::Firmware;
 use ar9170::driver::{BusEvent, Config, Driver, Dynamic};
 use ar9170::pipe::{Act, DRIVER_OCTETS, Decoder, PipeBus, Tell};
+use core::cell::Cell;
+use cortex_m::interrupt::{self, Mutex};
 use cortex_m_rt::entry;
 use firmware::board::{self, Uart};
-use node::{Link, Memory, Setup, Station, Storage};
+use node::{Board, Link, Memory, Setup, Station, Stick, Storage};
 use radio::{Event, Instant, Protocol, Radio};
 use static_cell::{ConstStaticCell, StaticCell};
 
@@ -40,14 +42,19 @@ const _: () = assert!(
 /// Firmware of the stick.
 static FIRMWARE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/stick.fw"));
 
-fn memory() -> Memory {
+/// What the driver has counted, as of the last message.
+static STICK: Mutex<Cell<Stick>> = Mutex::new(Cell::new(Stick::NONE));
+
+fn about() -> Board {
     let (stack_used, stack) = board::stack();
-    Memory {
+    let memory = Memory {
         link: LINK,
         fixed: board::fixed_octets(),
         stack_used,
         stack,
-    }
+    };
+    let stick = interrupt::free(|key| STICK.borrow(key).get());
+    Board { memory, stick }
 }
 
 /// The node, from the first message on.
@@ -76,7 +83,7 @@ fn begin(setup: &Setup, now: Instant) -> Option<&'static mut Machine> {
     let firmware = Firmware::parse(FIRMWARE).ok()?;
     let (storage, machine) = (STORAGE.try_take()?, MACHINE.try_take()?);
     machine.set_up(firmware, Config::DEFAULT);
-    machine.protocol_mut().0 = Some(NODE.try_init_with(|| Node::new(now, setup, storage, memory))?);
+    machine.protocol_mut().0 = Some(NODE.try_init_with(|| Node::new(now, setup, storage, about))?);
     Some(machine)
 }
 
@@ -122,6 +129,14 @@ fn work<W: FnMut(&[u8])>(
     if let Some(event) = event {
         machine.handle(now, event, bus);
     }
+    let counts = machine.counts();
+    let stick = Stick {
+        cut_transfers: counts.cut_transfers,
+        overflows: counts.overflows,
+        lost_completions: counts.lost_completions,
+        restarts: counts.all_restarts(),
+    };
+    interrupt::free(|key| STICK.borrow(key).set(stick));
     machine.run(now, bus);
     bus.act(Act::Rest(machine.deadline()));
 }

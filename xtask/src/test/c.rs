@@ -29,8 +29,8 @@ const SAMPLES: &[(&str, &[&str])] = &[
 ];
 
 pub(super) fn c(workspace: &Workspace) -> Result<Outcome> {
-    if !exists("gcc") {
-        return skipped("no `gcc`");
+    if let Some(none) = ["gcc", "make"].into_iter().find(|tool| !exists(tool)) {
+        return skipped(format!("no `{none}`"));
     }
     let mut missing = Vec::new();
     let mut told = Vec::new();
@@ -57,9 +57,9 @@ pub(super) fn c(workspace: &Workspace) -> Result<Outcome> {
     part(on_a_stick(workspace, &folder)?);
     let archive = build_ibss(workspace, None)?;
     let three = three(workspace, &folder, &archive)?;
-    contiki(workspace, &folder, &archive)?;
+    let contiki = contiki(workspace, &folder)?;
     part(Ok("link layer and Contiki-NG's drivers run here".to_owned()));
-    part(board(workspace, &folder, &three)?);
+    part(board(workspace, &folder, &three, &contiki)?);
     partly(told, missing)
 }
 
@@ -218,50 +218,70 @@ const ALARM: &[&str] = &[
     "-DSDMAC_CONF_KEY={1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16}",
 ];
 
-/// The drivers for Contiki-NG against the facts of its interfaces, at work: with its clock and with a timer of the port. Without either
-/// there is a sentence for it.
-fn contiki(workspace: &Workspace, folder: &Path, archive: &Path) -> Result<()> {
-    for (name, more) in [("contiki", &[][..]), ("contiki-alarm", ALARM)] {
+/// Programs of the drivers for Contiki-NG: with its clock, with a timer of the port, and one whose settings have no meaning.
+const CONTIKI_PROGRAMS: [(&str, &[&str]); 3] = [
+    ("contiki", &[]),
+    ("contiki-alarm", ALARM),
+    (
+        "contiki-none",
+        &["-DTRY_NO_STATION=1", "-DSDMAC_CONF_SLOT_US=200000"],
+    ),
+];
+/// A linker that has something to say has failed.
+const FATAL: &str = "-Wl,--fatal-warnings";
+
+/// How a project of Contiki-NG is built, with what Makefile.sdmac says: a program, with these flags of the compiler and of the linker.
+fn project(workspace: &Workspace, program: &Path, flags: &[&[&str]], link: &[&str]) -> Command {
+    let quoted = |flags: &[&str]| {
+        flags
+            .iter()
+            .map(|f| format!("'{f}'"))
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
+    let mut make = Command::new("make");
+    make.current_dir(workspace.root.join(CONTIKI).join("facts"))
+        .arg("--always-make")
+        .arg(format!("PROGRAM={}", program.display()))
+        .env("CFLAGS", quoted(&flags.concat()))
+        .env("LDFLAGS", quoted(&[&[FATAL], link].concat()));
+    make
+}
+
+/// The drivers for Contiki-NG against the facts of its interfaces, at work: what the programs printed. With ticks that are too long there
+/// is a sentence for it.
+fn contiki(workspace: &Workspace, folder: &Path) -> Result<Vec<String>> {
+    let mut printed = Vec::new();
+    for (name, more) in CONTIKI_PROGRAMS {
         let program = folder.join(name);
-        let mut compile = gcc(workspace);
-        compile.args(contiki_flags()).args(more);
-        for name in CONTIKI_SOURCES.iter().chain(&["facts/try"]) {
-            compile.arg(format!("{CONTIKI}/{name}.c"));
-        }
-        run(compile.arg(archive).arg("-o").arg(&program))?;
-        run(&mut Command::new(&program))?;
+        run(project(workspace, &program, &[STRICT, more], &[]).arg("CC=gcc"))?;
+        let told = super::tools::run_and_read(&mut Command::new(&program))?;
+        ensure!(told.code == Some(0), "{name} has failed: {}", told.stdout);
+        printed.push(told.stdout);
     }
-    let mut slow = gcc(workspace);
-    slow.args(contiki_flags()).args([SLOW_TICKS, "-fsyntax-only"]);
+    let slow = folder.join("contiki-slow");
+    let mut slow = project(workspace, &slow, &[STRICT, &[SLOW_TICKS]], &[]);
     // not shown: this is to fail
-    let told = slow.arg(format!("{CONTIKI}/sdmac-mac.c")).output()?;
+    let told = slow.arg("CC=gcc").output()?;
     let said = String::from_utf8_lossy(&told.stderr);
     ensure!(
         !told.status.success() && said.contains("set SDMAC_CONF_ALARM to 1"),
         "ticks that are too long compile"
     );
-    Ok(())
+    Ok(printed)
 }
 
-const CONTIKI_SOURCES: [&str; 3] = ["sdmac-mac", "sdmac-network", "sdmac-radio"];
+/// Flags for a Cortex-M3.
+const ARM: &[&str] = &["-mcpu=cortex-m3", "-mthumb", "-Os", "-ffunction-sections"];
 
-fn contiki_flags() -> Vec<String> {
-    let folders = [IBSS.to_owned(), CONTIKI.to_owned(), format!("{CONTIKI}/facts")];
-    let settings = [
-        "NETSTACK_CONF_MAC=sdmac_mac_driver",
-        "NETSTACK_CONF_NETWORK=sdmac_network_driver",
-        "NETSTACK_CONF_RADIO=sdmac_radio_driver",
-        "PACKETBUF_CONF_SIZE=1280",
-        "UIP_CONF_BUFFER_SIZE=1280",
-    ];
-    let folders = folders.into_iter().map(|folder| format!("-I{folder}"));
-    let settings = settings.into_iter().map(|setting| format!("-D{setting}"));
-    folders.chain(settings).collect()
-}
-
-/// The same on a microcontroller, as far as there are tools: it has to print what it printed here. The inner `Err` says what could not be
-/// done, and why.
-fn board(workspace: &Workspace, folder: &Path, expected: &str) -> Result<Result<String, String>> {
+/// The same on a microcontroller, as far as there are tools: each program has to print what it printed here. The inner `Err` says what
+/// could not be done, and why.
+fn board(
+    workspace: &Workspace,
+    folder: &Path,
+    three: &str,
+    contiki: &[String],
+) -> Result<Result<String, String>> {
     if let Err(why) = rust_target(workspace, THUMB) {
         return Ok(Err(format!("all on a Cortex-M3: {why}")));
     }
@@ -272,44 +292,43 @@ fn board(workspace: &Workspace, folder: &Path, expected: &str) -> Result<Result<
             "C on a Cortex-M3: there is no arm-none-eabi-gcc, {why}"
         )));
     }
-    let arm = || {
-        let mut command = Command::new("arm-none-eabi-gcc");
-        command.args(STRICT).args(["-mcpu=cortex-m3", "-mthumb", "-Os"]);
-        command.current_dir(&workspace.root);
-        command
-    };
-    for name in CONTIKI_SOURCES {
-        let source = format!("{CONTIKI}/{name}.c");
-        let object = folder.join(format!("{name}.o"));
-        run(arm()
-            .args(contiki_flags())
-            .args(["-c", &source, "-o"])
-            .arg(object))?;
-    }
-    let program = folder.join("three.elf");
-    let script = format!("{IBSS}/samples/mps2.ld");
-    let mut link = arm();
-    link.args(["-ffunction-sections", "-Wl,--gc-sections", "-Wl,-z,noexecstack"]);
-    link.args(["--specs=rdimon.specs", "-T", &script, "-I", IBSS]);
+    let script = workspace.root.join(IBSS).join("samples/mps2.ld");
+    let link = [
+        "-Wl,--gc-sections",
+        "--specs=rdimon.specs",
+        "-T",
+        &script.display().to_string(),
+    ];
+    let mut programs = vec![(folder.join("three.elf"), three)];
+    let mut compile = Command::new("arm-none-eabi-gcc");
+    compile.current_dir(&workspace.root).args(STRICT).args(ARM);
+    compile.args(link).args([FATAL, "-Wl,-z,noexecstack", "-I", IBSS]);
     for name in ["three", "mps2"] {
-        link.arg(format!("{IBSS}/samples/{name}.c"));
+        compile.arg(format!("{IBSS}/samples/{name}.c"));
     }
-    run(link.arg(&archive).arg("-o").arg(&program))?;
+    run(compile.arg(&archive).arg("-o").arg(&programs[0].0))?;
+    for ((name, more), printed) in CONTIKI_PROGRAMS.iter().zip(contiki) {
+        let program = folder.join(format!("{name}.elf"));
+        run(project(workspace, &program, &[STRICT, ARM, more], &link)
+            .args(["CC=arm-none-eabi-gcc", "PORT=mps2.c"])
+            .arg(format!("SDMAC_TARGET={THUMB}")))?;
+        programs.push((program, printed));
+    }
     if let Err(why) = get_qemu("qemu-system-arm", "qemu-system-arm") {
         return Ok(Err(format!(
             "running on a Cortex-M3: there is no qemu-system-arm, {why}"
         )));
     }
-    let mut qemu = Command::new("qemu-system-arm");
-    qemu.args(["-M", "mps2-an385", "-nographic", "-semihosting", "-kernel"]);
-    let told = super::tools::run_and_read(qemu.arg(&program))?;
-    ensure!(
-        told.code == Some(0),
-        "the stations on a Cortex-M3 did not find each other"
-    );
-    ensure!(
-        told.stdout == expected,
-        "a Cortex-M3 comes to other numbers than this computer"
-    );
+    for (program, printed) in programs {
+        let mut qemu = Command::new("qemu-system-arm");
+        qemu.args(["-M", "mps2-an385", "-nographic", "-semihosting", "-kernel"]);
+        let told = super::tools::run_and_read(qemu.arg(&program))?;
+        let name = program.display();
+        ensure!(told.code == Some(0), "{name} has failed: {}", told.stdout);
+        ensure!(
+            told.stdout == printed,
+            "{name} comes to other numbers on a Cortex-M3 than on this computer"
+        );
+    }
     Ok(Ok("on a Cortex-M3 in QEMU the same to the last digit".to_owned()))
 }

@@ -17,7 +17,7 @@ pub trait Bus {
     /// [`BusEvent::Sent`] follows.
     fn frame(&mut self, id: TransferId, octets: &[u8]);
     /// Posts a read of [`MAX_TRANSFER_OCTETS`](crate::codec::stream::MAX_TRANSFER_OCTETS) at ep 2. Several may be
-    /// posted; for each comes a [`BusEvent::Received`] or [`BusEvent::ReadFailed`].
+    /// posted; for each comes a [`BusEvent::Received`], [`BusEvent::Cut`] or [`BusEvent::ReadFailed`].
     fn read(&mut self);
 }
 
@@ -34,6 +34,8 @@ pub enum BusEvent<'a> {
     Sent(TransferId, bool),
     /// A read has ended.
     Received(&'a [u8]),
+    /// A read has ended, and its transfer was longer than there was room for: the octets at its front.
+    Cut(&'a [u8]),
     /// A read has ended without anything.
     ReadFailed,
 }

@@ -132,6 +132,8 @@ pub struct Counts {
     pub unreadable: u64,
     /// Octets from ep 2 that are neither response nor frame.
     pub damaged_octets: u64,
+    /// Transfers from ep 2 that were longer than there was room for: what was at their ends is lost.
+    pub cut_transfers: u64,
     /// Completions that did not come in time, or not before what they were for had its answer.
     pub lost_completions: u64,
     /// Completions that came for no transfer: late ones among them.
@@ -154,6 +156,7 @@ impl Counts {
         overflows: 0,
         unreadable: 0,
         damaged_octets: 0,
+        cut_transfers: 0,
         lost_completions: 0,
         late_completions: 0,
         lost_answers: 0,
@@ -163,5 +166,10 @@ impl Counts {
     /// Restarts for one reason.
     pub fn restarts_for(&self, reason: Reason) -> u64 {
         self.restarts[reason as usize]
+    }
+
+    /// Restarts for whatever reason.
+    pub fn all_restarts(&self) -> u64 {
+        self.restarts.iter().sum()
     }
 }

@@ -190,7 +190,9 @@ impl<'f, P: Protocol, U: Upper, B: Buffers, const N: usize, const L: usize> Driv
             }
             BusEvent::ControlDone(well) => self.machine.control_done(well, bus),
             BusEvent::Sent(id, well) => self.machine.sent(id, well),
-            BusEvent::Received(transfer) => self.received(transfer),
+            BusEvent::Received(transfer) | BusEvent::Cut(transfer) => {
+                self.received(transfer, matches!(event, BusEvent::Cut(_)));
+            }
             BusEvent::ReadFailed => {
                 if self.machine.posted > 0 {
                     self.machine.posted -= 1;
@@ -312,12 +314,15 @@ impl<'f, P: Protocol, U: Upper, B: Buffers, const N: usize, const L: usize> Driv
         true
     }
 
-    /// The interrupt: everything that a transfer holds is taken in.
-    fn received(&mut self, transfer: &[u8]) {
+    /// The interrupt: everything that a transfer holds is taken in; of one that was cut, the units that are whole.
+    fn received(&mut self, transfer: &[u8], is_cut: bool) {
         if !self.machine.is_listening() || self.machine.posted == 0 {
             return;
         }
         self.machine.posted -= 1;
+        if is_cut {
+            self.machine.counts.cut_transfers += 1;
+        }
         for unit in Units::new(transfer) {
             match unit {
                 Unit::Responses(mut block) => {
@@ -331,6 +336,8 @@ impl<'f, P: Protocol, U: Upper, B: Buffers, const N: usize, const L: usize> Driv
                     self.machine.counts.overflows += u64::from(!self.buffers.keep(frame));
                 }
                 Unit::Frame(_) => {}
+                // a unit without its end: looked through, a frame could speak for the firmware
+                Unit::Damaged(_) if is_cut => break,
                 Unit::Damaged(octets) => self.machine.counts.damaged_octets += octets.len() as u64,
             }
         }

@@ -52,6 +52,21 @@ impl Default for Knobs {
     }
 }
 
+/// What has gone wrong since a stick was made, because its knobs say so.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Faults {
+    /// Sequence numbers that were skipped.
+    pub skipped_sequences: u64,
+    /// Statuses of frames that were lost.
+    pub lost_statuses: u64,
+    /// Transfers to the host of more than one unit.
+    pub grouped_transfers: u64,
+    /// Completions that were lost.
+    pub lost_completions: u64,
+    /// Transfers that came to the host late.
+    pub late_interrupts: u64,
+}
+
 /// Random numbers that are the same in every run (splitmix64).
 #[derive(Clone, Debug)]
 pub struct Random(u64);

@@ -24,7 +24,7 @@ mod reports;
 mod stick;
 mod usb;
 
-pub use knobs::{Knobs, Random};
+pub use knobs::{Faults, Knobs, Random};
 pub use plugged::Plugged;
 pub use redirected::Redirected;
 pub use remote::{Far, Remote};

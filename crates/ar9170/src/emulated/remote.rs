@@ -1,6 +1,6 @@
 //! A stick whose computer is somewhere else: behind a pipe, in another process.
 
-use super::knobs::Knobs;
+use super::knobs::{Faults, Knobs};
 use super::stick::Stick;
 use super::usb::{Item, Usb};
 use crate::codec::Eeprom;
@@ -46,6 +46,20 @@ impl<C: Far> Remote<C> {
     /// The computer.
     pub fn computer_mut(&mut self) -> &mut C {
         &mut self.computer
+    }
+
+    /// What has gone wrong, because the knobs say so.
+    pub fn faults(&self) -> Faults {
+        let Faults {
+            lost_completions,
+            late_interrupts,
+            ..
+        } = self.usb.faults;
+        Faults {
+            lost_completions,
+            late_interrupts,
+            ..self.stick.reports.faults
+        }
     }
 
     fn tell(&mut self, now: Instant, event: Option<BusEvent<'_>>) {

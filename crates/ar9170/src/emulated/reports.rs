@@ -1,6 +1,6 @@
 //! What the stick has to say: responses with their sequence numbers, and received frames, until the host reads them.
 
-use super::knobs::{Knobs, Random};
+use super::knobs::{Faults, Knobs, Random};
 use crate::codec::response::TxStatus;
 use crate::codec::stream::{MAX_TRANSFER_OCTETS, RESPONSE_MARK, write_unit};
 use std::collections::VecDeque;
@@ -24,6 +24,8 @@ pub(super) struct Reports {
     sequence: u8,
     /// Responses that were overwritten, and frames for which there was no memory.
     pub lost: u64,
+    /// What the stick itself has done wrong.
+    pub faults: Faults,
     skipped_sequence: f64,
     /// Responses until the one whose number is skipped; 0: it has been, or there is none.
     until_skip: u64,
@@ -39,6 +41,7 @@ impl Reports {
             frames: VecDeque::new(),
             sequence: 0,
             lost: 0,
+            faults: Faults::default(),
             skipped_sequence: knobs.skipped_sequence,
             until_skip: knobs.skip_response.unwrap_or_default(),
             random,
@@ -67,6 +70,7 @@ impl Reports {
         self.until_skip = self.until_skip.saturating_sub(1);
         if skip || self.random.chance(self.skipped_sequence) {
             self.next_number();
+            self.faults.skipped_sequences += 1;
         }
         let mut response = vec![payload.len() as u8, code, self.sequence | sequence, extra];
         response.extend(payload);
@@ -105,7 +109,7 @@ impl Reports {
     pub(super) fn read(&mut self, units: usize) -> Option<Vec<u8>> {
         self.flush();
         let mut transfer = vec![0; MAX_TRANSFER_OCTETS];
-        let mut end = 0;
+        let (mut end, mut written_units) = (0, 0);
         for _ in 0..units.clamp(1, 4) {
             let written = match self.block() {
                 Some(block) => write_unit(&[&RESPONSE_MARK, &block], &mut transfer[end..]),
@@ -121,10 +125,11 @@ impl Reports {
                 },
             };
             match written {
-                Some(octets) => end += octets,
+                Some(octets) => (end, written_units) = (end + octets, written_units + 1),
                 None => break,
             }
         }
+        self.faults.grouped_transfers += u64::from(written_units > 1);
         transfer.truncate(end);
         (end > 0).then_some(transfer)
     }
@@ -165,6 +170,7 @@ mod tests {
         reports.heard(vec![7; 60]);
         reports.status(TxStatus::from_octets([1, 0x91]));
         let transfer = reports.read(4).unwrap();
+        assert_eq!(reports.faults.grouped_transfers, 1);
         assert_eq!(sequences(&transfer), [0, 1, 2, 3, 4, 5]);
         assert_eq!(Units::new(&transfer).count(), 2);
         assert!(reports.is_empty());
@@ -180,6 +186,7 @@ mod tests {
         (0..4).for_each(|_| reports.say(0xc0, 0, 0, &[]));
         assert_eq!(sequences(&reports.read(4).unwrap()), [0, 1, 3, 4]);
         reports.restart();
+        assert_eq!(reports.faults.skipped_sequences, 1);
         (0..4).for_each(|_| reports.say(0xc0, 0, 0, &[]));
         assert_eq!(sequences(&reports.read(4).unwrap()), [0, 1, 2, 3]);
     }

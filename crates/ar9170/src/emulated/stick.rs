@@ -266,6 +266,7 @@ impl Stick {
     /// A frame has ended after this many attempts.
     fn report(&mut self, flight: &Flight, attempts: u16, success: bool) {
         if self.random.chance(self.knobs.lost_status) {
+            self.reports.faults.lost_statuses += 1;
             return;
         }
         let (mut left, mut rate) = (attempts, 0);

@@ -1,6 +1,6 @@
 //! The bus between driver and stick: transfers that take their time, in virtual time.
 
-use super::knobs::{Knobs, Random};
+use super::knobs::{Faults, Knobs, Random};
 use crate::driver::{Bus, TransferId};
 use std::collections::BTreeMap;
 use std::vec::Vec;
@@ -43,6 +43,8 @@ pub(super) struct Usb {
     pub reset: bool,
     /// Until then the last transfer to the host is on its way: they do not overtake each other.
     last_in: u64,
+    /// What the bus has done wrong.
+    pub faults: Faults,
 }
 
 impl Usb {
@@ -57,6 +59,7 @@ impl Usb {
             filling: false,
             reset: false,
             last_in: 0,
+            faults: Faults::default(),
         }
     }
 
@@ -99,6 +102,7 @@ impl Usb {
         };
         self.posted = self.posted.saturating_sub(1);
         let late = self.random.chance(self.knobs.late_interrupt);
+        self.faults.late_interrupts += u64::from(late);
         let at = self.now_ns + if late { self.knobs.late_ns } else { 0 };
         self.last_in = self.last_in.max(at);
         let after = self.last_in - self.now_ns;
@@ -107,8 +111,9 @@ impl Usb {
 
     fn out(&mut self, id: TransferId, item: Item) {
         self.put(self.knobs.transfer_ns, item);
-        if !self.random.chance(self.knobs.lost_completion) {
-            self.put(self.knobs.transfer_ns, Item::Sent(id));
+        match self.random.chance(self.knobs.lost_completion) {
+            true => self.faults.lost_completions += 1,
+            false => self.put(self.knobs.transfer_ns, Item::Sent(id)),
         }
     }
 

@@ -1,5 +1,6 @@
 //! What the two sides tell each other, and its octets.
 
+use super::MAX_TRANSFER_OCTETS;
 use super::packet::{Packet, write};
 use crate::codec::u32_at;
 use crate::driver::{BusEvent, TransferId};
@@ -49,7 +50,8 @@ pub enum Act<'a> {
 const NEVER: u64 = u64::MAX;
 
 impl<'a> Tell<'a> {
-    /// Writes it as a packet; false if it is too long for one.
+    /// Writes it as a packet; false if it is too long for one. Of a transfer for which the other side has no room it is told the
+    /// front, as [`BusEvent::Cut`].
     pub fn write(&self, now: Instant, out: &mut dyn FnMut(&[u8])) -> bool {
         let time = now.as_ns().to_le_bytes();
         let id_octets;
@@ -64,8 +66,14 @@ impl<'a> Tell<'a> {
                 id_octets = [a, b, c, d, u8::from(*well)];
                 (0x06, &id_octets)
             }
-            Tell::Usb(BusEvent::Received(transfer)) => (0x07, transfer),
+            Tell::Usb(BusEvent::Received(transfer)) => match transfer.get(..=MAX_TRANSFER_OCTETS) {
+                None => (0x07, transfer),
+                Some(_) => (0x09, &transfer[..MAX_TRANSFER_OCTETS]),
+            },
             Tell::Usb(BusEvent::ReadFailed) => (0x08, &[]),
+            Tell::Usb(BusEvent::Cut(transfer)) => {
+                (0x09, &transfer[..transfer.len().min(MAX_TRANSFER_OCTETS)])
+            }
         };
         write(kind, [&time, body, &[]], out)
     }
@@ -82,6 +90,7 @@ impl<'a> Tell<'a> {
             (0x06, [_, _, _, _, well @ 0..=1]) => Tell::Usb(BusEvent::Sent(u32_at(body, 0)?, *well == 1)),
             (0x07, _) => Tell::Usb(BusEvent::Received(body)),
             (0x08, []) => Tell::Usb(BusEvent::ReadFailed),
+            (0x09, _) => Tell::Usb(BusEvent::Cut(body)),
             _ => return None,
         };
         Some((Instant::from_ns(u64::from_le_bytes(*time)), tell))
@@ -133,11 +142,54 @@ impl<'a> Act<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Decoder;
+    use super::super::{DRIVER_OCTETS, Decoder};
     use super::*;
     use proptest::prelude::*;
+    use std::boxed::Box;
+    use std::vec;
 
-    fn tells(octets: &[u8], id: u32, yes: bool) -> [Tell<'_>; 8] {
+    /// What is told of a transfer of so many octets, and of a timer behind it.
+    fn told(octets: usize, as_cut: bool) -> (usize, bool) {
+        let transfer = vec![0xd7; octets];
+        let event = if as_cut {
+            BusEvent::Cut(&transfer)
+        } else {
+            BusEvent::Received(&transfer)
+        };
+        let mut decoder = Box::<Decoder<DRIVER_OCTETS>>::default();
+        let mut tell = |tell: Tell<'_>| {
+            let took = tell.write(Instant::ZERO, &mut |part| {
+                assert_eq!(decoder.feed(part), part.len())
+            });
+            assert!(took);
+            let told = decoder
+                .packet()
+                .and_then(Tell::parse)
+                .map(|(_, told)| match told {
+                    Tell::Usb(BusEvent::Received(octets)) => (octets.len(), false),
+                    Tell::Usb(BusEvent::Cut(octets)) => (octets.len(), true),
+                    _ => (0, false),
+                });
+            told.expect("the other side has room for it")
+        };
+        let first = tell(Tell::Usb(event));
+        assert_eq!(tell(Tell::Timer), (0, false));
+        assert_eq!(decoder.damaged_octets(), 0);
+        first
+    }
+
+    #[test]
+    fn a_transfer_for_which_there_is_no_room_is_told_as_cut() {
+        let most = MAX_TRANSFER_OCTETS;
+        assert_eq!(told(most, false), (most, false));
+        for octets in [most + 1, 8_192, 0x1_0000] {
+            assert_eq!(told(octets, false), (most, true));
+            assert_eq!(told(octets, true), (most, true));
+        }
+        assert_eq!(told(7, true), (7, true));
+    }
+
+    fn tells(octets: &[u8], id: u32, yes: bool) -> [Tell<'_>; 9] {
         [
             Tell::Begin(octets),
             Tell::Timer,
@@ -147,6 +199,7 @@ mod tests {
             Tell::Usb(BusEvent::Sent(id, yes)),
             Tell::Usb(BusEvent::Received(octets)),
             Tell::Usb(BusEvent::ReadFailed),
+            Tell::Usb(BusEvent::Cut(octets)),
         ]
     }
 

@@ -19,7 +19,8 @@ pub use packet::{Decoder, Packet, write};
 
 use crate::driver::{Bus, TransferId};
 
-/// Octets of the longest transfer to the host that goes through a pipe: what Contiki80211 has room for.
+/// Octets of the longest transfer to the host that goes through a pipe: what Contiki80211 has room for. A longer one is cut, so that
+/// what ends behind it is lost. A multiple of four, so that the cut never falls into the prefix of a unit.
 pub const MAX_TRANSFER_OCTETS: usize = 2_048;
 /// Octets that a [`Decoder`] on the driver's side needs.
 pub const DRIVER_OCTETS: usize = packet::OVERHEAD_OCTETS + message::TIME_OCTETS + MAX_TRANSFER_OCTETS;

@@ -90,7 +90,8 @@ fn disturbed(seed: u64, habit: Habit) -> (Duration, usize) {
     for _ in 0..random.below(200) {
         let (kind, octets) = disturb(&mut random);
         let event = match kind {
-            0..9 => BusEvent::Received(&octets),
+            0..8 => BusEvent::Received(&octets),
+            8 => BusEvent::Cut(&octets),
             9 => BusEvent::Sent(random.below(60) as u32, random.below(4) > 0),
             10 => BusEvent::ControlDone(random.below(2) > 0),
             11 => BusEvent::ReadFailed,

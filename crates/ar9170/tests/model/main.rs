@@ -5,6 +5,7 @@ mod adversary;
 mod air;
 mod doze;
 mod faults;
+mod piped;
 mod redirected;
 mod script;
 mod stick;

@@ -136,7 +136,8 @@ impl<'a> Script<'a> {
                 air.run(computer, until);
                 return Some(());
             }
-            3 => BusEvent::Received(self.octets()?),
+            3 if kind < 128 => BusEvent::Received(self.octets()?),
+            3 => BusEvent::Cut(self.octets()?),
             4..7 => {
                 owned = self.response()?;
                 BusEvent::Received(&owned)

@@ -2,7 +2,7 @@
 //! standard's power save and with that over several hops.
 
 use ::node::net::MTU;
-use ::node::{Memory, Setup, Station};
+use ::node::{Board, Setup, Station};
 use frame::{MacAddr, Phy};
 use radio::{Event, Instant, Msdu, Protocol};
 use sim::adapter::AdapterConfig;
@@ -29,7 +29,7 @@ fn chain(stations: u32, multi_hop: bool) -> World<Node> {
             multi_hop,
         };
         let adapter = AdapterConfig::station(setup.address, Phy::A, 5_180, true);
-        let node = Node::new(Instant::ZERO, &setup, Box::leak(Box::default()), Memory::default);
+        let node = Node::new(Instant::ZERO, &setup, Box::leak(Box::default()), Board::default);
         world.add_node(NodeConfig::ideal(Position::new(f64::from(i), 0.0), adapter), node);
     }
     for (a, b) in (0..stations).flat_map(|a| (0..stations).map(move |b| (a, b))) {

@@ -4,11 +4,12 @@ use std::path::Path;
 
 use ::ar9170::codec::Eeprom;
 use ::ar9170::driver::Config;
-use ::ar9170::emulated::{Knobs, Remote};
-use frame::MacAddr;
-use node::{Answer, Memory, Setup, Station, Storage};
+use ::ar9170::emulated::{Faults, Knobs, Remote};
+use frame::mac::{Flags, FrameControl, Kind};
+use frame::{MacAddr, Rate};
+use node::{Answer, Setup, Station, Storage};
 use protocols::mac::ibss::Network as Cell;
-use radio::{Event, Instant, Msdu, Protocol, Radio};
+use radio::{Event, Instant, Msdu, Protocol, Radio, TxHow};
 use sim::World;
 use sim::medium::{LossModel, MediumConfig, Position};
 
@@ -34,6 +35,8 @@ pub struct Options<'a> {
     pub window_tu: u16,
     /// ATIMs are handed on along the routes, so that packets cross several hops in one interval.
     pub multi_hop: bool,
+    /// What goes wrong on the sticks of the boards; each has a seed of its own.
+    pub knobs: Knobs,
     /// Everything random follows from it.
     pub seed: u64,
 }
@@ -98,7 +101,7 @@ fn setup(node: u32, options: &Options<'_>) -> Setup {
 fn here(setup: &Setup, seed: u64) -> Here {
     // one for each network, for as long as the program runs
     let storage: &'static mut Storage<'static> = Box::leak(Box::default());
-    let station = Station::new(Instant::ZERO, setup, storage, Memory::default);
+    let station = Station::new(Instant::ZERO, setup, storage, node::Board::default);
     let knobs = Knobs {
         seed,
         ..Knobs::default()
@@ -133,11 +136,9 @@ impl Network {
                     receive_chains: 1,
                     transmit_chains: 1,
                 };
-                // a board has room for one unit of a transfer
                 let knobs = Knobs {
                     seed,
-                    units: 1,
-                    ..Knobs::default()
+                    ..options.knobs
                 };
                 Node::Board(Box::new(Remote::new(eeprom, knobs, board)))
             };
@@ -190,6 +191,31 @@ impl Network {
             Node::Board(board) => board.computer().traffic(),
             Node::Here(_) => (0, 0),
         }
+    }
+
+    /// What has gone wrong on the stick of a board.
+    pub fn faults(&self, board: u32) -> Faults {
+        match self.world.protocol(board) {
+            Node::Board(board) => board.faults(),
+            Node::Here(_) => Faults::default(),
+        }
+    }
+
+    /// Sends frames of `octets` octets to everybody, one behind the other, from the adapter of this computer: they are of no network that anybody
+    /// is in, and fill the transfers of the sticks that hear them.
+    pub fn shout(&mut self, frames: u16, octets: usize) {
+        let how = TxHow::one_shot(Rate::OFDM_54).no_ack();
+        let mut frame = vec![0; octets.max(24)];
+        frame[..2].copy_from_slice(&FrameControl::new(Kind::DATA, Flags::NONE).0);
+        frame[4..10].copy_from_slice(&MacAddr::BROADCAST.0);
+        frame[10..16].copy_from_slice(&address(0).0);
+        frame[16..22].copy_from_slice(&address(MAX_BOARDS + 1).0);
+        self.world.act(0, |_, _, radio| {
+            for _ in 0..frames {
+                let token = radio.token();
+                radio.request(token, &frame, &how);
+            }
+        });
     }
 
     /// Lets `ms` pass on the air.

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use ar9170::driver::{Bus, BusEvent};
 use ar9170::emulated::Far;
-use ar9170::pipe::{Act, Decoder, MAX_TRANSFER_OCTETS, STICK_OCTETS, Tell};
+use ar9170::pipe::{Act, Decoder, STICK_OCTETS, Tell};
 use node::Setup;
 use radio::Instant;
 use thiserror::Error;
@@ -139,7 +139,7 @@ impl Board {
     ) -> Result<Option<Instant>, BoardError> {
         let mut message = Vec::new();
         let fits = tell.write(now, &mut |part| message.extend_from_slice(part));
-        debug_assert!(fits, "transfers are cut to what fits");
+        debug_assert!(fits, "transfers are cut to what fits, and a setup is short");
         self.pipe.write_all(&message).map_err(|e| self.broken(e))?;
         self.messages += 1;
         self.octets += message.len() as u64;
@@ -200,13 +200,7 @@ impl Far for Board {
         if self.failure.is_some() {
             return None;
         }
-        let tell = match event {
-            Some(BusEvent::Received(transfer)) if transfer.len() > MAX_TRANSFER_OCTETS => {
-                Tell::Usb(BusEvent::ReadFailed)
-            }
-            Some(event) => Tell::Usb(event),
-            None => Tell::Timer,
-        };
+        let tell = event.map_or(Tell::Timer, Tell::Usb);
         self.ask(now, &tell, bus).unwrap_or_else(|failure| {
             self.failure = Some(failure);
             None
