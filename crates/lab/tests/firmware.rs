@@ -97,12 +97,29 @@ fn two_boards_answer() {
     );
 }
 
+/// The same without power save: nobody dozes.
+#[test]
+#[ignore = "needs the firmware, and qemu-system-arm"]
+fn two_boards_answer_without_power_save() {
+    let mut network = network_with(2, |options| Options {
+        window_tu: 0,
+        ..options
+    });
+    assert!(network.form(10_000).unwrap());
+    for board in 1..=2 {
+        let link = get(&mut network, board, "/link").text;
+        assert_eq!(number(&link, "dozed"), 0, "{link}");
+    }
+}
+
 /// Three boards in a chain: the last answers over the first and the second.
 #[test]
 #[ignore = "needs the firmware, and qemu-system-arm"]
 fn a_chain_answers_over_several_hops() {
     let mut network = network(3, true);
     assert!(network.form(40_000).unwrap());
+    // until all know the way back, too
+    network.pass(5_000).unwrap();
     for board in 1..=3 {
         assert_eq!(network.hops(board), Some(board as u8));
         get(&mut network, board, "/link");
@@ -120,6 +137,7 @@ fn a_chain_with_multi_hop_power_save_answers_sooner() {
     let took_ns = |multi_hop: bool| -> u64 {
         let mut network = network_of(3, true, multi_hop);
         assert!(network.form(60_000).unwrap());
+        network.pass(5_000).unwrap();
         let asked = (0..5).map(|_| get(&mut network, 3, "/link").took_ns);
         let mean = asked.sum::<u64>() / 5;
         (1..=3).for_each(|board| memory_suffices(&mut network, board));

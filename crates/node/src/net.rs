@@ -261,6 +261,11 @@ impl<'a> Net<'a> {
         self.interface.poll(time(now), &mut device, &mut self.sockets);
     }
 
+    /// The node has come to a network.
+    pub fn join(&mut self, now: Instant) {
+        self.routes.join(now);
+    }
+
     /// Does what is due: answers, asks, tells of routes.
     pub fn poll(&mut self, now: Instant, status: &Status) {
         self.serve(status);

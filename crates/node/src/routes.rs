@@ -15,7 +15,9 @@ use radio::{Duration, Instant};
 pub const DESTINATIONS: usize = 16;
 /// What a node tells, whenever this has passed, and what it tells soon after a change.
 pub const PERIOD: Duration = Duration::from_ms(3_000);
-const SOON: Duration = Duration::from_ms(250);
+const SOON: Duration = Duration::from_ms(200);
+/// By how much what is to be told is put off, or told sooner, at most.
+const JITTER: Duration = Duration::from_ms(300);
 /// A way of which nothing new was heard for so long is gone: three messages were lost.
 const GONE: Duration = Duration::from_ms(10_500);
 /// Hops of a way that is none.
@@ -50,7 +52,7 @@ pub struct Routes {
 }
 
 impl Routes {
-    /// A node that knows nobody. It first tells of itself at `now`.
+    /// A node that knows nobody. It first tells of itself at `now`, or soon after it [joins](Routes::join).
     pub fn new(me: MacAddr, now: Instant) -> Routes {
         Routes {
             me,
@@ -58,6 +60,11 @@ impl Routes {
             known: [None; DESTINATIONS],
             tell_at: now,
         }
+    }
+
+    /// It has come to a network, perhaps by the same beacon as others: it tells of itself after a time of its own.
+    pub fn join(&mut self, now: Instant) {
+        self.tell_at = now + self.jitter();
     }
 
     /// All ways there are.
@@ -81,8 +88,8 @@ impl Routes {
             return None;
         }
         self.lose(now);
-        self.tell_at = now + PERIOD;
         self.number = self.number.wrapping_add(2);
+        self.tell_at = now + PERIOD - self.jitter();
         let own = (self.me, self.number, 0);
         let others = self.known.iter().flatten().map(|r| (r.to, r.number, r.hops));
         let mut octets = 0;
@@ -179,8 +186,17 @@ impl Routes {
 
     /// Tells of a change soon, each node after a time of its own.
     fn soon(&mut self, now: Instant) {
-        let own = Duration::from_ms(u64::from(self.me.0[5] & 7) * 30);
-        self.tell_at = self.tell_at.min(now + SOON + own);
+        self.tell_at = self.tell_at.min(now + SOON + self.jitter());
+    }
+
+    /// Up to [`JITTER`], another one for each node and each of its messages: those that nodes send at once are lost to all (RFC 5148, 5.1
+    /// and 5.2).
+    fn jitter(&self) -> Duration {
+        let [_, _, c, d, e, f] = self.me.0;
+        let mixed =
+            (u32::from_be_bytes([c, d, e, f]) ^ u32::from(self.number) << 15).wrapping_mul(0x9e37_79b1);
+        let mixed = (mixed ^ mixed >> 15).wrapping_mul(0x85eb_ca6b);
+        Duration::from_ns((u64::from(mixed >> 16) * JITTER.as_ns()) >> 16)
     }
 }
 
@@ -203,6 +219,28 @@ mod tests {
 
     fn address(i: usize) -> MacAddr {
         MacAddr::local(i as u32 + 1)
+    }
+
+    #[test]
+    fn nodes_that_begin_together_do_not_tell_together() {
+        let mut nodes = [1, 2, 9].map(|i| Routes::new(address(i), at(5)));
+        nodes.iter_mut().for_each(|node| node.join(at(5)));
+        let mut told = [const { Vec::new() }; 3];
+        for ms in 5_000..65_000 {
+            for (node, told) in nodes.iter_mut().zip(&mut told) {
+                if node
+                    .tell(Instant::from_ns(ms * 1_000_000), &mut [0; MAX_OCTETS])
+                    .is_some()
+                {
+                    told.push(ms);
+                }
+            }
+        }
+        for (a, b) in [(0, 1), (0, 2), (1, 2)] {
+            assert!(told[a].len() >= 20, "{told:?}");
+            let near = |ms: &&u64| told[b].iter().any(|other| other.abs_diff(**ms) < 3);
+            assert!(told[a].iter().filter(near).count() <= 2, "{told:?}");
+        }
     }
 
     /// Nodes tell each other, second by second; `hears(a, b)`: `a` hears `b`.

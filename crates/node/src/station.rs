@@ -13,6 +13,8 @@ pub type Link<const Q: usize, const L: usize> = Ibss<Q, L, Ways>;
 pub struct Station<'a, const Q: usize, const L: usize> {
     link: Link<Q, L>,
     net: Net<'a>,
+    /// Whether it was in a network when last looked at.
+    member: bool,
 }
 
 impl<'a, const Q: usize, const L: usize> Station<'a, Q, L> {
@@ -21,6 +23,7 @@ impl<'a, const Q: usize, const L: usize> Station<'a, Q, L> {
         Station {
             link: Link::with_routing(setup.ibss(), Ways::NONE),
             net: Net::new(now, setup.address, storage, board),
+            member: false,
         }
     }
 
@@ -36,8 +39,12 @@ impl<'a, const Q: usize, const L: usize> Station<'a, Q, L> {
 
     /// What the net has to do, and to send, as far as there is room below.
     fn work(&mut self, now: Instant, radio: &mut dyn Radio) {
-        if self.link.network().is_none() {
+        let was = core::mem::replace(&mut self.member, self.link.network().is_some());
+        if !self.member {
             return;
+        }
+        if !was {
+            self.net.join(now);
         }
         let counters = self.link.counters();
         let status = Status {

@@ -3,7 +3,10 @@
 
 use ::node::net::MTU;
 use ::node::{Board, Setup, Station};
+use ar9170::driver::Config;
+use ar9170::emulated::Knobs;
 use frame::{MacAddr, Phy};
+use lab::testbed::ar9170::{computer, node as stick_at};
 use radio::{Event, Instant, Msdu, Protocol};
 use sim::adapter::AdapterConfig;
 use sim::medium::Position;
@@ -17,33 +20,43 @@ fn address(i: u32) -> MacAddr {
     MacAddr::local(i + 1)
 }
 
-/// Each hears its neighbours only.
-fn chain(stations: u32, multi_hop: bool) -> World<Node> {
+/// They look for a network for times of their own.
+fn node(i: u32, window_tu: u16, multi_hop: bool) -> Node {
+    let setup = Setup {
+        address: address(i),
+        scan_ms: 300 + 400 * i as u16,
+        interval_tu: 100,
+        window_tu,
+        multi_hop,
+    };
+    Node::new(Instant::ZERO, &setup, Box::leak(Box::default()), Board::default)
+}
+
+/// Stations in a line.
+fn chain(stations: u32, window_tu: u16, multi_hop: bool) -> World<Node> {
     let mut world = World::new(&medium(), 7);
     for i in 0..stations {
-        let setup = Setup {
-            address: address(i),
-            scan_ms: 300 + 400 * i as u16,
-            interval_tu: 100,
-            window_tu: 20,
-            multi_hop,
-        };
-        let adapter = AdapterConfig::station(setup.address, Phy::A, 5_180, true);
-        let node = Node::new(Instant::ZERO, &setup, Box::leak(Box::default()), Board::default);
-        world.add_node(NodeConfig::ideal(Position::new(f64::from(i), 0.0), adapter), node);
+        let adapter = AdapterConfig::station(address(i), Phy::A, 5_180, true);
+        let config = NodeConfig::ideal(Position::new(f64::from(i), 0.0), adapter);
+        world.add_node(config, node(i, window_tu, multi_hop));
     }
+    apart(&mut world, stations);
+    world
+}
+
+/// Each hears its neighbours only.
+fn apart<P: Protocol>(world: &mut World<P>, stations: u32) {
     for (a, b) in (0..stations).flat_map(|a| (0..stations).map(move |b| (a, b))) {
         if a.abs_diff(b) > 1 {
             world.plan_loss(0, a, b, f64::INFINITY);
         }
     }
-    world
 }
 
 /// What each of ten answers of the far end took, in beacon intervals.
 fn answers(multi_hop: bool) -> Vec<f64> {
     const STATIONS: u32 = 5;
-    let mut world = chain(STATIONS, multi_hop);
+    let mut world = chain(STATIONS, 20, multi_hop);
     world.run_until(40 * S);
     let far = address(STATIONS - 1);
     let route = world.protocol(0).net().routes().iter().find(|r| r.to == far);
@@ -77,4 +90,28 @@ fn an_answer_over_four_hops() {
     let median = |took: &[f64]| (took[4] + took[5]) / 2.0;
     assert!(median(&standard) > 4.0);
     assert!(median(&multi_hop) < 1.25);
+}
+
+/// Nobody announces anything, and routes are found all the same: by three in a line on sticks, and by three that all hear each other and
+/// come to the network by the same beacon.
+#[test]
+fn without_power_save() {
+    for line in [true, false] {
+        let mut world = World::new(&medium(), 7);
+        for i in 0..3 {
+            let stick = computer(address(i), Config::default(), Knobs::default(), node(i, 0, false));
+            world.add_node(stick_at(address(i), Position::new(f64::from(i), 0.0)), stick);
+        }
+        if line {
+            apart(&mut world, 3);
+        }
+        world.run_until(6 * S);
+        for i in 0..3 {
+            let routes = world.protocol(i).protocol().net().routes();
+            let mut hops: Vec<_> = routes.iter().map(|r| r.hops).collect();
+            hops.sort_unstable();
+            let ends = line && i != 1;
+            assert_eq!(hops, if ends { [1, 2] } else { [1, 1] }, "{i}, line: {line}");
+        }
+    }
 }
