@@ -93,6 +93,11 @@ impl<'f, P: Protocol, B: Buffers, const N: usize, const L: usize> Plugged<'f, P,
         self.driver.handle(now, event, &mut self.usb);
     }
 
+    /// What the driver has uploaded, as the stick has it.
+    pub fn image(&self) -> &[u8] {
+        self.stick.image()
+    }
+
     /// The stick's firmware hangs: it takes everything, and says and sends nothing, until it is reset.
     pub fn hang(&mut self) {
         self.stick.hang();

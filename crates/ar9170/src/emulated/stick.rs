@@ -33,6 +33,9 @@ enum State {
     Hung,
 }
 
+/// Addresses of the memory for programs, of which the firmware takes the first.
+const PROGRAM: std::ops::Range<usize> = 0x20_0000..0x20_8000;
+
 /// A frame on its way to the air.
 #[derive(Clone, Copy, Debug)]
 struct Flight {
@@ -70,6 +73,7 @@ pub struct Stick {
     pub(super) tbtt: Option<u64>,
     pub(super) beacon: Option<PendingBeacon>,
     beacons: u32,
+    image: Vec<u8>,
 }
 
 impl Stick {
@@ -91,6 +95,7 @@ impl Stick {
             tbtt: None,
             beacon: None,
             beacons: 0,
+            image: Vec::new(),
         }
     }
 
@@ -109,9 +114,33 @@ impl Stick {
         self.reports.restart();
     }
 
-    /// A control transfer; true if the loader takes it. The firmware takes none.
-    pub fn control(&mut self, request: u8, _value: u16, _data: &[u8]) -> bool {
-        self.state == State::Loader && matches!(request, 0x30 | 0x31)
+    /// A control transfer; true if the loader takes it. The firmware takes none. An image has to be written from the beginning of the
+    /// program memory on, piece by piece and without holes, before it is started: hardware would run whatever lies there.
+    pub fn control(&mut self, request: u8, value: u16, data: &[u8]) -> bool {
+        if self.state != State::Loader {
+            return false;
+        }
+        let (at, begin) = ((u32::from(value) << 8) as usize, PROGRAM.start);
+        match request {
+            0x30 => {
+                if at == begin {
+                    self.image.clear();
+                }
+                let room = PROGRAM.len() - self.image.len();
+                let fits = at == begin + self.image.len() && (1..=room).contains(&data.len());
+                if fits {
+                    self.image.extend(data);
+                }
+                fits
+            }
+            0x31 => !self.image.is_empty(),
+            _ => false,
+        }
+    }
+
+    /// What was written into its program memory since its last reset.
+    pub fn image(&self) -> &[u8] {
+        &self.image
     }
 
     /// The image runs now.

@@ -168,16 +168,20 @@ pub fn plugged<P: Protocol, B: Buffers, const N: usize, const L: usize>(
     node: P,
     buffers: B,
 ) -> Plugged<'_, P, B, N, L> {
-    let eeprom = Eeprom {
+    let firmware = Firmware::parse(file).expect("a good file");
+    Plugged::new(firmware, config, eeprom(), knobs, node, buffers)
+}
+
+/// What the stick is.
+pub fn eeprom() -> Eeprom {
+    Eeprom {
         ghz5: true,
         ghz2_4: true,
         domain: 0,
         address: ME,
         receive_chains: 1,
         transmit_chains: 1,
-    };
-    let firmware = Firmware::parse(file).expect("a good file");
-    Plugged::new(firmware, config, eeprom, knobs, node, buffers)
+    }
 }
 
 pub fn file() -> Vec<u8> {

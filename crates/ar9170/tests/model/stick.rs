@@ -2,7 +2,7 @@
 
 use ar9170::codec::register as reg;
 use ar9170::codec::stream::{Unit, Units};
-use ar9170::codec::{Eeprom, Notice, Order, command};
+use ar9170::codec::{Notice, Order, command};
 use ar9170::emulated::{Knobs, Stick};
 use frame::MacAddr;
 use frame::mac::{FrameControl, Kind};
@@ -10,21 +10,13 @@ use radio::{
     AdapterId, Attribute, Beacon, Confirm, Duration, Event, Indication, Instant, Outcome, Stamps, Tsf,
 };
 
-use crate::air::{Air, ME, acked};
+use crate::air::{Air, acked, eeprom};
 
 const BSSID: MacAddr = MacAddr::local(9);
 const PERIOD_US: u64 = 100 * 1_024;
 
 fn running(air: &mut Air) -> Stick {
-    let eeprom = Eeprom {
-        ghz5: false,
-        ghz2_4: true,
-        domain: 0,
-        address: ME,
-        receive_chains: 1,
-        transmit_chains: 1,
-    };
-    let mut stick = Stick::new(eeprom, Knobs::default());
+    let mut stick = Stick::new(eeprom(), Knobs::default());
     stick.boot();
     let [low, high] = reg::address_words(BSSID.0);
     let settings = Order::write(&[
@@ -36,6 +28,29 @@ fn running(air: &mut Air) -> Stick {
     ]);
     stick.command(settings.octets(), air);
     stick
+}
+
+#[test]
+fn an_image_has_no_holes() {
+    let mut stick = Stick::new(eeprom(), Knobs::default());
+    assert!(!stick.control(0x31, 0, &[]), "there is nothing to start");
+    assert!(
+        !stick.control(0x30, 0x2010, &[1; 4_096]),
+        "it does not begin there"
+    );
+    assert!(stick.control(0x30, 0x2000, &[1; 4_096]));
+    assert!(!stick.control(0x30, 0x2020, &[2; 4_096]), "a hole");
+    assert!(!stick.control(0x30, 0x2010, &[]), "nothing");
+    assert!(stick.control(0x30, 0x2010, &[3; 100]));
+    assert!(
+        !stick.control(0x30, 0x2011, &[3; 100]),
+        "half a piece is the last one"
+    );
+    assert_eq!(stick.image(), [&[1; 4_096][..], &[3; 100]].concat());
+    assert!(stick.control(0x30, 0x2000, &[4; 256]), "from the beginning");
+    let more = (1..).take_while(|n| stick.control(0x30, 0x2000 + n, &[4; 256]));
+    assert_eq!(more.last(), Some(0x7f), "32 KB");
+    assert!(stick.control(0x31, 0, &[]));
 }
 
 /// Lets its timer run until `us`; the codes of all events, in their order.

@@ -1,7 +1,8 @@
 //! What goes well.
 
+use ar9170::codec::Firmware;
 use ar9170::driver::{Buffers, BusEvent, Config, Counts, Dynamic, Hybrid, Reason, Static};
-use ar9170::emulated::Knobs;
+use ar9170::emulated::{Knobs, Plugged};
 use frame::mac::{FrameControl, Header, Kind};
 use frame::{EdcaParams, MacAddr, Rate};
 use radio::{
@@ -9,10 +10,37 @@ use radio::{
     Series, SeriesList, TxHow,
 };
 
-use crate::air::{Air, ME, PEER, Sends, acked, computer, computer_with, data, file, from_peer, indication};
+use crate::air::{
+    Air, Computer, ME, Node, PEER, Sends, acked, computer, computer_with, data, eeprom, file, from_peer,
+    indication,
+};
 
 const MS: fn(u64) -> Duration = Duration::from_ms;
 const AT: fn(u64) -> Instant = |ms| Instant::from_us(1_000 * ms);
+
+/// Whole and in its place, in pieces, however long the last one is.
+#[test]
+fn uploads_the_image() {
+    let file = file();
+    for octets in [1, 4_095, 4_096, 4_097, 13_376] {
+        let image: Vec<u8> = (0..octets)
+            .map(|i: u32| (i.wrapping_mul(0x9e37_79b1) >> 24) as u8)
+            .collect();
+        let firmware = Firmware {
+            image: &image,
+            ..Firmware::parse(&file).unwrap()
+        };
+        let idle = Sends::every(MS(1), 0);
+        let node = Node::strict(idle.clone()).with_twin(idle);
+        let (config, knobs) = (Config::default(), Knobs::default());
+        let mut computer: Computer<'_> =
+            Plugged::new(firmware, config, eeprom(), knobs, node, Hybrid::default());
+        let mut air = Air::new(acked);
+        air.run(&mut computer, AT(200));
+        assert!(computer.is_up() && computer.image() == image, "{octets}");
+        assert_eq!(computer.counts().all_restarts(), 0, "{octets}");
+    }
+}
 
 #[test]
 fn comes_up_and_sends() {
