@@ -576,7 +576,8 @@ extern "C" {
    follow.
  - "ar9170:2": the same of 802.11g, each with the project's driver over an emulated AR9170 stick.
  - "usb:any@2412": an AR9170 stick of this computer, or "usb:1-2@2412" by where it is plugged in; ",firmware=FILE" may
-   follow, where it is not that of Debian.
+   follow, where it is not that of Debian. Only emulated ones have been tried: one of hardware also wants the tables of its PHY,
+   which are not here, so expect it to hear nothing.
  - "linux:phy0@5180,phy1@5180": radios of this computer with their channels in MHz; it needs CAP_NET_ADMIN and CAP_NET_RAW.
 
  NULL if that fails; then `why`, unless NULL, has a sentence of at most `room` octets, with the null octet.
