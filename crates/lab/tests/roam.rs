@@ -95,7 +95,7 @@ fn walk(two: bool, seed: u64) -> (RoamCounters, MacAddr) {
         unreachable!("the third node is the station");
     };
     (
-        *s.inner().counters(),
+        s.inner().counters(),
         s.inner().access_point().expect("it is let in"),
     )
 }

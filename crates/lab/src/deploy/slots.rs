@@ -132,8 +132,8 @@ pub struct Roamed {
     pub longest_gap_ns: u64,
 }
 
-impl From<&RoamCounters> for Roamed {
-    fn from(c: &RoamCounters) -> Roamed {
+impl From<RoamCounters> for Roamed {
+    fn from(c: RoamCounters) -> Roamed {
         Roamed {
             joined: c.joined,
             handovers: c.handovers,

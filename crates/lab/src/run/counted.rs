@@ -256,7 +256,7 @@ fn roamed(scenario: &Scenario, world: &World<Program>, metrics: &mut BTreeMap<&'
     if of_nodes().next().is_none() {
         return;
     }
-    let sum = |of: fn(&RoamCounters) -> u64| of_nodes().map(of).sum::<u64>() as f64;
+    let sum = |of: fn(RoamCounters) -> u64| of_nodes().map(of).sum::<u64>() as f64;
     metrics.insert("roam_handovers", sum(|c| c.handovers));
     metrics.insert("roam_missed_in_handover", sum(|c| c.missed_in_handover));
     metrics.insert("roam_missed_else", sum(|c| c.missed_else));

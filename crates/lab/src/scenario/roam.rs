@@ -272,7 +272,7 @@ pub(super) fn way(s: &Scenario, node: u32, first: Position) -> Vec<(u64, Positio
 
 impl Program {
     /// What a node that roams has counted.
-    pub fn roamed(&self) -> Option<&RoamCounters> {
+    pub fn roamed(&self) -> Option<RoamCounters> {
         match self {
             Program::Roaming(p) => Some(p.counters()),
             Program::Minstrel(p) => p.protocol().roamed(),

@@ -107,7 +107,7 @@ fn the_hall_shows_what_it_says() {
     let s = Scenario::open(&path, &[]).unwrap();
     let mut world = s.build(1);
     world.run_until(s.duration_ns());
-    let of = |node| *world.protocol(node).roamed().unwrap();
+    let of = |node| world.protocol(node).roamed().unwrap();
     let (two, one) = (of(2), of(3));
     assert_eq!((two.handovers, one.handovers), (1, 1), "{two:?} {one:?}");
     assert_eq!(two.missed_in_handover, 0, "{two:?}");

@@ -80,9 +80,15 @@ impl<P: Protocol, const N: usize, const L: usize> Roam<P, N, L> {
         self.above.protocol()
     }
 
-    /// What it has counted.
-    pub fn counters(&self) -> &RoamCounters {
-        &self.counters
+    /// What it has counted. Misses behind which no ACK has come yet are of a hand-over if there is one, or nobody to go to.
+    pub fn counters(&self) -> RoamCounters {
+        let mut counters = self.counters;
+        if self.changed || self.access_point().is_none() {
+            counters.missed_in_handover += self.missed;
+        } else {
+            counters.missed_else += self.missed;
+        }
+        counters
     }
 
     /// The access point that carries the traffic.

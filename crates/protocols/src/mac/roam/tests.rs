@@ -107,7 +107,7 @@ fn it_is_let_in_and_data_go_both_ways_under_one_name() {
     room.run_until(600 * MS);
     let up = room.delivered.last().unwrap();
     assert_eq!((up.node, &up.payload[..1]), (2, &[9][..]));
-    let counters = *room.protocol::<Station>(2).counters();
+    let counters = room.protocol::<Station>(2).counters();
     assert_eq!(
         (counters.joined, counters.handovers, counters.missed_else),
         (1, 0, 0)
@@ -153,6 +153,32 @@ fn what_a_hand_over_costs_is_counted() {
     assert!(gaps[1] < gaps[0], "{gaps:?}");
 }
 
+/// All access points fall silent, or their beacons alone are heard: what is lost from then on is counted although nothing is acknowledged any more.
+#[test]
+fn what_is_lost_in_an_outage_without_end_is_counted() {
+    for beacons in [false, true] {
+        let mut room = room(false);
+        room.submit(550 * MS, 2, APS[0], &[100], None);
+        room.run_until(600 * MS);
+        room.script(move |x| {
+            let kind = Header::parse(x.frame).unwrap().kind();
+            match beacons && kind == frame::mac::Kind::BEACON {
+                true => Fate::Arrives,
+                false => Fate::DataLost,
+            }
+        });
+        for i in 0..100u64 {
+            let at = (600 + 20 * i) * MS;
+            room.submit(at, 2, APS[0], &[i as u8], Some(at + 20 * MS));
+        }
+        room.run_until(3_000 * MS);
+        let c = room.protocol::<Station>(2).counters();
+        assert_eq!(c.missed_in_handover + c.missed_else, 100, "{c:?}");
+        assert_eq!(c.missed_else > c.missed_in_handover, beacons, "{c:?}");
+        room.close();
+    }
+}
+
 /// A frame that fails on the way between two links goes on the other one.
 #[test]
 fn a_second_chance_on_the_other_link() {
@@ -171,7 +197,7 @@ fn a_second_chance_on_the_other_link() {
         room.submit(at, 2, APS[0], &[i as u8], Some(at + 100 * MS));
     }
     room.run_until(2_500 * MS);
-    let c = *room.protocol::<Station>(2).counters();
+    let c = room.protocol::<Station>(2).counters();
     assert_eq!(c.handovers, 1);
     assert!(
         payloads(&room).len() as u64 + c.missed_in_handover + c.missed_else >= 200,
