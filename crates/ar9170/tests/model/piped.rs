@@ -1,14 +1,14 @@
 //! The driver as on a board: behind a pipe, which has no room for the longest transfers.
 
 use ar9170::codec::stream::{RESPONSE_MARK, write_unit};
-use ar9170::codec::{Eeprom, Firmware, RxFrame, rx};
+use ar9170::codec::{Firmware, RxFrame, rx};
 use ar9170::driver::{Bus, BusEvent, Config, Counts, Driver, Dynamic, Reason};
 use ar9170::emulated::{Far, Faults, Knobs, Remote};
 use ar9170::pipe::{DRIVER_OCTETS, Decoder, MAX_TRANSFER_OCTETS, Tell};
 use frame::Rate;
 use radio::{Duration, Event, Instant, Outcome, Protocol};
 
-use crate::air::{Air, ME, Node, Sends, acked, computer, file, from_peer, indication};
+use crate::air::{Air, ME, Node, Sends, acked, computer, eeprom, file, from_peer, indication};
 
 const MS: fn(u64) -> Duration = Duration::from_ms;
 /// Frames that are sent, one each 10 ms.
@@ -46,14 +46,6 @@ struct Run {
 
 fn run(knobs: Knobs) -> Run {
     let file = file();
-    let eeprom = Eeprom {
-        ghz5: true,
-        ghz2_4: true,
-        domain: 0,
-        address: ME,
-        receive_chains: 1,
-        transmit_chains: 1,
-    };
     let sends = Sends::every(MS(10), FRAMES);
     let node = Node::strict(sends.clone()).with_twin(sends);
     let firmware = Firmware::parse(&file).expect("a good file");
@@ -61,7 +53,7 @@ fn run(knobs: Knobs) -> Run {
         driver: Driver::new(firmware, Config::DEFAULT, node, (), Dynamic::new()),
         decoder: Box::default(),
     };
-    let mut remote = Remote::new(eeprom, knobs, board);
+    let mut remote = Remote::new(eeprom(), knobs, board);
     let mut air = Air::new(acked);
     air.run(&mut remote, Instant::ZERO + MS(200));
     for number in 0..4_000 {

@@ -1,13 +1,13 @@
 //! The stick behind usbredir: what Linux does with it at first, packet by packet, and any octets.
 
 use ar9170::codec::stream::{Unit, Units};
-use ar9170::codec::{Eeprom, Order, Response, command};
+use ar9170::codec::{Order, Response, command};
 use ar9170::emulated::{Knobs, Redirected};
 use ar9170::usbredir::{Control, Packet, Reader, Status, Transfer};
 use proptest::prelude::*;
 use radio::{Duration, Event, Protocol};
 
-use crate::air::{Air, ME, acked};
+use crate::air::{Air, acked, eeprom};
 
 #[path = "../../tests/shared/usbredir.rs"]
 mod shared;
@@ -22,16 +22,8 @@ struct Host {
 
 impl Host {
     fn new(knobs: Knobs) -> Host {
-        let eeprom = Eeprom {
-            ghz5: false,
-            ghz2_4: true,
-            domain: 0,
-            address: ME,
-            receive_chains: 1,
-            transmit_chains: 1,
-        };
         let mut host = Host {
-            stick: Redirected::new(eeprom, knobs),
+            stick: Redirected::new(eeprom(), knobs),
             air: Air::new(acked),
             reader: Reader::default(),
             last_id: 0,
