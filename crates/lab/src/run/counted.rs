@@ -258,6 +258,7 @@ fn roamed(scenario: &Scenario, world: &World<Program>, metrics: &mut BTreeMap<&'
     }
     let sum = |of: fn(RoamCounters) -> u64| of_nodes().map(of).sum::<u64>() as f64;
     metrics.insert("roam_handovers", sum(|c| c.handovers));
+    metrics.insert("roam_given_up", sum(|c| c.given_up));
     metrics.insert("roam_missed_in_handover", sum(|c| c.missed_in_handover));
     metrics.insert("roam_missed_else", sum(|c| c.missed_else));
     metrics.insert("roam_second_chances", sum(|c| c.second_chances));

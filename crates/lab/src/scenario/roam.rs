@@ -46,6 +46,12 @@ pub struct Roaming {
     pub hold: Option<Time>,
     /// The present one is lost after so long without a beacon.
     pub lost: Option<Time>,
+    /// The present one is left when the first number of the last frames to it, as many as the second says, had no ACK, although its
+    /// beacons are heard: 32 at most; `[0, 0]`: never.
+    #[schemars(with = "Option<(u8, u8)>")]
+    pub failed: Option<Spanned<(u8, u8)>>,
+    /// Who was left for that is gone to only if nobody else is heard for so long, and nobody is left for that in this time.
+    pub rest: Option<Time>,
     /// How long a node listens on a channel.
     pub dwell: Option<Time>,
     /// How long it waits for an answer.
@@ -144,6 +150,15 @@ impl Check<'_> {
             );
             return wrong(list.span(), what);
         }
+        if let Some(failed) = &roam.failed {
+            let (k, n) = *failed.get_ref();
+            if k > n || n > 32 {
+                let what = format!(
+                    "failed says how many of how many frames, the first not above the second and that at most 32: [8, 10], not [{k}, {n}]"
+                );
+                return wrong(failed.span(), what);
+            }
+        }
         if let Some(rate) = &roam.rate {
             self.rate(rate, &super::node::phy(group.phy))?;
         }
@@ -170,9 +185,11 @@ pub(super) fn roaming(
         rate,
     );
     config.better_db = roam.better_db.map_or(config.better_db, |db| db.0.min(255) as u8);
+    config.failed = roam.failed.as_ref().map_or(config.failed, |f| *f.get_ref());
     let times = [
         (roam.hold, &mut config.hold),
         (roam.lost, &mut config.lost),
+        (roam.rest, &mut config.rest),
         (roam.dwell, &mut config.dwell),
         (roam.answer, &mut config.answer),
         (roam.overlap, &mut config.overlap),

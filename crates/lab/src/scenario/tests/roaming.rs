@@ -33,6 +33,11 @@ fn what_cannot_roam_is_said() {
         ),
         (
             both,
+            "roam = { access_points = [\"west\", \"east\"], failed = [11, 10] }",
+            "not [11, 10]",
+        ),
+        (
+            both,
             "roam = { access_points = [\"west\"], rate = \"11M\" }",
             "has no rate 11M",
         ),

@@ -27,6 +27,11 @@ pub struct RoamConfig {
     pub hold: Duration,
     /// The present one is lost after so long without a beacon.
     pub lost: Duration,
+    /// The present one is left when so many of the last so many frames that went to it had no ACK, although its beacons are heard: 32 at
+    /// most. 0 of any number: never.
+    pub failed: (u8, u8),
+    /// Who was left for that is gone to only if nobody else is heard for so long, and nobody is left for that in this time.
+    pub rest: Duration,
     /// How long it listens on a channel: longer than the interval of beacons.
     pub dwell: Duration,
     /// How long it waits for an answer.
@@ -38,7 +43,8 @@ pub struct RoamConfig {
 }
 
 impl RoamConfig {
-    /// 5 dB for 500 ms, lost after 350 ms, 110 ms on each channel, 20 ms for an answer, overlap of 100 ms or 10 ACKs.
+    /// 5 dB for 500 ms, lost after 350 ms or when 8 of 10 frames failed, with a rest of 5 s; 110 ms on each channel, 20 ms for an answer, overlap of
+    /// 100 ms or 10 ACKs.
     pub fn new(
         me: MacAddr,
         home: MacAddr,
@@ -59,6 +65,8 @@ impl RoamConfig {
             better_db: 5,
             hold: Duration::from_ms(500),
             lost: Duration::from_ms(350),
+            failed: (8, 10),
+            rest: Duration::from_ms(5_000),
             dwell: Duration::from_ms(110),
             answer: Duration::from_ms(20),
             overlap: Duration::from_ms(100),
@@ -74,6 +82,8 @@ pub struct RoamCounters {
     pub joined: u64,
     /// Of these, hand-overs from another one.
     pub handovers: u64,
+    /// Access points that were left because frames failed, while their beacons were heard.
+    pub given_up: u64,
     /// Questions that nobody answered.
     pub unanswered: u64,
     /// Frames that went again on the other link.

@@ -65,6 +65,8 @@ pub(super) struct Link {
     pub asked: Tokens,
     /// ACKs in a row since it was let in.
     pub acks: u16,
+    /// Frames that asked for an ACK since it was let in, the last one lowest: 1 for those that had none.
+    failures: u32,
 }
 
 impl Link {
@@ -75,7 +77,26 @@ impl Link {
             tuning: Tokens::NONE,
             asked: Tokens::NONE,
             acks: 0,
+            failures: 0,
         }
+    }
+
+    /// It is let in, and nothing has been sent there.
+    pub fn join(&mut self, ap: MacAddr, since: Instant) {
+        self.state = State::Joined { ap, since };
+        (self.acks, self.failures) = (0, 0);
+    }
+
+    /// A frame that asked for an ACK had one or had none.
+    pub fn sent(&mut self, acked: bool) {
+        self.acks = if acked { self.acks.saturating_add(1) } else { 0 };
+        self.failures = self.failures << 1 | u32::from(!acked);
+    }
+
+    /// Whether `k` of the last `n` of them had none.
+    pub fn fails(&self, (k, n): (u8, u8)) -> bool {
+        let last = self.failures & u32::MAX.checked_shr(32 - u32::from(n.min(32))).unwrap_or(0);
+        k > 0 && last.count_ones() >= u32::from(k)
     }
 
     pub fn joined(&self) -> Option<MacAddr> {
@@ -144,14 +165,21 @@ impl Candidates {
         }
     }
 
-    /// Notes who is better than `present` by `by_db`. What has not been heard for `fresh` does not count.
-    pub fn compare(&mut self, present: Option<MacAddr>, by_db: u8, fresh: Duration, now: Instant) {
+    /// Notes who is better than `present` by `by_db`. What has not been heard for `fresh` does not count, nor does `not`.
+    pub fn compare(
+        &mut self,
+        (present, not): (Option<MacAddr>, Option<MacAddr>),
+        by_db: u8,
+        fresh: Duration,
+        now: Instant,
+    ) {
         let bar = present
             .and_then(|ap| self.get(ap))
             .map(|c| c.level + i32::from(by_db) * 16);
         for c in self.0.iter_mut().flatten() {
-            let better =
-                Some(c.ap) != present && now.since(c.heard) <= fresh && bar.is_none_or(|bar| c.level >= bar);
+            let better = ![present, not].contains(&Some(c.ap))
+                && now.since(c.heard) <= fresh
+                && bar.is_none_or(|bar| c.level >= bar);
             match (better, c.better_since) {
                 (false, _) => c.better_since = None,
                 (true, None) => c.better_since = Some(now),
@@ -160,11 +188,16 @@ impl Candidates {
         }
     }
 
-    /// The strongest but `not` that was heard within `fresh`.
-    pub fn strongest(&self, not: Option<MacAddr>, fresh: Duration, now: Instant) -> Option<Candidate> {
+    /// The strongest but `not` that was heard within `fresh`; `last` only if there is no other.
+    pub fn strongest(
+        &self,
+        (not, last): (Option<MacAddr>, Option<MacAddr>),
+        fresh: Duration,
+        now: Instant,
+    ) -> Option<Candidate> {
         let all = self.0.iter().flatten();
         let fit = all.filter(|c| Some(c.ap) != not && now.since(c.heard) <= fresh);
-        fit.max_by_key(|c| c.level).copied()
+        fit.max_by_key(|c| (Some(c.ap) != last, c.level)).copied()
     }
 
     /// It did not answer: as if it had not been heard.

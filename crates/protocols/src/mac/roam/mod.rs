@@ -2,11 +2,11 @@
 //!
 //! With **two adapters** it makes before it breaks: one carries the traffic, the other one listens on all other channels in
 //! turn. When an access point has been stronger by [`RoamConfig::better_db`] for [`RoamConfig::hold`], or the present one
-//! is lost, the second adapter is let in there, the traffic goes over it, and the first one stays until the new link
-//! has proved itself. A frame that fails in between gets a second chance on the other link.
+//! is lost, or frames to it fail ([`RoamConfig::failed`]), the second adapter is let in there, the traffic goes over it, and the
+//! first one stays until the new link has proved itself. A frame that fails in between gets a second chance on the other link.
 //!
-//! With **one adapter** it breaks before it makes: when the beacons of the present one are lost, it listens on all channels,
-//! and is let in by the strongest. Nothing is sent meanwhile; what is too late by then is dropped.
+//! With **one adapter** it breaks before it makes: when the beacons of the present one are lost, or frames to it fail, it listens on
+//! all channels, and is let in by the strongest. Nothing is sent meanwhile; what is too late by then is dropped.
 //!
 //! The protocol above talks to one access point, [`RoamConfig::home`], for good: frames to that address go to
 //! whichever it is at present, and those from there come back under that name. Beacons of others are not told. There
@@ -42,6 +42,8 @@ pub struct Roam<P, const N: usize = DEFAULT_HELD, const L: usize = DEFAULT_HELD_
     /// Which of the links carries the traffic.
     primary: usize,
     candidates: Candidates,
+    /// Who was left because frames failed, and until when that counts.
+    left_for_failures: Option<(MacAddr, Instant)>,
     last: Option<MacAddr>,
     last_ack: Option<Instant>,
     /// Requests that missed since the last ACK.
@@ -64,6 +66,7 @@ impl<P: Protocol, const N: usize, const L: usize> Roam<P, N, L> {
             links: [Link::new(config.adapters.0), Link::new(second)],
             primary: 0,
             candidates: Candidates::NONE,
+            left_for_failures: None,
             last: None,
             last_ack: None,
             missed: 0,
@@ -149,11 +152,11 @@ impl<P: Protocol, const N: usize, const L: usize> Roam<P, N, L> {
             .get(index)
             .and_then(|h| Header::parse(h.frame()).ok())
             .is_some_and(|h| h.wants_ack());
+        if asks && (acked || confirm.outcome == Outcome::NotAcked) {
+            self.links[k].sent(acked);
+        }
         if acked {
-            self.links[k].acks = self.links[k].acks.saturating_add(1);
             self.alive(now);
-        } else {
-            self.links[k].acks = 0;
         }
         let other = (0..self.sides()).any(|o| o != k && self.links[o].joined().is_some());
         let held = self.above.held.get_mut(index).expect("it was in flight");

@@ -101,20 +101,24 @@ impl<P: Protocol, const N: usize, const L: usize> Roam<P, N, L> {
     pub(super) fn step(&mut self, k: usize, now: Instant, radio: &mut dyn Radio) {
         let fresh = self.config.dwell.times(self.config.count as u64 + 2);
         let present = self.access_point();
+        let shunned = self.shunned(now);
         match self.links[k].state {
             // the second one waits until the first has found somebody
             State::Idle if k == 0 || present.is_some() => self.look_around(k, now, radio),
             State::Listening { channel, until } if until <= now => {
                 let again = self.after(channel);
                 self.candidates
-                    .compare(present, self.config.better_db, fresh, now);
+                    .compare((present, shunned), self.config.better_db, fresh, now);
                 let round_over = again <= channel;
-                let best = self.candidates.strongest(present, fresh, now);
+                let best = self.candidates.strongest((present, shunned), fresh, now);
                 let due = |since: Instant| now.since(since) >= self.config.hold;
                 match best {
                     Some(c) if present.is_none() && round_over => self.go(k, c.ap, c.channel, now, radio),
                     Some(c)
-                        if present.is_some() && (c.better_since.is_some_and(due) || self.is_lost(now)) =>
+                        if present.is_some()
+                            && (c.better_since.is_some_and(due)
+                                || self.is_lost(now)
+                                || self.fails(now) && Some(c.ap) != shunned) =>
                     {
                         self.go(k, c.ap, c.channel, now, radio);
                     }
@@ -142,7 +146,10 @@ impl<P: Protocol, const N: usize, const L: usize> Roam<P, N, L> {
                     self.look_around(k, now, radio);
                 }
             }
-            State::Joined { .. } if self.is_lost(now) && self.sides() == 1 => self.look_around(k, now, radio),
+            State::Joined { ap, .. } if self.sides() == 1 && (self.is_lost(now) || self.fails(now)) => {
+                self.leave(ap, now);
+                self.look_around(k, now, radio);
+            }
             _ => {}
         }
     }
@@ -163,9 +170,32 @@ impl<P: Protocol, const N: usize, const L: usize> Roam<P, N, L> {
         heard.is_none_or(|heard| now.since(heard) >= self.config.lost)
     }
 
+    /// Frames to the present access point fail, and nobody was left for that lately.
+    fn fails(&self, now: Instant) -> bool {
+        self.links[self.primary].fails(self.config.failed)
+            && self.left_for_failures.is_none_or(|(_, until)| until <= now)
+    }
+
+    /// Who was left because frames failed, for as long as that counts.
+    fn shunned(&self, now: Instant) -> Option<MacAddr> {
+        self.left_for_failures
+            .filter(|(_, until)| now < *until)
+            .map(|(ap, _)| ap)
+    }
+
+    /// The present access point is left; notes whether for its failures.
+    fn leave(&mut self, ap: MacAddr, now: Instant) {
+        if self.fails(now) && !self.is_lost(now) {
+            self.left_for_failures = Some((ap, now + self.config.rest));
+            self.counters.given_up += 1;
+        }
+    }
+
     fn let_in(&mut self, k: usize, ap: MacAddr, now: Instant) {
-        self.links[k].state = State::Joined { ap, since: now };
-        self.links[k].acks = 0;
+        if let Some(old) = self.access_point() {
+            self.leave(old, now);
+        }
+        self.links[k].join(ap, now);
         self.primary = k;
         self.counters.joined += 1;
         if self.last.replace(ap).is_some_and(|old| old != ap) {
