@@ -67,6 +67,17 @@ pub struct Faults {
     pub late_interrupts: u64,
 }
 
+impl Faults {
+    /// Those of a stick and those of its bus.
+    pub(super) const fn with(self, bus: &Faults) -> Faults {
+        Faults {
+            lost_completions: bus.lost_completions,
+            late_interrupts: bus.late_interrupts,
+            ..self
+        }
+    }
+}
+
 /// Random numbers that are the same in every run (splitmix64).
 #[derive(Clone, Debug)]
 pub struct Random(u64);

@@ -1,6 +1,6 @@
 //! A computer with a stick: driver, USB and stick in one, above whatever is the air.
 
-use super::knobs::Knobs;
+use super::knobs::{Faults, Knobs};
 use super::stick::Stick;
 use super::usb::{Item, Usb};
 use crate::codec::{Eeprom, Firmware};
@@ -80,6 +80,11 @@ impl<'f, P: Protocol, B: Buffers, const N: usize, const L: usize> Plugged<'f, P,
     /// What the driver has counted.
     pub fn counts(&self) -> &crate::driver::Counts {
         self.driver.counts()
+    }
+
+    /// What has gone wrong, because the knobs say so.
+    pub fn faults(&self) -> Faults {
+        self.stick.reports.faults.with(&self.usb.faults)
     }
 
     /// Memory for received frames.

@@ -50,16 +50,7 @@ impl<C: Far> Remote<C> {
 
     /// What has gone wrong, because the knobs say so.
     pub fn faults(&self) -> Faults {
-        let Faults {
-            lost_completions,
-            late_interrupts,
-            ..
-        } = self.usb.faults;
-        Faults {
-            lost_completions,
-            late_interrupts,
-            ..self.stick.reports.faults
-        }
+        self.stick.reports.faults.with(&self.usb.faults)
     }
 
     fn tell(&mut self, now: Instant, event: Option<BusEvent<'_>>) {

@@ -1,7 +1,7 @@
 //! What goes wrong, and that nothing is lost by it that need not be.
 
 use ar9170::driver::{Config, Reason};
-use ar9170::emulated::Knobs;
+use ar9170::emulated::{Faults, Knobs};
 use radio::{Attribute, BeaconTiming, Duration, Event, Instant, Outcome, Protocol};
 
 use crate::air::{Air, ME, Sends, acked, computer, file, from_peer, indication};
@@ -9,14 +9,15 @@ use crate::air::{Air, ME, Sends, acked, computer, file, from_peer, indication};
 const MS: fn(u64) -> Duration = Duration::from_ms;
 const SECONDS: fn(u64) -> Instant = |s| Instant::from_us(1_000_000 * s);
 
-/// One frame a millisecond for a second, under a fault: (acked, unknown, other), restarts by reason, lost completions.
-fn run(knobs: Knobs, config: Config) -> ([usize; 3], impl Fn(Reason) -> u64, u64) {
+/// One frame a millisecond for a second, under a fault: (acked, unknown, other), restarts by reason, completions that the driver
+/// missed, and what the stick and its bus did wrong.
+fn run(knobs: Knobs, config: Config) -> ([usize; 3], impl Fn(Reason) -> u64, u64, Faults) {
     let file = file();
     let mut computer = computer(&file, config, knobs, Sends::every(MS(1), 1_000));
     let mut air = Air::new(acked);
     air.run(&mut computer, SECONDS(30));
     assert!(computer.is_up(), "it comes back");
-    let counts = *computer.counts();
+    let (counts, faults) = (*computer.counts(), computer.faults());
     let mut node = computer.into_protocol();
     node.finish();
     let sends = node.inner();
@@ -28,6 +29,7 @@ fn run(knobs: Knobs, config: Config) -> ([usize; 3], impl Fn(Reason) -> u64, u64
         [acked, unknown, other],
         move |r| counts.restarts_for(r),
         counts.lost_completions,
+        faults,
     )
 }
 
@@ -37,9 +39,10 @@ fn lost_completions_cost_time_and_nothing_else() {
         lost_completion: 0.05,
         ..Knobs::default()
     };
-    let ([acked, ..], restarts, lost) = run(knobs, Config::default());
+    let ([acked, ..], restarts, lost, faults) = run(knobs, Config::default());
     assert_eq!((acked, restarts(Reason::NoStatus)), (1_000, 0));
     assert!(lost > 20, "{lost} lost");
+    assert_eq!(lost, faults.lost_completions, "each is found out");
 }
 
 #[test]
@@ -48,12 +51,14 @@ fn late_interrupts_cost_nothing() {
         late_interrupt: 0.2,
         ..Knobs::default()
     };
-    let ([acked, ..], restarts, _) = run(knobs, Config::default());
+    let ([acked, ..], restarts, _, faults) = run(knobs, Config::default());
+    assert!(faults.late_interrupts > 200, "{faults:?}");
     assert_eq!(acked, 1_000);
     assert!(Reason::ALL.iter().all(|r| restarts(*r) == 0));
 }
 
-/// One read at a time, and transfers of a millisecond: what the stick says is grouped. Nothing of it is lost.
+/// One read at a time, transfers of a millisecond, and two frames are heard for each that is sent: what the stick says is grouped.
+/// Nothing of it is lost.
 #[test]
 fn grouped_transfers_cost_nothing() {
     let knobs = Knobs {
@@ -65,8 +70,31 @@ fn grouped_transfers_cost_nothing() {
         window: 8,
         ..Config::default()
     };
-    let ([acked, ..], restarts, _) = run(knobs, config);
-    assert_eq!((acked, restarts(Reason::LostResponse)), (1_000, 0));
+    let file = file();
+    let mut computer = computer(&file, config, knobs, Sends::every(MS(1), 1_000));
+    let mut air = Air::new(acked);
+    // until it is up
+    while computer.protocol().inner().confirms.is_empty() {
+        let next = air.now + MS(1);
+        air.run(&mut computer, next);
+    }
+    for number in 0..1_000 {
+        let next = air.now + Duration::from_us(500);
+        let frame = from_peer(ME, number);
+        computer.handle(air.now, Event::Indication(indication(&frame)), &mut air);
+        air.run(&mut computer, next);
+    }
+    air.run(&mut computer, SECONDS(30));
+    let (counts, faults) = (*computer.counts(), computer.faults());
+    assert!(faults.grouped_transfers > 200, "{faults:?}");
+    assert_eq!(counts.restarts.iter().sum::<u64>(), 0);
+    let mut node = computer.into_protocol();
+    node.finish();
+    let sends = node.inner();
+    assert_eq!(
+        (sends.outcomes(Outcome::Acked), sends.heard.len()),
+        (1_000, 1_000)
+    );
 }
 
 /// The stick is restarted, and what it had is unknown: a few frames for each restart.
@@ -76,8 +104,9 @@ fn after_a_skipped_sequence_number_it_starts_anew() {
         skipped_sequence: 0.01,
         ..Knobs::default()
     };
-    let ([acked, unknown, other], restarts, _) = run(knobs, Config::default());
+    let ([acked, unknown, other], restarts, _, faults) = run(knobs, Config::default());
     let lost = restarts(Reason::LostResponse);
+    assert!(lost <= faults.skipped_sequences, "{faults:?}");
     assert!(lost >= 1 && acked + unknown > 0, "{lost} restarts");
     assert!(
         unknown as u64 <= 2 * lost,
@@ -97,8 +126,9 @@ fn a_lost_status_is_unknown() {
         status_timeout: MS(50),
         ..Config::default()
     };
-    let ([acked, unknown, _], restarts, _) = run(knobs, config);
+    let ([acked, unknown, _], restarts, _, faults) = run(knobs, config);
     let stuck = restarts(Reason::NoStatus);
+    assert!(stuck <= faults.lost_statuses, "{faults:?}");
     assert!(
         stuck >= 1 && unknown as u64 >= stuck,
         "{stuck} restarts, {unknown} unknown"
