@@ -70,8 +70,8 @@ pub struct Setting {
     pub networks: u64,
     /// What the USB has to wait for besides itself.
     pub others: Option<OtherInterrupts>,
-    /// Commands of the eight that follow each other, each when the one before is on the stick; 1: all at random.
-    pub commands_together: u64,
+    /// Chance that a command follows the one before when that is on the stick; the others begin at random.
+    pub follows: f64,
     /// See [`Parser`].
     pub parser: Parser,
     /// See [`Policy`].
@@ -187,12 +187,12 @@ impl Others {
 }
 
 /// Commands: when each response is there, and in which time of others the completion fell.
-fn commands(others: &Others, together: u64, intervals: u64, dice: &mut Stream) -> Vec<(u64, Option<u64>)> {
+fn commands(others: &Others, follows: f64, intervals: u64, dice: &mut Stream) -> Vec<(u64, Option<u64>)> {
     let mut all = Vec::new();
     for interval in 0..intervals {
         let mut wish = 0;
         for n in 0..COMMANDS {
-            if n % together == 0 {
+            if n == 0 || !dice.chance(follows) {
                 wish = interval * INTERVAL_NS + dice.below(INTERVAL_NS);
             }
             // the scheduler does not run while an interrupt does
@@ -223,7 +223,7 @@ pub fn run<B: Buffers>(setting: &Setting, mut buffers: B, intervals: u64, seed: 
     let mut dice = Stream::new(seed, 3, Cause::Host);
     let end = intervals * INTERVAL_NS;
     let others = Others::new(setting.others, end, &mut dice);
-    let commands = commands(&others, setting.commands_together, intervals, &mut dice);
+    let commands = commands(&others, setting.follows, intervals, &mut dice);
     let passes = |at: u64, is_beacon: bool| {
         setting
             .filter

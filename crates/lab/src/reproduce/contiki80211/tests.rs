@@ -36,7 +36,6 @@ fn every_row_is_right_or_explained_or_at_the_edge_as_the_page_says() {
         with(Verdict::Explained),
         [
             "4-7 dynamic over hybrid, own code",
-            "4-9 lost",
             "4-14 fewer, own stack",
             "4-19 grouped",
             "4-20 timeouts"
@@ -127,7 +126,7 @@ fn a_fast_host_groups_nothing() {
         load: Load::FITTED,
         networks: 0,
         others: None,
-        commands_together: 1,
+        follows: 0.0,
         parser: Parser::First,
         policy: Policy::Static,
         filter: Some(0),
