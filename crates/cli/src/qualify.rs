@@ -63,9 +63,9 @@ pub struct Args {
     #[arg(long, default_value_t = 1, allow_negative_numbers = true)]
     seed: u64,
     /// Of TDMA: probability with which the guard of a slot covers the release of a frame, and the clocks, 0.5 to 0.99999. A
-    /// lower one makes slots shorter, and more frames miss theirs
-    #[arg(long, value_name = "PROBABILITY", default_value_t = lab::guard::USUAL, allow_negative_numbers = true)]
-    guard_probability: f64,
+    /// lower one makes slots shorter, and more frames miss theirs [default: 0.9999]
+    #[arg(long, value_name = "PROBABILITY", allow_negative_numbers = true)]
+    guard_probability: Option<f64>,
     /// What to compare: edca (voice queue, retries by the adapter), edf (the controller polls), tdma (a slot for every message),
     /// tdma+edf (and EDF within a node), tbmac (slots that nodes agree on), slotted (a slot of its own for each node), minstrel
     /// and rsin (EDCA with rate control). Before one of edca, edf, tdma, tbmac, minstrel, rsin: redundancy+ (two adapters as one,
@@ -78,7 +78,8 @@ pub struct Args {
     /// Worker threads [default: all cores]; the result does not depend on it
     #[arg(long, value_name = "N")]
     jobs: Option<usize>,
-    /// Cycles per scheme at most [default: 8 million messages, at most 400,000 cycles]
+    /// Cycles of the verdict on a scheme at most [default: 8 million messages, at most 400,000 cycles]; those of the search for the
+    /// shortest cycle follow from --miss
     #[arg(long, value_name = "N")]
     max_cycles: Option<u64>,
     /// Write result.json and report.html to this folder; without it nothing is written
@@ -168,6 +169,11 @@ impl Args {
         if self.jobs == Some(0) || self.jobs.is_some_and(|j| j > 1024) {
             return Err(Failure::input("--jobs: give 1 to 1024 workers"));
         }
+        if self.guard_probability.is_some() && !self.scheme.iter().any(|s| s.has_guard()) {
+            return Err(Failure::input(
+                "--guard-probability: only tdma has a guard, and --scheme does not name it",
+            ));
+        }
         Ok(Question {
             nodes: small(self.nodes),
             cycle_ns: self.cycle,
@@ -180,7 +186,7 @@ impl Args {
             rate: self.rate.unwrap_or_else(|| default_rate(&self.phy)),
             host: lab::qualify::host(&self.host).map_err(Failure::input)?,
             seed: self.seed,
-            guard_probability: self.guard_probability,
+            guard_probability: self.guard_probability.unwrap_or(lab::guard::USUAL),
             schemes: self.scheme.clone(),
             max_cycles: self.max_cycles,
             quick: self.quick,

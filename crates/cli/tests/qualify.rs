@@ -75,6 +75,15 @@ fn a_folder_that_cannot_be_written_is_told_before_the_work() {
     }
 }
 
+/// A guard belongs to slots.
+#[test]
+fn a_guard_without_slots_is_no_option() {
+    let out = run(&[("guard-probability", "0.99"), ("scheme", "edca,edf")], &[]);
+    assert_eq!(out.status.code(), Some(2));
+    let said = String::from_utf8(out.stderr).unwrap();
+    assert!(said.contains("only tdma has a guard"), "{said}");
+}
+
 /// The values stand apart from their names, as people write them.
 #[test]
 fn a_negative_value_is_a_value_and_no_option() {

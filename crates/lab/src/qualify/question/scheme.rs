@@ -158,6 +158,11 @@ impl Scheme {
         if self.is_redundant() { trailer::OCTETS } else { 0 }
     }
 
+    /// Whether slots have a guard that is computed.
+    pub fn has_guard(self) -> bool {
+        self.turn == Turn::Tdma
+    }
+
     /// Whether nodes walk from one access point to another.
     pub fn walks(self) -> bool {
         self.roams != Roams::Never
