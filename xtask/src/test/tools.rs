@@ -98,19 +98,21 @@ pub(super) fn answer(command: &mut Command) -> Option<String> {
         .then(|| String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Installs a program from its crate into the build folder, unless it is there. `Err` says why it is not.
+/// Installs a program from its crate into the build folder, unless it is there; not optimized, since building it takes longer than all
+/// that it does here. `Err` says why it is not.
 pub(crate) fn install(workspace: &Workspace, package: &str, version: &str) -> Result<(), String> {
     let folder = workspace.target.join("tools");
     let have = answer(cargo_at_root(workspace, "install --list --root").arg(&folder));
     if have.is_some_and(|list| list.lines().any(|line| line == format!("{package} v{version}:"))) {
         return Ok(());
     }
-    let mut command = cargo_at_root(workspace, "install --locked --root");
+    let mut command = cargo_at_root(workspace, "install --debug --locked --root");
     command.arg(&folder).args([package, "--version", version]);
     // Without a network this is to fail soon.
     command
         .env("CARGO_NET_RETRY", "1")
-        .env("CARGO_HTTP_TIMEOUT", "20");
+        .env("CARGO_HTTP_TIMEOUT", "20")
+        .env("CARGO_PROFILE_DEV_DEBUG", "0");
     run(&mut command)
         .map_err(|_| format!("{package} {version} is not here and cannot be installed, see above"))
 }
