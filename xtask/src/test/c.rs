@@ -48,7 +48,13 @@ pub(super) fn c(workspace: &Workspace) -> Result<Outcome> {
     }
     let folder = workspace.target.join("c");
     put(workspace, &folder, true)?;
-    told.push(format!("{} runs of samples", samples(workspace, &folder)?));
+    let flags = flags(&folder.join("lib"));
+    if flags.is_none() {
+        missing
+            .push("what pkg-config says, which is not installed: sudo apt-get install pkg-config".to_owned());
+    }
+    let runs = samples(workspace, &folder, flags.as_deref())?;
+    told.push(format!("{runs} runs of samples"));
     let mut part = |end: Result<String, String>| match end {
         Ok(remark) => told.push(remark),
         Err(why) => missing.push(why),
@@ -69,8 +75,8 @@ fn gcc(workspace: &Workspace) -> Command {
     command
 }
 
-/// Each sample with the shared and with the static library; how many runs.
-fn samples(workspace: &Workspace, folder: &Path) -> Result<usize> {
+/// Each sample with the shared library, by these flags of pkg-config, and with the static library; how many runs.
+fn samples(workspace: &Workspace, folder: &Path, flags: Option<&str>) -> Result<usize> {
     let lib = folder.join("lib");
     let mut runs = 0;
     for (name, hosts) in SAMPLES {
@@ -78,7 +84,7 @@ fn samples(workspace: &Workspace, folder: &Path) -> Result<usize> {
         let shared = folder.join(name);
         let mut compile = gcc(workspace);
         compile.arg(&source).arg("-o").arg(&shared);
-        match flags(&lib) {
+        match flags {
             Some(flags) => compile.args(flags.split_whitespace()),
             // without pkg-config, what its file says
             None => compile
