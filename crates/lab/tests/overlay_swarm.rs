@@ -260,7 +260,7 @@ fn run(scheme: usize, seed: u64, run_ns: u64) -> Told {
         ""
     };
     // neither hosts nor adapters fail
-    let calm = seed % CALM_OF == 0;
+    let calm = seed.is_multiple_of(CALM_OF);
     let (loss, ack) = (below(60) as f64 / 100.0, below(40) as f64 / 100.0);
     let (lost, late, late_us) = (
         below(30) as f64 / 100.0,
