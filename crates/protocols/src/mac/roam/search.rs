@@ -115,10 +115,7 @@ impl<P: Protocol, const N: usize, const L: usize> Roam<P, N, L> {
                 match best {
                     Some(c) if present.is_none() && round_over => self.go(k, c.ap, c.channel, now, radio),
                     Some(c)
-                        if present.is_some()
-                            && (c.better_since.is_some_and(due)
-                                || self.is_lost(now)
-                                || self.fails(now) && Some(c.ap) != shunned) =>
+                        if present.is_some() && (c.better_since.is_some_and(due) || self.is_over(now)) =>
                     {
                         self.go(k, c.ap, c.channel, now, radio);
                     }
@@ -146,7 +143,7 @@ impl<P: Protocol, const N: usize, const L: usize> Roam<P, N, L> {
                     self.look_around(k, now, radio);
                 }
             }
-            State::Joined { ap, .. } if self.sides() == 1 && (self.is_lost(now) || self.fails(now)) => {
+            State::Joined { ap, .. } if self.sides() == 1 && self.is_over(now) => {
                 self.leave(ap, now);
                 self.look_around(k, now, radio);
             }
@@ -172,8 +169,12 @@ impl<P: Protocol, const N: usize, const L: usize> Roam<P, N, L> {
 
     /// Frames to the present access point fail, and nobody was left for that lately.
     fn fails(&self, now: Instant) -> bool {
-        self.links[self.primary].fails(self.config.failed)
-            && self.left_for_failures.is_none_or(|(_, until)| until <= now)
+        self.shunned(now).is_none() && self.links[self.primary].fails(self.config.failed)
+    }
+
+    /// The present access point is of no use any more.
+    fn is_over(&self, now: Instant) -> bool {
+        self.is_lost(now) || self.fails(now)
     }
 
     /// Who was left because frames failed, for as long as that counts.

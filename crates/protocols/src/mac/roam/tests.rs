@@ -101,6 +101,14 @@ fn touches(x: &Attempt<'_>, ap: MacAddr) -> bool {
     h.receiver() == ap || h.transmitter() == Some(ap)
 }
 
+/// From 600 ms on the station has a frame each 20 ms, of no use after that.
+fn each_20_ms(room: &mut Room, count: u64) {
+    for i in 0..count {
+        let at = (600 + 20 * i) * MS;
+        room.submit(at, 2, APS[0], &[i as u8], Some(at + 20 * MS));
+    }
+}
+
 fn payloads(room: &Room) -> Vec<u8> {
     room.delivered
         .iter()
@@ -130,12 +138,12 @@ fn it_is_let_in_and_data_go_both_ways_under_one_name() {
 }
 
 /// The access point falls silent: what is sent in the meantime is missed with one adapter, and counted. With two, the
-/// station finds out as late, but listens already.
+/// station finds out as late, but listens already. Neither looks at failures.
 #[test]
 fn what_a_hand_over_costs_is_counted() {
     let mut gaps = Vec::new();
     for two in [false, true] {
-        let mut room = room(two);
+        let mut room = room_with(two, move || station_with(two, |c| c.failed = (0, 0)));
         // its ACK is where the gap begins
         room.submit(550 * MS, 2, APS[0], &[100], None);
         room.run_until(600 * MS);
@@ -147,10 +155,7 @@ fn what_a_hand_over_costs_is_counted() {
                 Fate::Arrives
             }
         });
-        for i in 0..100u64 {
-            let at = (600 + 20 * i) * MS;
-            room.submit(at, 2, APS[0], &[i as u8], Some(at + 20 * MS));
-        }
+        each_20_ms(&mut room, 100);
         room.run_until(3_000 * MS);
         let s = room.protocol::<Station>(2);
         assert_eq!(s.counters().handovers, 1, "{two}");
@@ -158,7 +163,7 @@ fn what_a_hand_over_costs_is_counted() {
         let missed = s.counters().missed_in_handover;
         let arrived = payloads(&room).len() as u64;
         assert!(
-            missed >= 8 && missed + arrived == 101,
+            missed > 10 && missed + arrived == 101,
             "{two}: {missed} and {arrived}"
         );
         gaps.push(s.counters().longest_gap_ns);
@@ -167,33 +172,30 @@ fn what_a_hand_over_costs_is_counted() {
     assert!(gaps[1] < gaps[0], "{gaps:?}");
 }
 
-/// The beacons of the present one are heard, and what is sent to it is lost: it goes to the other one, and does not come back
-/// at once, although that may be as strong.
+/// What is sent to the present one is lost, and its beacons are heard, or it falls silent: the station goes to the other one, and does
+/// not come back at once, although that may be as strong.
 #[test]
 fn frames_that_fail_make_it_leave_although_beacons_are_heard() {
-    for two in [false, true] {
+    for (two, silent) in [(false, false), (false, true), (true, false), (true, true)] {
         let mut room = room(two);
         room.submit(550 * MS, 2, APS[0], &[100], None);
         room.run_until(600 * MS);
         let old = room.protocol::<Station>(2).access_point().unwrap();
-        room.script(move |x| match touches(x, old) && !is_beacon(x) {
+        room.script(move |x| match touches(x, old) && (silent || !is_beacon(x)) {
             true => Fate::DataLost,
             false => Fate::Arrives,
         });
-        for i in 0..100u64 {
-            let at = (600 + 20 * i) * MS;
-            room.submit(at, 2, APS[0], &[i as u8], Some(at + 20 * MS));
-        }
+        each_20_ms(&mut room, 100);
         room.run_until(3_000 * MS);
         let s = room.protocol::<Station>(2);
         let c = s.counters();
-        assert_eq!((c.handovers, c.given_up), (1, 1), "{two}: {c:?}");
+        assert_eq!((c.handovers, c.given_up), (1, 1), "{two} {silent}: {c:?}");
         assert_ne!(s.access_point(), Some(old));
         // eight frames until it knows, then what is listened for
         let listening = 2 * 110 / 20 + 2;
         assert!(
             (8..=8 + listening).contains(&c.missed_in_handover),
-            "{two}: {c:?}"
+            "{two} {silent}: {c:?}"
         );
         assert_eq!(c.missed_in_handover + payloads(&room).len() as u64, 101);
         room.close();
@@ -210,10 +212,7 @@ fn who_finds_no_better_one_does_not_go_round_in_circles() {
             let data = Header::parse(x.frame).unwrap().frame_type() == FrameType::Data;
             if data { Fate::DataLost } else { Fate::Arrives }
         });
-        for i in 0..1_000u64 {
-            let at = (600 + 20 * i) * MS;
-            room.submit(at, 2, APS[0], &[i as u8], Some(at + 20 * MS));
-        }
+        each_20_ms(&mut room, 1_000);
         room.run_until(21_000 * MS);
         let c = room.protocol::<Station>(2).counters();
         assert!((4..=5).contains(&c.given_up), "{two}: {c:?}");
@@ -233,10 +232,7 @@ fn what_is_lost_in_an_outage_without_end_is_counted() {
             true => Fate::Arrives,
             false => Fate::DataLost,
         });
-        for i in 0..100u64 {
-            let at = (600 + 20 * i) * MS;
-            room.submit(at, 2, APS[0], &[i as u8], Some(at + 20 * MS));
-        }
+        each_20_ms(&mut room, 100);
         room.run_until(3_000 * MS);
         let c = room.protocol::<Station>(2).counters();
         assert_eq!(c.missed_in_handover + c.missed_else, 100, "{c:?}");
