@@ -36,7 +36,7 @@ struct Profile {
 pub(super) struct Binary {
     /// Folder of its package, where cargo would run it.
     folder: PathBuf,
-    /// Name of an integration test; `lib` for the unit tests of a library.
+    /// Name of an integration test; `lib` for the unit tests of a library, `bin` for those of a program.
     name: String,
     path: PathBuf,
 }
@@ -64,9 +64,9 @@ impl Binaries {
             let m: Message = serde_json::from_str(line).ok()?;
             let (target, tests) = (m.target?, m.profile?.test);
             let name = match target.kind.first()?.as_str() {
-                "lib" => "lib".to_owned(),
                 "test" => target.name,
-                _ => return None,
+                "bin" => "bin".to_owned(),
+                _ => "lib".to_owned(),
             };
             (m.reason == "compiler-artifact" && tests).then_some(Binary {
                 folder: m.manifest_path?.parent()?.to_owned(),
@@ -86,16 +86,31 @@ impl Binaries {
             .iter()
             .find(mine)
             .with_context(|| format!("cargo built no tests `{name}` in {folder}"))?;
-        let mut command = match runner {
-            None => Command::new(&binary.path),
-            Some(runner) => {
-                let mut command = Command::new(runner.get_program());
-                command.args(runner.get_args()).arg(&binary.path);
-                command
-            }
+        let Some(runner) = runner else {
+            return Ok(binary.command());
         };
+        let mut command = Command::new(runner.get_program());
+        command.args(runner.get_args()).arg(&binary.path);
         command.current_dir(Path::new(&binary.folder));
         Ok(command)
+    }
+
+    /// Each alone: integration tests of the names `first` in this order, then all others.
+    pub(super) fn commands(&self, first: &[&str]) -> Vec<Command> {
+        let mut all: Vec<&Binary> = self.0.iter().collect();
+        all.sort_by_key(|binary| {
+            let place = first.iter().position(|name| *name == binary.name);
+            place.unwrap_or(first.len())
+        });
+        all.into_iter().map(Binary::command).collect()
+    }
+}
+
+impl Binary {
+    fn command(&self) -> Command {
+        let mut command = Command::new(&self.path);
+        command.current_dir(&self.folder);
+        command
     }
 }
 
@@ -115,11 +130,13 @@ mod tests {
             artifact("lib", "linux", true, r#""/w/t/linux-1""#),
             artifact("test", "wifi", true, r#""/w/t/wifi-2""#),
             artifact("bin", "sdmac", false, r#""/w/t/sdmac""#),
+            artifact("bin", "sdmac", true, r#""/w/t/sdmac-3""#),
+            artifact("cdylib", "sdmac_c", true, r#""/w/t/sdmac_c-4""#),
             r#"{"reason":"build-finished","success":true}"#.to_owned(),
         ]
         .join("\n");
         let binaries = Binaries::parse(&text);
-        assert_eq!(binaries.0.len(), 2);
+        assert_eq!(binaries.0.len(), 4);
         let words = |c: &Command| {
             let args = c.get_args().map(|a| a.to_string_lossy().into_owned());
             [c.get_program().to_string_lossy().into_owned()]
@@ -137,5 +154,8 @@ mod tests {
             .unwrap();
         assert_eq!(words(&inside), ["sdmac", "lab", "run", "--", "/w/t/wifi-2"]);
         assert!(binaries.command("crates/sim", "wifi", None).is_err());
+        let all: Vec<Vec<String>> = binaries.commands(&["day", "wifi"]).iter().map(words).collect();
+        let paths = ["/w/t/wifi-2", "/w/t/linux-1", "/w/t/sdmac-3", "/w/t/sdmac_c-4"];
+        assert_eq!(all, paths.map(|path| vec![path.to_owned()]));
     }
 }

@@ -3,7 +3,6 @@
 //! driver is the peer of the emulated AR9170 sticks.
 
 mod jobs;
-mod lanes;
 
 use std::path::Path;
 use std::process::Command;
@@ -12,10 +11,10 @@ use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
 use self::jobs::{JOBS, Job, Kernel};
-use super::Outcome;
 use super::binaries::Binaries;
 use super::steps::{partly, skipped};
 use super::tools::{answer, exists, run};
+use super::{Outcome, lanes};
 use crate::workspace::Workspace;
 
 /// Where the kernel is known to build.
@@ -96,7 +95,7 @@ fn run_jobs(workspace: &Workspace, rare: bool) -> Result<Outcome> {
     for (job, end) in chosen.iter().zip(lanes::run(commands?)) {
         let name = format!("{} {} {}", job.folder, job.name, job.args);
         let name = format!("{}, {}", name.trim_end(), job.guest.unwrap_or("outside"));
-        match end {
+        match end.and_then(|run| run.tests()) {
             Ok(remark) => remarks.push(format!("{name}: {remark}")),
             Err(why) => failures.push((name, format!("{why:#}"))),
         }

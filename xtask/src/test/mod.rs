@@ -7,6 +7,7 @@ mod c;
 mod counts;
 mod firmware;
 mod lab;
+mod lanes;
 mod steps;
 pub(crate) mod tools;
 
@@ -105,6 +106,7 @@ const STEPS: &[Step] = &[
     Step::new("thumb", "the no_std crates build for a Cortex-M3", steps::thumb).needs("build"),
     Step::new("golden", "golden trace hashes in release; `test` has them in debug", steps::golden).needs("build").rare(),
     Step::new("readme", "the commands of README.md run", steps::readme).needs("build"),
+    Step::new("release", "the same in release, as README.md has them", steps::release).needs("build").rare(),
     Step::new("hop", "20,000 packets a second through `sdmac hop` in network namespaces", steps::hop).needs("build").rare(),
     Step::new("lab", "the 802.11 stack of Linux in virtual time, see `cargo xtask lab`", steps::lab).needs("build"),
     Step::new("lab-more", "the same on other kernels, and on drivers with and without a rate table", steps::lab_more).needs("build").rare(),

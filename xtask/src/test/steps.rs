@@ -4,12 +4,13 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
-use super::Outcome;
+use super::binaries::Binaries;
 pub(super) use super::lab::{lab, more as lab_more};
 use super::tools::{
     Run, cargo_at_root, exists, install, nightly, nightly_at_root, run, run_and_read, rust_target, shown,
     with_tools,
 };
+use super::{Outcome, lanes};
 use crate::tidy;
 use crate::workspace::Workspace;
 
@@ -23,6 +24,8 @@ const NO_STD: &[&str] = &[
     "sdmac-ar9170",
     "sdmac-node",
 ];
+/// Test programs that take longest, to begin with.
+const LONG: &[&str] = &["reproduce", "rate", "qualify", "miss_curves"];
 /// Integration tests of this name compare trace hashes with those in the repository.
 const GOLDEN: &str = "golden";
 const CARGO_DENY: &str = "0.20.2";
@@ -64,8 +67,13 @@ pub(super) fn clippy(workspace: &Workspace) -> Result<Outcome> {
     done("")
 }
 
+/// What `cargo test --workspace` runs, but several programs at once: most have a long test that leaves processors idle.
 pub(super) fn test(workspace: &Workspace) -> Result<Outcome> {
-    count_tests(&mut cargo_at_root(workspace, "test --workspace --no-fail-fast"))
+    let binaries = Binaries::build(workspace)?;
+    let mut commands = binaries.commands(LONG);
+    commands.push(cargo_at_root(workspace, "test --workspace --doc --no-fail-fast"));
+    let runs: Result<Vec<Run>> = lanes::run(commands).into_iter().collect();
+    done(Run::together(runs?).tests()?)
 }
 
 /// What takes minutes, and runs apart from the other tests: a day under TDMA, an hour of overlays among faults, the deepest exploration, an
@@ -113,8 +121,18 @@ pub(super) fn golden(workspace: &Workspace) -> Result<Outcome> {
     count_tests(command.arg(GOLDEN).args(&packages))
 }
 
-/// Every `cargo run --release -- ...` of README.md ends well, and `qualify` answers for all schemes.
+/// Every `cargo run --release -- ...` of README.md ends well, and `qualify` answers for all schemes; with the program that the tests
+/// are built with.
 pub(super) fn readme(workspace: &Workspace) -> Result<Outcome> {
+    commands_of_readme(workspace, "run --")
+}
+
+/// The same, optimized as README.md has it: building that takes longer than the tests of many rooms.
+pub(super) fn release(workspace: &Workspace) -> Result<Outcome> {
+    commands_of_readme(workspace, "run --release --")
+}
+
+fn commands_of_readme(workspace: &Workspace, run: &str) -> Result<Outcome> {
     let text = std::fs::read_to_string(workspace.root.join("README.md")).context("cannot read README.md")?;
     let commands = commands_of(&text);
     let qualifies = |c: &&str| c.split_whitespace().next() == Some("qualify");
@@ -122,9 +140,8 @@ pub(super) fn readme(workspace: &Workspace) -> Result<Outcome> {
         commands.iter().any(qualifies),
         "README.md shows no `{RUN}qualify ...`"
     );
-    run(&mut cargo_at_root(workspace, "build --release"))?;
     for arguments in &commands {
-        let mut command = cargo_at_root(workspace, "run --release --");
+        let mut command = cargo_at_root(workspace, run);
         let run = run_and_read(command.args(arguments.split_whitespace()))?;
         if qualifies(arguments) {
             qualified(&run).with_context(|| format!("`{RUN}{arguments}`"))?;

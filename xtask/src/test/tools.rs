@@ -179,6 +179,21 @@ pub(super) fn nightly(components: &[&str]) -> Result<(), String> {
 }
 
 impl Run {
+    /// Several, as if one program had printed all of it; it ends as the first that did not end well.
+    pub(super) fn together(runs: Vec<Run>) -> Run {
+        let first = |a: Option<i32>, b: Option<i32>| if a == Some(0) { b } else { a };
+        let nothing = Run {
+            stdout: String::new(),
+            stderr: String::new(),
+            code: Some(0),
+        };
+        runs.into_iter().fold(nothing, |all, run| Run {
+            stdout: all.stdout + &run.stdout,
+            stderr: all.stderr + &run.stderr,
+            code: first(all.code, run.code),
+        })
+    }
+
     /// How many tests it says there were; an error if one failed, or if it ended badly for another reason.
     pub(super) fn tests(&self) -> Result<String> {
         let mut counts = Counts::parse(&self.stdout)?;
@@ -243,6 +258,20 @@ mod tests {
             .env("PROPTEST_CASES", "4")
             .env_remove("RUSTC");
         assert_eq!(shown(&command), "PROPTEST_CASES=4 cargo test -- '-D warnings'");
+    }
+
+    #[test]
+    fn several_end_as_the_first_that_failed() {
+        let run = |passed: u32, code| Run {
+            stdout: format!("test result: ok. {passed} passed; 0 failed; 0 ignored\n"),
+            stderr: String::new(),
+            code,
+        };
+        let all = |codes: [Option<i32>; 3]| Run::together(codes.map(|code| run(2, code)).into());
+        assert_eq!(all([Some(0); 3]).tests().unwrap(), "6 tests");
+        assert_eq!(all([Some(0), Some(3), Some(4)]).code, Some(3));
+        assert_eq!(all([Some(0), None, Some(4)]).code, None);
+        assert!(all([Some(0), Some(0), None]).tests().is_err());
     }
 
     #[test]

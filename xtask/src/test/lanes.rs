@@ -1,4 +1,4 @@
-//! Work that takes one processor at a time, several at once.
+//! Test programs that seldom fill all processors, several at once.
 
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
@@ -7,14 +7,14 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 
-use crate::test::tools::{Run, shown};
+use super::tools::{Run, shown};
 
 /// At most so many at once: guests take up to half a gigabyte each.
 const MOST: usize = 4;
 
 /// Runs test programs, as many at once as there are processors, in their order. What each prints stands together, once it has ended.
-/// Gives the remark on each, or why it failed.
-pub(super) fn run(all: Vec<Command>) -> Vec<Result<String>> {
+/// An `Err` is a program that could not be started.
+pub(super) fn run(all: Vec<Command>) -> Vec<Result<Run>> {
     let lanes = thread::available_parallelism().map_or(1, usize::from).min(MOST);
     let count = all.len();
     let waiting = Mutex::new(all.into_iter().enumerate());
@@ -25,11 +25,13 @@ pub(super) fn run(all: Vec<Command>) -> Vec<Result<String>> {
             let name = format!("[{}/{count}]", index + 1);
             println!("{name} $ {}", shown(&command));
             let start = Instant::now();
-            let (text, end) = counted(&mut command);
-            let result = end.as_ref().map_or("FAILED", |_| "ok");
+            let end = read(&mut command);
+            let passed = end.as_ref().is_ok_and(|run| run.code == Some(0));
+            let result = if passed { "ok" } else { "FAILED" };
             let seconds = start.elapsed().as_secs_f64();
+            let (stdout, stderr) = end.as_ref().map_or(("", ""), |run| (&run.stdout, &run.stderr));
             println!(
-                "{name} {result} after {seconds:.0} s: {}\n{text}",
+                "{name} {result} after {seconds:.0} s: {}\n{stdout}{stderr}",
                 shown(&command)
             );
             done.push((index, end));
@@ -47,20 +49,14 @@ pub(super) fn run(all: Vec<Command>) -> Vec<Result<String>> {
     done.into_iter().map(|(_, end)| end).collect()
 }
 
-/// Runs tests; gives what they printed, and how many there were.
-fn counted(command: &mut Command) -> (String, Result<String>) {
-    let output = match command.stdin(Stdio::null()).output() {
-        Ok(output) => output,
-        Err(e) => return (String::new(), Err(e).context("cannot run it")),
-    };
+fn read(command: &mut Command) -> Result<Run> {
+    let output = command.stdin(Stdio::null()).output().context("cannot run it")?;
     let text = |octets: &[u8]| String::from_utf8_lossy(octets).into_owned();
-    let run = Run {
+    Ok(Run {
         stdout: text(&output.stdout),
         stderr: text(&output.stderr),
         code: output.status.code(),
-    };
-    let end = run.tests();
-    (run.stdout + &run.stderr, end)
+    })
 }
 
 #[cfg(test)]
@@ -82,16 +78,13 @@ mod tests {
             sh("exit 3"),
             Command::new("no-such-program"),
         ]);
-        assert_eq!(ends[0].as_ref().unwrap(), "2 tests");
-        assert!(
-            ends[1]
-                .as_ref()
-                .unwrap_err()
-                .to_string()
-                .contains("1 of 2 tests failed")
+        let code = |index: usize| ends[index].as_ref().map(|run| run.code).ok();
+        assert_eq!(
+            [0, 1, 2].map(code),
+            [Some(Some(0)), Some(Some(101)), Some(Some(3))]
         );
-        assert!(ends[2].as_ref().unwrap_err().to_string().contains("exit code 3"));
-        assert_eq!(ends[3].as_ref().unwrap_err().to_string(), "cannot run it");
+        assert!(ends[0].as_ref().unwrap().stdout.contains("2 passed"));
+        assert_eq!(ends[3].as_ref().err().unwrap().to_string(), "cannot run it");
         assert!(run(Vec::new()).is_empty());
     }
 }
