@@ -7,7 +7,8 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
-use crate::test::tools::{cargo_at_root, install, run, with_tools};
+use crate::test::binaries::library;
+use crate::test::tools::{install, run, with_tools};
 use crate::workspace::Workspace;
 
 const CBINDGEN: &str = "0.29.4";
@@ -53,7 +54,10 @@ pub(crate) fn run_it(workspace: &Workspace, options: &Options) -> Result<bool> {
                 )?;
             }
         }
-        Do::Install { prefix, debug } => put(workspace, prefix, *debug)?,
+        Do::Install { prefix, debug } => {
+            let release = if *debug { "" } else { " --release" };
+            put(workspace, prefix, &format!("build --package sdmac-c{release}"))?;
+        }
     }
     Ok(true)
 }
@@ -93,24 +97,26 @@ fn make_header(workspace: &Workspace, folder: &str, package: &str, to: &Path) ->
     run(&mut command)
 }
 
-/// Builds the library and puts it below `prefix`.
-pub(crate) fn put(workspace: &Workspace, prefix: &Path, debug: bool) -> Result<()> {
-    let mut build = cargo_at_root(workspace, "build --package sdmac-c");
-    if !debug {
-        build.arg("--release");
-    }
-    run(&mut build)?;
+/// Builds the library with these arguments of cargo, and puts it below `prefix`.
+pub(crate) fn put(workspace: &Workspace, prefix: &Path, arguments: &str) -> Result<()> {
+    let files = library(workspace, arguments, HEADERS[0].0)?;
+    let built = |ends: &str| {
+        let found = files
+            .iter()
+            .find(|file| file.extension().is_some_and(|e| e == ends));
+        found.with_context(|| format!("cargo has made no library of the kind `{ends}`"))
+    };
     fs::create_dir_all(prefix.join("lib/pkgconfig")).context("cannot make the folder")?;
     fs::create_dir_all(prefix.join("include"))?;
     let prefix = fs::canonicalize(prefix)?;
-    let built = workspace.target.join(if debug { "debug" } else { "release" });
+    let header = workspace.root.join("bindings/c/sdmac.h");
     let from_to = [
-        (built.join("libsdmac.a"), "lib/libsdmac.a"),
-        (built.join("libsdmac.so"), "lib/libsdmac.so.0"),
-        (workspace.root.join("bindings/c/sdmac.h"), "include/sdmac.h"),
+        (built("a")?, "lib/libsdmac.a"),
+        (built("so")?, "lib/libsdmac.so.0"),
+        (&header, "include/sdmac.h"),
     ];
     for (from, to) in from_to {
-        fs::copy(&from, prefix.join(to)).with_context(|| format!("cannot copy {}", from.display()))?;
+        fs::copy(from, prefix.join(to)).with_context(|| format!("cannot copy {}", from.display()))?;
     }
     let link = prefix.join("lib/libsdmac.so");
     if link.symlink_metadata().is_ok() {

@@ -272,7 +272,7 @@ fn a_kernel_is_built_once_and_cleaned() {
         "the kernel and the log"
     );
     assert!(
-        std::fs::read_to_string(cache.join("build.log"))
+        std::fs::read_to_string(cache.join("linux-build.log"))
             .unwrap()
             .contains("  CC a")
     );

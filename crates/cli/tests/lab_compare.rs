@@ -86,7 +86,7 @@ fn contention_and_hidden_stations() {
     Case {
         scenario: "scenarios/hidden-nodes.toml",
         changes: &["duration=3s"],
-        real_runs: "5",
+        real_runs: "3",
         overlapping: 100..u64::MAX,
         ..CASE
     }
@@ -99,7 +99,7 @@ fn losses_in_bursts() {
     Case {
         scenario: "scenarios/gilbert-elliott.toml",
         changes: &["duration=10s", "output.latency=true"],
-        real_runs: "5",
+        real_runs: "3",
         ..CASE
     }
     .agrees();
@@ -113,7 +113,7 @@ fn hosts_that_agree_on_slots() {
     Case {
         scenario: "scenarios/tbmac.toml",
         changes: &["duration=4s", "run.warm_up=1s", "hosts=8", "output.latency=true"],
-        real_runs: "5",
+        real_runs: "3",
         overlapping: 0..u64::MAX,
         slack_us: 12.0,
         ..CASE

@@ -10,6 +10,9 @@ use serde::Deserialize;
 use super::tools::cargo_at_root;
 use crate::workspace::Workspace;
 
+/// Arguments of cargo that build the workspace and its tests. Others give packages other features, and build them anew.
+pub(crate) const TESTS: &str = "test --workspace --no-run";
+
 /// What cargo says about one thing that it has built.
 #[derive(Deserialize)]
 struct Message {
@@ -18,6 +21,8 @@ struct Message {
     target: Option<Target>,
     profile: Option<Profile>,
     executable: Option<PathBuf>,
+    #[serde(default)]
+    filenames: Vec<PathBuf>,
 }
 
 #[derive(Deserialize)]
@@ -29,6 +34,33 @@ struct Target {
 #[derive(Deserialize)]
 struct Profile {
     test: bool,
+}
+
+/// Builds, and gives what cargo says of it.
+fn messages(workspace: &Workspace, arguments: &str) -> Result<String> {
+    let output = cargo_at_root(workspace, arguments)
+        .arg("--message-format=json-render-diagnostics")
+        .stderr(Stdio::inherit())
+        .output()
+        .context("cannot run cargo")?;
+    ensure!(output.status.success(), "cargo failed, see above");
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// Builds with these arguments of cargo; gives the files of the library of the package in `folder` (relative to the root).
+pub(crate) fn library(workspace: &Workspace, arguments: &str, folder: &str) -> Result<Vec<PathBuf>> {
+    let files = files(&messages(workspace, arguments)?, folder);
+    files.with_context(|| format!("`cargo {arguments}` built no library in {folder}"))
+}
+
+fn files(messages: &str, folder: &str) -> Option<Vec<PathBuf>> {
+    let library = |line: &str| {
+        let m: Message = serde_json::from_str(line).ok()?;
+        let (is_test, place) = (m.profile?.test, m.manifest_path?);
+        let is_it = !is_test && m.target?.kind.iter().any(|kind| kind.ends_with("lib"));
+        (is_it && place.parent()?.ends_with(folder)).then_some(m.filenames)
+    };
+    messages.lines().find_map(library)
 }
 
 /// One test program.
@@ -48,15 +80,7 @@ pub(super) struct Binaries(Vec<Binary>);
 impl Binaries {
     /// Builds what `cargo test --workspace` would build.
     pub(super) fn build(workspace: &Workspace) -> Result<Binaries> {
-        let output = cargo_at_root(
-            workspace,
-            "test --workspace --no-run --message-format=json-render-diagnostics",
-        )
-        .stderr(Stdio::inherit())
-        .output()
-        .context("cannot run cargo")?;
-        ensure!(output.status.success(), "cargo failed, see above");
-        Ok(Binaries::parse(&String::from_utf8_lossy(&output.stdout)))
+        Ok(Binaries::parse(&messages(workspace, TESTS)?))
     }
 
     fn parse(messages: &str) -> Binaries {
@@ -135,6 +159,10 @@ mod tests {
             r#"{"reason":"build-finished","success":true}"#.to_owned(),
         ]
         .join("\n");
+        let parts = |line: String| line.replace("null}", r#"null,"filenames":["/w/t/l.a"]}"#);
+        let of = |folder| files(&parts(text.clone()), folder);
+        assert_eq!(of("crates/linux"), Some(vec![PathBuf::from("/w/t/l.a")]));
+        assert_eq!(of("crates/sim"), None);
         let binaries = Binaries::parse(&text);
         assert_eq!(binaries.0.len(), 4);
         let words = |c: &Command| {

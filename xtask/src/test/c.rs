@@ -9,6 +9,7 @@ use std::time::Duration;
 use anyhow::{Result, bail, ensure};
 
 use super::Outcome;
+use super::binaries::TESTS;
 use super::lab::{get, get_qemu};
 use super::steps::{THUMB, partly, skipped};
 use super::tools::{answer, cargo_at_root, exists, run, rust_target};
@@ -47,7 +48,7 @@ pub(super) fn c(workspace: &Workspace) -> Result<Outcome> {
         Err(why) => missing.push(format!("headers, {why}")),
     }
     let folder = workspace.target.join("c");
-    put(workspace, &folder, true)?;
+    put(workspace, &folder, TESTS)?;
     let flags = flags(&folder.join("lib"));
     if flags.is_none() {
         missing

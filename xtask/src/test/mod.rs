@@ -2,7 +2,7 @@
 //!
 //! A step that fails does not stop the others, unless they need what it makes. A step that cannot run here says why.
 
-mod binaries;
+pub(crate) mod binaries;
 mod c;
 mod counts;
 mod firmware;

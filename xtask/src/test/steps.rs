@@ -4,13 +4,14 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
-use super::binaries::Binaries;
+use super::Outcome;
+use super::binaries::{Binaries, TESTS};
 pub(super) use super::lab::{lab, more as lab_more};
+use super::lanes::{self, Work};
 use super::tools::{
     Run, cargo_at_root, exists, install, nightly, nightly_at_root, run, run_and_read, rust_target, shown,
     with_tools,
 };
-use super::{Outcome, lanes};
 use crate::tidy;
 use crate::workspace::Workspace;
 
@@ -55,7 +56,7 @@ pub(super) fn typos(workspace: &Workspace) -> Result<Outcome> {
 }
 
 pub(super) fn build(workspace: &Workspace) -> Result<Outcome> {
-    run(&mut cargo_at_root(workspace, "test --workspace --no-run"))?;
+    run(&mut cargo_at_root(workspace, TESTS))?;
     done("")
 }
 
@@ -72,7 +73,8 @@ pub(super) fn test(workspace: &Workspace) -> Result<Outcome> {
     let binaries = Binaries::build(workspace)?;
     let mut commands = binaries.commands(LONG);
     commands.push(cargo_at_root(workspace, "test --workspace --doc --no-fail-fast"));
-    let runs: Result<Vec<Run>> = lanes::run(commands).into_iter().collect();
+    let work = commands.into_iter().map(Work::from).collect();
+    let runs: Result<Vec<Run>> = lanes::run(work).into_iter().collect();
     done(Run::together(runs?).tests()?)
 }
 
@@ -124,15 +126,23 @@ pub(super) fn golden(workspace: &Workspace) -> Result<Outcome> {
 /// Every `cargo run --release -- ...` of README.md ends well, and `qualify` answers for all schemes; with the program that the tests
 /// are built with.
 pub(super) fn readme(workspace: &Workspace) -> Result<Outcome> {
-    commands_of_readme(workspace, "run --")
+    run(&mut cargo_at_root(workspace, TESTS))?;
+    of_readme(workspace, || {
+        let mut command = Command::new(workspace.target.join("debug/sdmac"));
+        command.current_dir(&workspace.root);
+        command
+    })
 }
 
 /// The same, optimized as README.md has it: building that takes longer than the tests of many rooms.
 pub(super) fn release(workspace: &Workspace) -> Result<Outcome> {
-    commands_of_readme(workspace, "run --release --")
+    of_readme(workspace, || {
+        cargo_at_root(workspace, RUN.trim_start_matches("cargo "))
+    })
 }
 
-fn commands_of_readme(workspace: &Workspace, run: &str) -> Result<Outcome> {
+/// The commands of README.md, with this in place of what they begin with.
+fn of_readme(workspace: &Workspace, program: impl Fn() -> Command) -> Result<Outcome> {
     let text = std::fs::read_to_string(workspace.root.join("README.md")).context("cannot read README.md")?;
     let commands = commands_of(&text);
     let qualifies = |c: &&str| c.split_whitespace().next() == Some("qualify");
@@ -141,8 +151,7 @@ fn commands_of_readme(workspace: &Workspace, run: &str) -> Result<Outcome> {
         "README.md shows no `{RUN}qualify ...`"
     );
     for arguments in &commands {
-        let mut command = cargo_at_root(workspace, run);
-        let run = run_and_read(command.args(arguments.split_whitespace()))?;
+        let run = run_and_read(program().args(arguments.split_whitespace()))?;
         if qualifies(arguments) {
             qualified(&run).with_context(|| format!("`{RUN}{arguments}`"))?;
         } else {

@@ -39,7 +39,7 @@ pub(super) fn made(args: &BuildArgs, cache: &Cache, ui: &Ui) -> Result<Option<Ke
     }
     ui.tell(&format!(
         "building the lab's kernel, about seven minutes of CPU time (log: {})",
-        cache.build_log().display()
+        cache.build_log(Machine::Uml).display()
     ));
     let jobs = match args.jobs {
         0 => std::thread::available_parallelism().map_or(1, |n| n.get()),
@@ -67,7 +67,7 @@ pub(super) fn made(args: &BuildArgs, cache: &Cache, ui: &Ui) -> Result<Option<Ke
 fn got(machine: Machine, cache: &Cache, ui: &Ui) -> Result<Option<Kernel>, Failure> {
     ui.tell(&format!(
         "getting Debian's kernel, about 70 MB (log: {})",
-        cache.build_log().display()
+        cache.build_log(machine).display()
     ));
     let bar = ui.progress("getting the kernel", 1_000);
     let progress = |what, thousandths| {

@@ -138,9 +138,9 @@ impl Cache {
         &self.root
     }
 
-    /// What the last build said.
-    pub fn build_log(&self) -> PathBuf {
-        self.root.join("build.log")
+    /// What the last build of such a kernel said: several may be made at once.
+    pub fn build_log(&self, machine: Machine) -> PathBuf {
+        self.root.join(format!("{}build.log", machine.prefix()))
     }
 
     /// What the kernel of the last run that went wrong said.

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use thiserror::Error;
 
-use super::cache::Cache;
+use super::cache::{Cache, Machine};
 use super::group::Group;
 use super::guard::Guard;
 use super::tools;
@@ -105,7 +105,7 @@ pub struct Site<'a> {
 }
 
 impl<'a> Site<'a> {
-    /// A site in `folder`; all output goes to [`Cache::build_log`].
+    /// A site in `folder` for a kernel of `machine`; all output goes to [`Cache::build_log`].
     ///
     /// # Errors
     /// The guard cannot be started, or the log not be written.
@@ -113,14 +113,16 @@ impl<'a> Site<'a> {
         cache: &Cache,
         folder: &'a Path,
         sdmac: &Path,
+        machine: Machine,
         progress: Progress<'a>,
         stop: &'a AtomicBool,
     ) -> io::Result<Site<'a>> {
+        let log = cache.build_log(machine);
         Ok(Site {
             folder,
             guard: RefCell::new(Guard::start(sdmac, folder)?),
-            log: File::create(cache.build_log())?,
-            log_name: cache.build_log().display().to_string(),
+            log: File::create(&log)?,
+            log_name: log.display().to_string(),
             progress,
             stop,
         })

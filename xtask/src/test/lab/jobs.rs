@@ -94,6 +94,7 @@ const RT_MODULE: &str = "--qemu rt --radios 4 --module ../../kernel";
 pub(super) const JOBS: &[Job] = &[
     job(CLI, "lab_compare", OUTSIDE),
     job(LAB, "air", "").own("--radios 9"),
+    job(LAB, "air", "--ignored").own("--radios 9").rare(),
     job(CLI, "lab_usb", SHOWN).starts_debian(),
     job(CLI, "lab_sticks", SHOWN).starts_debian(),
     job(LAB, "hwsim", NO_PROTOCOLS).debian(STANDARD),

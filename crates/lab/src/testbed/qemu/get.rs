@@ -51,7 +51,7 @@ pub fn get(
         error,
     };
     let workshop = cache.workshop().map_err(files)?;
-    let site = Site::new(cache, workshop.folder(), sdmac, progress, stop).map_err(files)?;
+    let site = Site::new(cache, workshop.folder(), sdmac, machine, progress, stop).map_err(files)?;
     let name = newest(package(machine))?;
     let release = name.trim_start_matches("linux-image-").to_owned();
     site.progress("getting the kernel", 10);

@@ -62,7 +62,7 @@ pub fn module(
         error,
     };
     let workshop = cache.workshop().map_err(files)?;
-    let site = Site::new(cache, workshop.folder(), sdmac, progress, stop).map_err(files)?;
+    let site = Site::new(cache, workshop.folder(), sdmac, kernel.machine, progress, stop).map_err(files)?;
     site.progress("getting the kernel's headers", 50);
     let tree = headers(&site, &kernel.version)?;
     site.progress("compiling the module", 700);

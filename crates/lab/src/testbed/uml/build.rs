@@ -45,7 +45,15 @@ pub fn build(
         error,
     };
     let workshop = cache.workshop().map_err(files)?;
-    let site = Site::new(cache, workshop.folder(), &options.sdmac, progress, stop).map_err(files)?;
+    let site = Site::new(
+        cache,
+        workshop.folder(),
+        &options.sdmac,
+        Machine::Uml,
+        progress,
+        stop,
+    )
+    .map_err(files)?;
     let tree = unpack(&site, &options.sources)?;
     let makefile = std::fs::read_to_string(tree.join("Makefile")).unwrap_or_default();
     let version = source::version(&makefile).ok_or_else(|| BuildError::Source {
