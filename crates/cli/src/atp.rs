@@ -14,7 +14,7 @@ use std::time::Instant;
 use lab::qualify::question::parse_time;
 use radio::Duration;
 use serde_json::json;
-use transfer::call::Done;
+use transfer::call::{Done, Seen};
 use transfer::flow::{FlowConfig, Variant};
 use transfer::secure::Key;
 use transfer::send::{Content, Sending};
@@ -25,7 +25,7 @@ use transfer::source::Source;
 use transfer::{Progress, TransferError};
 
 use crate::ui::{Failure, Ui};
-use show::{Line, document, summary};
+use show::{Line, Trace, document, summary};
 
 /// Carry files, streams and connections of TCP over ATP, a transport whose rate follows the delays that the hops measure
 #[derive(clap::Args, Debug)]
@@ -114,7 +114,8 @@ struct KeyArgs {}
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   sdmac atp send video.bin 192.0.2.7:7800
-  sdmac atp send - '[2001:db8::7]:7800' --name log.txt < /var/log/syslog")]
+  sdmac atp send - '[2001:db8::7]:7800' --name log.txt < /var/log/syslog
+  sdmac atp send video.bin 192.0.2.7:7800 --trace feedback.csv")]
 struct SendArgs {
     /// The file; `-` is standard input
     file: PathBuf,
@@ -123,6 +124,10 @@ struct SendArgs {
     /// Its name at the other end [default: that of the file; stdin for standard input]
     #[arg(long)]
     name: Option<String>,
+    /// Write each feedback of the other end into this file, as CSV: seconds since the call, delay and spacing in us, hops, packets sent
+    /// again until then
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
     #[command(flatten)]
     common: Common,
 }
@@ -200,6 +205,7 @@ fn send(args: &SendArgs, ui: &Ui) -> Result<ExitCode, Failure> {
     };
     let config = args.common.config()?;
     let mut sending = Sending::new(&name, content).map_err(Failure::input)?;
+    let mut trace = args.trace.as_deref().map(Trace::create).transpose()?;
     let line = Line::new(ui);
     let begun = Instant::now();
     let elapsed = || begun.elapsed().as_secs_f64();
@@ -207,12 +213,22 @@ fn send(args: &SendArgs, ui: &Ui) -> Result<ExitCode, Failure> {
     let mut failures = Vec::new();
     // a name may have addresses where nobody is
     for to in peers {
-        let show = |p: &Progress| {
-            last = *p;
-            line.show(&name, elapsed(), p);
+        let show = |seen| match seen {
+            Seen::Progress(p) => {
+                last = p;
+                line.show(&name, elapsed(), &p);
+            }
+            Seen::Feedback(feedback) => {
+                if let Some(trace) = &mut trace {
+                    trace.add(&feedback);
+                }
+            }
         };
         let result = transfer::call::send(to, &config, &mut sending, ui.stop(), show);
         line.clear();
+        if let Some(trace) = &mut trace {
+            trace.flush()?;
+        }
         let why = match result {
             Ok(Done { progress: p, took }) => {
                 let seconds = took.as_ns() as f64 / 1e9;

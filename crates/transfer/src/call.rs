@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use protocols::transport::wire::Header;
 use protocols::transport::{Event, Failure, State, Transport};
 use radio::{Duration, Instant};
 
@@ -30,7 +31,31 @@ pub struct Done {
     pub took: Duration,
 }
 
-/// Sends to `peer`, and shows how far it is ten times a second and in the end. As long as `sending` has not begun, it can be sent to
+/// A feedback of the other end, and what this end has made of it.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Feedback {
+    /// From the call to its arrival.
+    pub after: Duration,
+    /// The delay that it tells, us; 0 if nobody on the way knows it.
+    pub delay_us: u32,
+    /// Hops that data have passed.
+    pub hops: u8,
+    /// Time between two packets from now on, us.
+    pub spacing_us: u32,
+    /// Packets that were sent again until now.
+    pub resent: u64,
+}
+
+/// What is shown of a transfer under way.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Seen {
+    /// How far it is: ten times a second, and in the end.
+    Progress(Progress),
+    /// Each feedback, as it comes.
+    Feedback(Feedback),
+}
+
+/// Sends to `peer`, and shows how far it is. As long as `sending` has not begun, it can be sent to
 /// another peer.
 ///
 /// # Errors
@@ -40,14 +65,14 @@ pub fn send(
     config: &FlowConfig,
     sending: &mut Sending,
     stop: &AtomicBool,
-    mut shown: impl FnMut(&Progress),
+    mut shown: impl FnMut(Seen),
 ) -> Result<Done, TransferError> {
     without_timer_slack();
     let mut call = Call::new(peer, config)?;
     let begun = call.clock.now();
     let result = call.run(sending, stop, &mut shown);
     let progress = sending.progress(&call.flow);
-    shown(&progress);
+    shown(Seen::Progress(progress));
     match result {
         Ok(done_at) => Ok(Done {
             progress,
@@ -106,7 +131,7 @@ impl Call {
         &mut self,
         sending: &mut Sending,
         stop: &AtomicBool,
-        shown: &mut impl FnMut(&Progress),
+        shown: &mut impl FnMut(Seen),
     ) -> Result<Instant, TransferError> {
         if self.guard.is_none() {
             self.start();
@@ -115,7 +140,7 @@ impl Call {
         let mut show_at = Instant::ZERO;
         let mut done_at: Option<Instant> = None;
         loop {
-            self.receive(&mut octets, &mut opened);
+            self.receive(&mut octets, &mut opened, shown);
             if let Some(guard) = &mut self.guard
                 && let Some(call) = guard
                     .call(self.clock.now())
@@ -137,7 +162,7 @@ impl Call {
                 self.handle(Event::Timer);
             }
             if now >= show_at {
-                shown(&sending.progress(&self.flow));
+                shown(Seen::Progress(sending.progress(&self.flow)));
                 show_at = now.after(SHOW);
             }
             let state = self.flow.state();
@@ -153,7 +178,7 @@ impl Call {
     }
 
     /// Takes what has come.
-    fn receive(&mut self, octets: &mut Octets, opened: &mut Octets) {
+    fn receive(&mut self, octets: &mut Octets, opened: &mut Octets, shown: &mut impl FnMut(Seen)) {
         for _ in 0..BATCH {
             let Some((datagram, _)) = self.socket.receive(octets) else {
                 break;
@@ -172,7 +197,25 @@ impl Call {
             // what the network had to say is over
             self.socket.complaint = None;
             self.handle(Event::Indication(packet));
+            if let Some(feedback) = self.feedback(packet) {
+                shown(Seen::Feedback(feedback));
+            }
         }
+    }
+
+    /// What a packet has fed back, if it is a feedback.
+    fn feedback(&self, packet: &[u8]) -> Option<Feedback> {
+        let (header, _) = Header::parse(packet).ok()?;
+        let Progress {
+            spacing_us, resent, ..
+        } = self.flow.progress();
+        header.is_feedback().then(|| Feedback {
+            after: self.clock.now().since(self.called),
+            delay_us: header.delay_us,
+            hops: header.hops,
+            spacing_us,
+            resent,
+        })
     }
 
     /// Whether the call may still be answered.

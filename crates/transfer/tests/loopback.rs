@@ -11,6 +11,7 @@ use common::*;
 use protocols::transport::wire::{Control, Header};
 use radio::Duration;
 use transfer::TransferError;
+use transfer::call::{Feedback, Seen};
 use transfer::flow::{FlowConfig, Variant};
 use transfer::secure::Key;
 use transfer::send::{Content, Sending};
@@ -63,6 +64,32 @@ fn a_file_arrives_whole_with_every_variant() {
         assert_eq!(fs::read(dir.path().join("content")).unwrap(), octets, "{variant}");
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 2, "no part is left");
     }
+}
+
+/// A file over a path that ATP needs some epochs for: each feedback is seen once, in order.
+#[test]
+fn feedback_is_seen_as_it_comes() {
+    let dir = tempfile::tempdir().unwrap();
+    let s = server(folder(dir.path()), Some(1), Variant::Aggressive);
+    let file = file_with(dir.path(), &noise(2_000_000, 5));
+    let mut sending = Sending::new("x", Content::File(file)).unwrap();
+    let mut all: Vec<Feedback> = Vec::new();
+    let see = |seen| {
+        if let Seen::Feedback(feedback) = seen {
+            all.push(feedback);
+        }
+    };
+    let config = config(Variant::Aggressive);
+    let done = transfer::call::send(s.address, &config, &mut sending, &AtomicBool::new(false), see).unwrap();
+    s.thread.join().unwrap().0.unwrap();
+    // nobody on the way tells a delay, so the rate follows losses
+    assert!(all.len() >= 2, "{all:?}");
+    assert!(all.is_sorted_by_key(|f| (f.after, f.resent)), "{all:?}");
+    assert!(
+        all.iter()
+            .all(|f| (f.delay_us, f.hops) == (0, 0) && f.spacing_us > 0)
+    );
+    assert_eq!(all.last().unwrap().resent, done.progress.resent);
 }
 
 /// What a transfer took is told without the second in which a sender of TCP waits for the other end to part.

@@ -1,9 +1,14 @@
 //! How transfers are shown: to people while they go on and when they have ended, and to machines.
 
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
 use serde_json::json;
 use transfer::Progress;
+use transfer::call::Feedback;
 
-use crate::ui::Ui;
+use crate::ui::{Failure, Ui};
 
 /// One sentence on a transfer that went well.
 pub(super) fn summary(what: &str, name: &str, p: &Progress, seconds: f64) -> String {
@@ -79,9 +84,79 @@ impl Line {
     }
 }
 
+/// The file of `--trace`.
+pub(super) struct Trace {
+    path: PathBuf,
+    file: BufWriter<File>,
+    /// Why something could not be written.
+    failed: Option<io::Error>,
+}
+
+impl Trace {
+    pub fn create(path: &Path) -> Result<Trace, Failure> {
+        let file = File::create(path).map_err(|e| Failure::input(format!("{}: {e}", path.display())))?;
+        let mut trace = Trace {
+            path: path.to_owned(),
+            file: BufWriter::new(file),
+            failed: None,
+        };
+        trace.line("seconds,delay_us,spacing_us,hops,resent");
+        Ok(trace)
+    }
+
+    pub fn add(&mut self, f: &Feedback) {
+        let seconds = f.after.as_ns() as f64 / 1e9;
+        self.line(&format!(
+            "{seconds:.6},{},{},{},{}",
+            f.delay_us, f.spacing_us, f.hops, f.resent
+        ));
+    }
+
+    fn line(&mut self, text: &str) {
+        // the first that goes wrong is told in the end: the transfer goes on
+        if self.failed.is_none() {
+            self.failed = writeln!(self.file, "{text}").err();
+        }
+    }
+
+    pub fn flush(&mut self) -> Result<(), Failure> {
+        let failed = self.failed.take().or(self.file.flush().err());
+        failed.map_or(Ok(()), |e| {
+            Err(Failure::on_the_way(format!(
+                "{}: {e}; the transfer is not concerned",
+                self.path.display()
+            )))
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_trace_has_a_row_for_each_feedback() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("trace.csv");
+        let mut trace = Trace::create(&path).unwrap();
+        trace.add(&Feedback {
+            after: radio::Duration::from_us(1_234_567),
+            delay_us: 2_000,
+            hops: 3,
+            spacing_us: 2_500,
+            resent: 7,
+        });
+        trace.flush().unwrap();
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert_eq!(
+            text,
+            "seconds,delay_us,spacing_us,hops,resent\n1.234567,2000,2500,3,7\n"
+        );
+        assert!(Trace::create(folder.path()).is_err(), "a folder");
+        // a disk that is full
+        let mut trace = Trace::create(Path::new("/dev/full")).unwrap();
+        assert!(trace.flush().is_err());
+    }
 
     #[test]
     fn sizes() {

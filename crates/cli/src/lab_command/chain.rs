@@ -64,6 +64,9 @@ pub struct Args {
     /// Octets of each file, up to 100,000,000 [default: 2000000, with --quick 200000]
     #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..=100_000_000))]
     octets: Option<u64>,
+    /// With --json: for each run what every sender of ATP was told and when, on both sides
+    #[arg(long)]
+    trace: bool,
     /// Short files, few flows, and one run of each case
     #[arg(long)]
     quick: bool,
@@ -176,12 +179,16 @@ pub fn main(args: &Args, cache: &Cache, ui: &Ui) -> Result<ExitCode, Failure> {
             radios: scenario.nodes(),
             limit: args.limit,
         };
-        let Some(real) = inside::answer::<Real>(inside, cache, ui, &|_, _| ())? else {
+        let Some(mut real) = inside::answer::<Real>(inside, cache, ui, &|_, _| ())? else {
             break;
         };
-        let simulator = simulated(&scenario, &case, seed, ui.stop()).map_err(Failure::on_the_way)?;
+        let mut simulator = simulated(&scenario, &case, seed, ui.stop()).map_err(Failure::on_the_way)?;
         if ui.stop().load(Ordering::Relaxed) {
             break;
+        }
+        if !args.trace {
+            real.outcome.feedback.clear();
+            simulator.iter_mut().for_each(|s| s.feedback.clear());
         }
         runs.entry(case).or_default().push((real, simulator));
     }

@@ -10,6 +10,7 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 
 use radio::Duration;
+use transfer::call::Seen;
 use transfer::flow::{FlowConfig, Variant};
 use transfer::send::{Content, Sending};
 use transfer::serve::{Told, Until, serve};
@@ -191,7 +192,11 @@ pub fn caller(
     let (config, stop) = (*config, Arc::clone(stop));
     thread::spawn(move || {
         let mut last = Progress::default();
-        let result = transfer::call::send(to, &config, &mut sending, &stop, |p| last = *p);
+        let result = transfer::call::send(to, &config, &mut sending, &stop, |seen| {
+            if let Seen::Progress(p) = seen {
+                last = p;
+            }
+        });
         let _ = tell.send((result.map(|done| last = done.progress), last));
     });
     ended

@@ -15,7 +15,8 @@ use serde_json::Value;
 
 use super::line::Line;
 use super::place::address;
-use super::{Case, ChainError, Hop, MOST_SECONDS, Outcome, STAGGER_NS, Transport, content};
+use super::{Case, ChainError, Feedback, Hop, MOST_SECONDS, Outcome, STAGGER_NS, Transport, content};
+use crate::mesh::Kind;
 use crate::mesh::chain::idle_multiplier;
 use crate::testbed::group::Group;
 
@@ -204,7 +205,12 @@ fn by_atp(
         let file: PathBuf = folder.join(format!("file-{flow}"));
         fs::write(&file, content(seed, flow, case.octets)).map_err(cannot(0, "write a file"))?;
         let path = file.display().to_string();
-        let args = [&words(&["atp", "send", &path, &to])[..], &common].concat();
+        let trace = folder.join(format!("trace-{flow}")).display().to_string();
+        let args = [
+            &words(&["atp", "send", &path, &to, "--trace", &trace])[..],
+            &common,
+        ]
+        .concat();
         senders.push(Program::start(line, 0, sdmac, "sdmac atp send", &args)?);
         thread::sleep(Duration::from_nanos(STAGGER_NS));
     }
@@ -231,6 +237,13 @@ fn by_atp(
         sender.interrupt();
         let said = sender.said()?;
         carried.outcome.resent += said.out["resent"].as_u64().unwrap_or(0);
+        if case.transport.simulated().and_then(Kind::atp).is_some() {
+            let rows = fs::read_to_string(folder.join(format!("trace-{flow}"))).unwrap_or_default();
+            carried
+                .outcome
+                .feedback
+                .push(rows.lines().filter_map(traced).collect());
+        }
         let name = format!("file-{flow}");
         let mut transfers = received["transfers"].as_array().into_iter().flatten();
         let ended = transfers.any(|t| t["name"] == name.as_str() && t["failed"].is_null());
@@ -264,6 +277,16 @@ fn by_atp(
         })?);
     }
     Ok(carried)
+}
+
+/// A row of `sdmac atp send --trace`; the first one has names.
+fn traced(row: &str) -> Option<Feedback> {
+    let mut cells = row.split(',');
+    Some(Feedback {
+        seconds: cells.next()?.parse().ok()?,
+        delay_us: cells.next()?.parse().ok()?,
+        spacing_us: cells.next()?.parse().ok()?,
+    })
 }
 
 /// Segments that the TCP of this thread's network namespace has sent again (RFC 1213, tcpRetransSegs).

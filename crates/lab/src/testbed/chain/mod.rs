@@ -130,6 +130,20 @@ pub struct Outcome {
     pub goodputs_kbps: Vec<f64>,
     /// Packets, or segments of the kernel's TCP, that the senders have sent again.
     pub resent: u64,
+    /// What each sender was told, where the transport was ATP.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub feedback: Vec<Vec<Feedback>>,
+}
+
+/// A feedback at a sender of ATP.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Feedback {
+    /// From its call, in s.
+    pub seconds: f64,
+    /// The delay that it tells, us; 0 if nobody knows it.
+    pub delay_us: u32,
+    /// Time between two packets from then on, us.
+    pub spacing_us: u32,
 }
 
 impl Outcome {
@@ -301,9 +315,24 @@ pub fn simulated(
     };
     let ran = chain.net().run_in(scenario, seed, stop);
     let goodput = |e: &Ended| if e.done { e.goodput_kbps() } else { 0.0 };
+    let feedback = |(flow, e): (u64, &Ended)| {
+        let called_ns = Chain::START_NS + flow * STAGGER_NS;
+        let both = e.sent.feedback_us.iter().zip(&e.sent.spacings_us);
+        both.map(|((at, delay_us), (_, spacing_us))| Feedback {
+            seconds: at.saturating_sub(called_ns) as f64 / 1e9,
+            delay_us: *delay_us,
+            spacing_us: *spacing_us,
+        })
+        .collect()
+    };
+    let is_atp = kind.atp().is_some();
     Ok(Some(Outcome {
         goodputs_kbps: ran.flows.iter().map(goodput).collect(),
         resent: ran.flows.iter().map(|e| e.resent).sum(),
+        feedback: (0..)
+            .zip(ran.flows.iter().filter(|_| is_atp))
+            .map(feedback)
+            .collect(),
     }))
 }
 
@@ -367,6 +396,11 @@ mod tests {
         let run = |text: &str, seed| simulated(&scenario(text), &case, seed, &stop).unwrap().unwrap();
         let few = run(CHAIN, 1);
         assert_eq!((few.whole(), &few), (2, &run(CHAIN, 1)));
+        let told = |flow: &Vec<Feedback>| !flow.is_empty() && flow.iter().all(|f| f.spacing_us > 0);
+        assert!(
+            few.feedback.len() == 2 && few.feedback.iter().all(told),
+            "{few:?}"
+        );
         assert_ne!(few, run(CHAIN, 2));
         let many = run(&CHAIN.replace("data.fixed = 0.1", "data.fixed = 0.6"), 1);
         assert!(many.goodput_kbps() < 0.7 * few.goodput_kbps(), "{many:?} {few:?}");

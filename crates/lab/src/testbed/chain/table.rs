@@ -103,6 +103,7 @@ mod tests {
         Outcome {
             goodputs_kbps: goodputs.to_vec(),
             resent: 3,
+            ..Outcome::default()
         }
     }
 
