@@ -244,11 +244,27 @@ fn line(text: &str, node: &str) -> String {
 #[test]
 #[ignore = "needs Debian's kernel in QEMU: cargo xtask lab"]
 fn a_scenario_runs_on_sticks() {
-    let (text, _) = deploy(SCENARIO, "ap", "station", &[]);
-    // an ACK for each one-shot that has an answer; beacons have none
-    assert!(!line(&text, "station").contains(" 0 acked"), "{text}");
-    let ap = line(&text, "ap");
-    assert!(ap.contains(" 0 acked") && !ap.contains(" 0 received"), "{text}");
+    let (text, seen) = deploy(SCENARIO, "ap", "station", &[]);
+    let (ap, station) = (line(&text, "ap"), line(&text, "station"));
+    // one after each beacon of three seconds, as soon as both are up; beacons have no ACK
+    let (asked, acked) = (number(&station, "frames sent"), number(&station, "acked"));
+    assert!((10..=30).contains(&asked) && 10 * acked >= 9 * asked, "{text}");
+    assert!(
+        (20..=31).contains(&number(&ap, "frames sent")) && number(&ap, "acked") == 0,
+        "{text}"
+    );
+    // what was acknowledged has come to the other end, and each beacon that was followed was heard
+    assert!(number(&ap, "received") >= acked, "{text}");
+    assert!(number(&station, "received") >= asked, "{text}");
+    let refused = |stick: &serde_json::Value| stick["refused"] != serde_json::Value::Null;
+    assert!(!seen["sticks"].as_array().unwrap().iter().any(refused), "{seen}");
+}
+
+/// The number before these words in a line of a node's own.
+fn number(line: &str, what: &str) -> u64 {
+    let mut parts = line.split([',', ':', ';']);
+    let number = parts.find_map(|part| part.trim().strip_suffix(what)?.trim_end().parse().ok());
+    number.unwrap_or_else(|| panic!("no `{what}` in `{line}`"))
 }
 
 /// How many messages of a flow, of which this is said.
