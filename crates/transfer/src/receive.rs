@@ -104,6 +104,11 @@ impl Receiving {
         result
     }
 
+    /// What the sender is told of all that it has sent, as soon as that is known.
+    pub fn verdict(&mut self) -> Option<Result<(), TransferError>> {
+        (self.step == Step::Done).then(|| self.failed.take().map_or(Ok(()), Err))
+    }
+
     /// Takes nothing more. What was taken is written.
     pub fn close(&mut self) {
         self.sink = None;

@@ -236,7 +236,9 @@ impl Guest {
             .handle(now, Event::Timer, &mut socket.path(peer, self.guard.as_mut()));
         self.receiving.close();
         if has_called && !self.over {
-            self.end(now, peer, Err(TransferError::Stopped), tell);
+            // the sender may know it already
+            let verdict = self.receiving.verdict();
+            self.end(now, peer, verdict.unwrap_or(Err(TransferError::Stopped)), tell);
         }
     }
 

@@ -8,7 +8,7 @@ use std::sync::{Arc, mpsc};
 
 use common::*;
 use protocols::transport::Failure;
-use protocols::transport::wire::{HEADER_OCTETS, Header};
+use protocols::transport::wire::{Control, HEADER_OCTETS, Header};
 use radio::Duration;
 use transfer::TransferError;
 use transfer::flow::{FlowConfig, Variant};
@@ -228,6 +228,47 @@ fn a_part_that_is_changed_meanwhile_is_not_kept() {
         0,
         "nobody goes on from what is wrong"
     );
+}
+
+/// A receiver that is stopped before the sender has parted tells what it has told the sender.
+#[test]
+fn who_is_stopped_behind_the_verdict_tells_it() {
+    for damaged in [false, true] {
+        let dir = tempfile::tempdir().unwrap();
+        let config = config(Variant::Adaptive);
+        let s = server_with(folder(dir.path()), None, config);
+        let open = never();
+        let to = relay(s.address, &open, |_, datagram| {
+            let (header, _) = Header::parse(datagram).unwrap();
+            !header.control.has(Control::FIN) && !header.control.has(Control::RST)
+        });
+        let (give, take) = mpsc::channel();
+        let stream = Content::Stream(Source::new(Slow(take, Vec::new())));
+        let ended = caller(to, "content", stream, &config, &never());
+        give.send(noise(100_000, 2)).unwrap();
+        let part = dir.path().join(".content.sdmac-part");
+        while fs::metadata(&part).map_or(0, |m| m.len()) < 100_000 {
+            assert!(ended.try_recv().is_err(), "it goes on");
+        }
+        if damaged {
+            let file = File::options().write(true).open(&part).unwrap();
+            std::os::unix::fs::FileExt::write_all_at(&file, b"something else", 1_000).unwrap();
+        }
+        drop(give);
+        let (result, _) = ended.recv_timeout(HANGS).unwrap();
+        assert_eq!(result.is_err(), damaged, "{result:?}");
+        s.stop.store(true, Ordering::Relaxed);
+        let (_, ends) = s.thread.join().unwrap();
+        let [(_, told)] = &ends[..] else {
+            panic!("{ends:?}");
+        };
+        assert!(
+            told.as_ref().is_err_and(|why| why.contains("damaged")) || !damaged && told.is_ok(),
+            "{told:?}"
+        );
+        assert_eq!(dir.path().join("content").exists(), !damaged);
+        open.store(true, Ordering::Relaxed);
+    }
 }
 
 /// A sender that was killed sends the same file again: it goes on, and the receiver does not wait for the dead one.
