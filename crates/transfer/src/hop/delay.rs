@@ -71,15 +71,16 @@ type Gone = (Instant, [u8; HEADER_OCTETS]);
 #[derive(Debug, Default)]
 struct Waiting {
     gone: VecDeque<Gone>,
-    /// Reports since the last one of the oldest packet.
+    /// Reports since the last one of the oldest packet that speak against it.
     overtaken: usize,
 }
 
 impl Waiting {
     /// More than any queue below holds.
     const MOST: usize = 8_192;
-    /// After so many reports of younger packets none will come of the oldest. The queues below keep their order, so who
-    /// overtakes was thrown away where a queue was full, and that it took no time says nothing.
+    /// After so many reports of packets behind it none will come of the oldest. The queues below keep their order, so who
+    /// overtakes was thrown away where a queue was full, and that it took no time says nothing. It was among the youngest then, and that
+    /// it was reported says nothing of the oldest, either: while one frame takes long, more than so many find the queue full.
     const OVERTAKERS: usize = 8;
 
     fn push(&mut self, now: Instant, packet: &[u8]) {
@@ -95,7 +96,9 @@ impl Waiting {
     fn take(&mut self, packet: &[u8]) -> Option<Instant> {
         let head: &[u8; HEADER_OCTETS] = packet.first_chunk()?;
         let at = self.gone.iter().position(|(_, h)| h == head)?;
-        self.overtaken += 1;
+        // few wait where no queue is full
+        let speaks_against = at < self.gone.len() / 2 || self.gone.len() <= Self::OVERTAKERS;
+        self.overtaken += usize::from(speaks_against);
         if at > 0 && self.overtaken < Self::OVERTAKERS {
             self.gone.remove(at);
             return None;
@@ -227,6 +230,27 @@ mod tests {
                 );
             }
             assert_eq!(waiting.take(&packet(n)), Some(at(n)), "in its turn");
+        }
+    }
+
+    /// A frame that takes many tries, while more come than the queue below has room for: each is released, and its report is back before
+    /// one or two others are.
+    #[test]
+    fn many_that_overtake_while_one_takes_long_are_all_thrown_away() {
+        let packet = |n: u8| [n; 30];
+        let at = |n: u8| Instant::from_us(u64::from(n));
+        let mut waiting = Waiting::default();
+        (1..=50).for_each(|n| waiting.push(at(n), &packet(n)));
+        let mut next = 51;
+        for done in 1..=20 {
+            for together in [1, 3, 2, 1, 3] {
+                (next..next + together).for_each(|n| waiting.push(at(n), &packet(n)));
+                for n in next..next + together {
+                    assert_eq!(waiting.take(&packet(n)), None, "thrown away");
+                }
+                next += together;
+            }
+            assert_eq!(waiting.take(&packet(done)), Some(at(done)), "in its turn");
         }
     }
 
