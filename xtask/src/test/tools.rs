@@ -112,6 +112,7 @@ pub(crate) fn install(workspace: &Workspace, package: &str, version: &str) -> Re
     command
         .env("CARGO_NET_RETRY", "1")
         .env("CARGO_HTTP_TIMEOUT", "20")
+        .env("CARGO_INCREMENTAL", "0")
         .env("CARGO_PROFILE_DEV_DEBUG", "0");
     run(&mut command)
         .map_err(|_| format!("{package} {version} is not here and cannot be installed, see above"))
