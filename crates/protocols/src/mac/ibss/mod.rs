@@ -16,7 +16,8 @@
 //! - With one, everybody is awake in it. Who has something for another says so with an ATIM; after the window it goes to
 //!   whoever acknowledged that. Who has neither sent nor received an ATIM nor sent the beacon dozes until the next TBTT.
 //! - ATIMs may go on from station to station within a window, up to whom the packet is for ([`Routing`]).
-//! - Whoever sent the last beacon answers probe requests; or dozes, too, and repeats it ([`IbssConfig::soft_beacon`]).
+//! - Whoever sent the last beacon answers probe requests, and who is asked by its address does; or dozes, too, and repeats the beacon
+//!   ([`IbssConfig::soft_beacon`]).
 //!
 //! It asks the host for: [`Attribute::Tsf`] to read and to set, [`Attribute::Bssid`], [`Attribute::Reception`], which
 //! is how it dozes, and where it is there [`Attribute::ReceiveFilter`], so that a slow host is spared what is of no use in

@@ -134,7 +134,7 @@ fn elements<'o>(kind: Kind, config: &IbssConfig, network: &Network, out: &'o mut
     elements.finish()
 }
 
-/// Reads a beacon or probe response; `None` if it is none, or not of a network with our name.
+/// Reads a beacon or probe response; `None` if it is none, or not of a network with our name on our channel.
 pub(super) fn read(mpdu: &[u8], config: &IbssConfig) -> Option<Heard> {
     let (header, timestamp, interval_tu, capability, elements) = match Beacon::parse(mpdu) {
         Ok(b) => (b.header, b.timestamp_us, b.interval_tu, b.capability, b.elements),
@@ -149,7 +149,11 @@ pub(super) fn read(mpdu: &[u8], config: &IbssConfig) -> Option<Heard> {
         && !capability.contains(Capability::ESS)
         && capability.contains(Capability::PRIVACY) == protection::is_on(config)
         && !header.bssid.is_group()
-        && interval_tu > 0;
+        && interval_tu > 0
+        && elements
+            .get()
+            .zip(config.channel)
+            .is_none_or(|(DsParameters { channel }, ours)| channel == ours);
     let window = elements.get().map_or(0, |p: IbssParameters| p.atim_window_tu);
     is_ours.then_some(Heard {
         network: Network {
@@ -163,11 +167,14 @@ pub(super) fn read(mpdu: &[u8], config: &IbssConfig) -> Option<Heard> {
     })
 }
 
-/// Whether a probe request is for a network with our name, or for any.
-pub(super) fn asks_for_us(mpdu: &[u8], config: &IbssConfig) -> Option<MacAddr> {
+/// Who asks for a network with our name, or for any, and is owed an answer: who asks all is answered by whoever sent the last beacon, who
+/// asks one by that one (IEEE 802.11-2016, 11.1.4.3.4).
+pub(super) fn asks_for_us(mpdu: &[u8], config: &IbssConfig, sent_last_beacon: bool) -> Option<MacAddr> {
     let request = ProbeRequest::parse(mpdu).ok()?;
     let name = request.elements.get().map_or(&[][..], |Ssid(name)| name);
-    (name.is_empty() || name == config.ssid()).then_some(request.header.source)
+    let to = request.header.destination;
+    let is_asked = to == config.me || sent_last_beacon && to.is_group();
+    (is_asked && (name.is_empty() || name == config.ssid())).then_some(request.header.source)
 }
 
 #[cfg(test)]
@@ -210,6 +217,20 @@ mod tests {
         assert_eq!((atim.len(), atim[0]), (24, 0x90));
     }
 
+    /// At 2.4 GHz frames are heard on neighbouring channels, too.
+    #[test]
+    fn a_network_on_another_channel_is_none_of_ours() {
+        let on = |channel| IbssConfig { channel, ..config() };
+        let mut out = [0; MAX_OCTETS];
+        let mpdu = emit(Kind::Beacon, &on(Some(6)), &NET, 7, &mut out);
+        for (ours, heard) in [(Some(6), true), (Some(7), false), (None, true)] {
+            assert_eq!(read(mpdu, &on(ours)).is_some(), heard, "{ours:?}");
+        }
+        // who does not say it is taken at its word
+        let mpdu = emit(Kind::Beacon, &on(None), &NET, 7, &mut out);
+        assert!(read(mpdu, &on(Some(7))).is_some());
+    }
+
     /// HT rates are not in these elements, and an element without a rate is none.
     #[test]
     fn a_network_of_ht_rates_names_a_mandatory_rate() {
@@ -239,9 +260,10 @@ mod tests {
         ess[34] = 1;
         assert_eq!(read(&ess, &config()), None, "an access point");
         let asks = emit(Kind::ProbeRequest, &config(), &NET, 7, &mut out);
-        assert_eq!(asks_for_us(asks, &config()), Some(ME));
+        assert_eq!(asks_for_us(asks, &config(), false), None, "not for it to answer");
+        assert_eq!(asks_for_us(asks, &config(), true), Some(ME));
         let other = IbssConfig::new(ME, "others", Rate::OFDM_24);
-        assert_eq!(asks_for_us(asks, &other), None);
+        assert_eq!(asks_for_us(asks, &other, true), None);
         assert_eq!(read(asks, &config()), None);
     }
 }

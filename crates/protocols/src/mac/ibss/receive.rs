@@ -75,8 +75,9 @@ impl<const Q: usize, const L: usize, W: Routing> Ibss<Q, L, W> {
                     self.network_heard(now, &heard, received, header.kind() == Kind::BEACON, radio);
                 }
             }
-            Kind::PROBE_REQUEST if self.sent_last_beacon => {
-                if let Some(from) = network::asks_for_us(received.frame, &self.config) {
+            Kind::PROBE_REQUEST if member.is_some() => {
+                let last = self.sent_last_beacon;
+                if let Some(from) = network::asks_for_us(received.frame, &self.config, last) {
                     self.answer_probe(from, radio);
                 }
             }

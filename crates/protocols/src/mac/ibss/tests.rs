@@ -156,6 +156,22 @@ fn the_last_to_send_a_beacon_answers_probes() {
     let response = ProbeResponse::parse(&answer.frame).unwrap();
     assert_eq!(response.header.destination, address(7));
     assert!(network::read(&answer.frame, &asker).is_some());
+    // the other one is asked by its name
+    let [first, other] = match response.header.source == address(0) {
+        true => [address(0), address(1)],
+        false => [address(1), address(0)],
+    };
+    let mut directed = probe.clone();
+    directed[4..10].copy_from_slice(&other.0);
+    for i in 0..2 {
+        room.hear(1_610 * MS, i, &directed, Rate::OFDM_6);
+    }
+    room.run_until(1_640 * MS);
+    let answers = room.flights.iter().filter(|f| f.frame[0] == 0x50);
+    let sources: Vec<_> = answers
+        .map(|f| ProbeResponse::parse(&f.frame).unwrap().header.source)
+        .collect();
+    assert_eq!(sources, [first, other]);
     room.close();
 }
 
