@@ -19,7 +19,7 @@ mod search;
 #[cfg(test)]
 mod tests;
 
-use super::data::MAX_DATA_OCTETS;
+use super::data::{Duplicates, MAX_DATA_OCTETS, Received};
 use super::overlay::{Above, DEFAULT_HELD, DEFAULT_HELD_OCTETS};
 pub use config::{MAX_CHANNELS, RoamConfig, RoamCounters};
 use frame::MacAddr;
@@ -54,6 +54,8 @@ pub struct Roam<P, const N: usize = DEFAULT_HELD, const L: usize = DEFAULT_HELD_
     side: [usize; N],
     /// Requests that this event may still launch.
     left: usize,
+    /// Of each access point.
+    duplicates: Duplicates<4>,
     counters: RoamCounters,
 }
 
@@ -73,6 +75,7 @@ impl<P: Protocol, const N: usize, const L: usize> Roam<P, N, L> {
             changed: false,
             side: [0; N],
             left: BURST,
+            duplicates: Duplicates::default(),
             counters: RoamCounters::default(),
             config,
         }
@@ -197,7 +200,8 @@ impl<P: Protocol, const N: usize, const L: usize> Roam<P, N, L> {
         self.last_ack = Some(now);
     }
 
-    /// A frame for the protocol above: from the present access point under the name that it knows.
+    /// A frame for the protocol above: from the present access point under the name that it knows. Each access point counts its own
+    /// frames, which only here can be told apart: above nothing is a repetition any more.
     fn up(&mut self, i: &Indication<'_>, now: Instant, radio: &mut dyn Radio) {
         let sides = self.sides();
         let from = Header::parse(i.frame)
@@ -211,8 +215,16 @@ impl<P: Protocol, const N: usize, const L: usize> Roam<P, N, L> {
         match ap.filter(|_| i.frame.len() <= octets.len()) {
             None => self.above.tell(now, Event::Indication(*i), radio),
             Some(ap) => {
+                let known = Received::parse(i.frame);
+                if known.as_ref().is_some_and(|r| self.duplicates.is_duplicate(r)) {
+                    return;
+                }
                 let frame = &mut octets[..i.frame.len()];
                 frame.copy_from_slice(i.frame);
+                if known.is_some() {
+                    // a frame without a header is not in the table
+                    let _ = set_retry(frame, false);
+                }
                 rename(frame, ap, self.config.home);
                 self.above
                     .tell(now, Event::Indication(Indication { frame, ..*i }), radio);

@@ -172,6 +172,52 @@ fn what_a_hand_over_costs_is_counted() {
     assert!(gaps[1] < gaps[0], "{gaps:?}");
 }
 
+/// Each access point counts its own frames, so after a hand-over numbers come that were heard from the one before. What is sent again
+/// there is new all the same; and what is sent again by the same one, since its ACK was lost, is not.
+#[test]
+fn what_comes_down_after_a_hand_over_is_no_duplicate() {
+    for two in [false, true] {
+        let mut room = room(two);
+        room.run_until(600 * MS);
+        let old = room.protocol::<Station>(2).access_point().unwrap();
+        let old = APS.iter().position(|ap| *ap == old).unwrap();
+        let send = |room: &mut Room, ap: usize, from_ms: u64, first: u8| {
+            for n in 0..30 {
+                let at = (from_ms + 10 * u64::from(n)) * MS;
+                room.submit(at, ap, ME, &[first + n], None);
+            }
+        };
+        let lose_first = |x: &Attempt<'_>, fate| {
+            let data = Header::parse(x.frame).unwrap().frame_type() == FrameType::Data;
+            if data && x.node < 2 && x.before == 0 {
+                fate
+            } else {
+                Fate::Arrives
+            }
+        };
+        room.script(move |x| lose_first(x, Fate::AckLost));
+        send(&mut room, old, 600, 0);
+        room.run_until(1_000 * MS);
+        room.script(move |x| {
+            if touches(x, APS[old]) {
+                Fate::DataLost
+            } else {
+                lose_first(x, Fate::DataLost)
+            }
+        });
+        room.run_until(3_000 * MS);
+        let new = room.protocol::<Station>(2).access_point();
+        assert_eq!(new, Some(APS[1 - old]));
+        send(&mut room, 1 - old, 3_000, 100);
+        room.run_until(3_500 * MS);
+        let down = room.delivered.iter().filter(|d| d.node == 2);
+        let down: Vec<u8> = down.map(|d| d.payload[0]).collect();
+        let all: Vec<u8> = (0..30).chain(100..130).collect();
+        assert_eq!(down, all, "two adapters: {two}");
+        room.close();
+    }
+}
+
 /// What is sent to the present one is lost, and its beacons are heard, or it falls silent: the station goes to the other one, and does
 /// not come back at once, although that may be as strong.
 #[test]
