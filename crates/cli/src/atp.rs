@@ -192,7 +192,7 @@ fn send(args: &SendArgs, ui: &Ui) -> Result<ExitCode, Failure> {
     };
     if safe_name(&name).is_none() {
         return Err(Failure::input(format!(
-            "'{name}' is no name for a file: give one without slashes with --name"
+            "'{name}' is no name for a file: give one without slashes, and without a dot in front, with --name"
         )));
     }
     let content = if stdin {
@@ -205,7 +205,8 @@ fn send(args: &SendArgs, ui: &Ui) -> Result<ExitCode, Failure> {
     };
     let config = args.common.config()?;
     let mut sending = Sending::new(&name, content).map_err(Failure::input)?;
-    let mut trace = args.trace.as_deref().map(Trace::create).transpose()?;
+    let trace = args.trace.as_deref();
+    let mut trace = trace.map(|path| Trace::create(path, &args.file)).transpose()?;
     let line = Line::new(ui);
     let begun = Instant::now();
     let elapsed = || begun.elapsed().as_secs_f64();
@@ -226,7 +227,7 @@ fn send(args: &SendArgs, ui: &Ui) -> Result<ExitCode, Failure> {
         };
         let result = transfer::call::send(to, &config, &mut sending, ui.stop(), show);
         line.clear();
-        if let Some(trace) = &mut trace {
+        if let Some(trace) = trace.as_mut().filter(|_| sending.has_begun()) {
             trace.flush()?;
         }
         let why = match result {

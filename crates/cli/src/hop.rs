@@ -99,7 +99,12 @@ pub fn main(args: &Args, ui: &Ui) -> Result<ExitCode, Failure> {
             Box::new(Reported::new(reports))
         }
     };
-    let default = || Path::new("/run/sdmac").join(format!("hop-{}", args.interface));
+    let default = || {
+        let folder = Path::new("/run/sdmac");
+        // if it cannot be made, the file in it cannot
+        let _ = std::fs::create_dir_all(folder);
+        folder.join(format!("hop-{}", args.interface))
+    };
     let path = args.file.clone().unwrap_or_else(default);
     let export = Export::new(&path)
         .map_err(|e| Failure::input(format!("{}: {e}; name another file with --file", path.display())))?;

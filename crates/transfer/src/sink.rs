@@ -10,6 +10,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, TrySendError, sync_channel};
 use std::thread;
 
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+use rustix::io::Errno;
+
 use crate::message::{Digest, MAX_NAME_OCTETS};
 
 /// Tasks that wait to be done.
@@ -31,10 +34,11 @@ pub enum Place {
     Stdout,
 }
 
-/// A name that is safe to use in a folder; `None` for one that leads elsewhere.
+/// A name that is safe to use in a folder; `None` for one that leads elsewhere, and for hidden ones, which programs take for their
+/// settings.
 pub fn safe_name(name: &str) -> Option<&str> {
     let plain = !name.is_empty()
-        && !matches!(name, "." | "..")
+        && !name.starts_with('.')
         && !name.contains(['/', '\\', '\0'])
         && !name.chars().any(char::is_control);
     plain.then_some(name)
@@ -99,12 +103,13 @@ impl Sink {
                 Ok(sink)
             }
             Place::Folder { path, replace } => {
-                let name = safe_name(name).ok_or("its name is not that of a file in a folder")?;
+                let name = safe_name(name)
+                    .ok_or("its name is not that of a file in a folder, or begins with a dot: give another with --name")?;
                 let whole = path.join(name);
                 if whole.exists() && !replace {
                     return Err(format!("there is a file '{name}' already"));
                 }
-                Ok(Sink::new(Part::open(part_of(path, name), whole)?))
+                Ok(Sink::new(Part::open(part_of(path, name), whole, *replace)?))
             }
         }
     }
@@ -230,10 +235,12 @@ struct Part {
     file: File,
     path: PathBuf,
     whole: PathBuf,
+    /// Whether it may take the place of a file.
+    replace: bool,
 }
 
 impl Part {
-    fn open(path: PathBuf, whole: PathBuf) -> Result<Part, String> {
+    fn open(path: PathBuf, whole: PathBuf, replace: bool) -> Result<Part, String> {
         let wrong = |e: io::Error| format!("{}: {e}", path.display());
         loop {
             let file = OpenOptions::new()
@@ -257,8 +264,34 @@ impl Part {
             // before it was locked, another one may have given it its last name
             let there = std::fs::metadata(&path);
             if there.is_ok_and(|there| (there.dev(), there.ino()) == (ours.dev(), ours.ino())) {
-                return Ok(Part { file, path, whole });
+                return Ok(Part {
+                    file,
+                    path,
+                    whole,
+                    replace,
+                });
             }
+        }
+    }
+
+    /// Gives it its own name.
+    fn rename(&self) -> io::Result<()> {
+        if self.replace {
+            return std::fs::rename(&self.path, &self.whole);
+        }
+        let taken = || {
+            let (part, name) = (self.path.display(), self.whole.display());
+            io::Error::other(format!(
+                "{name} has come up meanwhile; what was sent is kept as {part}"
+            ))
+        };
+        match renameat_with(CWD, &self.path, CWD, &self.whole, RenameFlags::NOREPLACE) {
+            // a file system without such a thing
+            Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) if !self.whole.exists() => {
+                std::fs::rename(&self.path, &self.whole)
+            }
+            Err(Errno::EXIST | Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => Err(taken()),
+            end => Ok(end?),
         }
     }
 
@@ -290,7 +323,7 @@ impl Store for Part {
             self.restart()?;
             return Ok(false);
         }
-        std::fs::rename(&self.path, &self.whole)?;
+        self.rename()?;
         Ok(true)
     }
 }
@@ -397,6 +430,36 @@ mod tests {
         assert_eq!(std::fs::read(dir.path().join("x")).unwrap(), b"abcd");
     }
 
+    /// What somebody has put there while it came is theirs, and what came is not lost.
+    #[test]
+    fn a_file_that_comes_up_meanwhile_stays() {
+        let dir = tempfile::tempdir().unwrap();
+        let [name, part] = ["x", ".x.sdmac-part"].map(|name| dir.path().join(name));
+        let receive = |place: &Place| {
+            let mut sink = open(place, "x").unwrap();
+            next(&mut sink).unwrap();
+            sink.restart();
+            sink.write(b"abc");
+            std::fs::write(&name, b"my own work").unwrap();
+            sink.keep(digest_of_all(b"abc"));
+            next(&mut sink)
+        };
+        let why = receive(&folder(&dir)).unwrap_err().to_string();
+        assert!(
+            why.contains("has come up meanwhile") && why.contains(".x.sdmac-part"),
+            "{why}"
+        );
+        assert_eq!(std::fs::read(&name).unwrap(), b"my own work");
+        assert_eq!(std::fs::read(&part).unwrap(), b"abc");
+        std::fs::remove_file(&name).unwrap();
+        let place = Place::Folder {
+            path: dir.path().to_owned(),
+            replace: true,
+        };
+        assert_eq!(receive(&place).unwrap(), News::Kept(true));
+        assert_eq!(std::fs::read(&name).unwrap(), b"abc", "it was asked for");
+    }
+
     #[test]
     fn what_is_wrong_is_thrown_away() {
         let dir = tempfile::tempdir().unwrap();
@@ -438,7 +501,10 @@ mod tests {
         for bad in ["", ".", "..", "../x", "/etc/passwd", "a/b", "a\\b", "a\0", "a\nb"] {
             assert_eq!(safe_name(bad), None, "{bad:?}");
         }
-        for good in ["a", "a b.txt", "..a", "ä"] {
+        for hidden in [".bashrc", "..a", ".x.sdmac-part"] {
+            assert_eq!(safe_name(hidden), None, "{hidden:?}");
+        }
+        for good in ["a", "a b.txt", "a..", "ä"] {
             assert_eq!(safe_name(good), Some(good));
         }
     }

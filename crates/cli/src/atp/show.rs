@@ -1,7 +1,8 @@
 //! How transfers are shown: to people while they go on and when they have ended, and to machines.
 
-use std::fs::File;
+use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
@@ -88,23 +89,44 @@ impl Line {
 pub(super) struct Trace {
     path: PathBuf,
     file: BufWriter<File>,
+    begun: bool,
     /// Why something could not be written.
     failed: Option<io::Error>,
 }
 
 impl Trace {
-    pub fn create(path: &Path) -> Result<Trace, Failure> {
-        let file = File::create(path).map_err(|e| Failure::input(format!("{}: {e}", path.display())))?;
-        let mut trace = Trace {
+    /// For what is sent from the file `sent`. What is in its place stays until there is something to write.
+    pub fn create(path: &Path, sent: &Path) -> Result<Trace, Failure> {
+        let wrong = |why: String| Failure::input(format!("--trace {}: {why}", path.display()));
+        let same = |a: Metadata, b: Metadata| (a.dev(), a.ino()) == (b.dev(), b.ino());
+        if let (Ok(a), Ok(b)) = (path.metadata(), sent.metadata())
+            && same(a, b)
+        {
+            return Err(wrong(
+                "this is the file that is to be sent: name another one".to_owned(),
+            ));
+        }
+        let mut options = OpenOptions::new();
+        let file = options.write(true).create(true).truncate(false).open(path);
+        Ok(Trace {
             path: path.to_owned(),
-            file: BufWriter::new(file),
+            file: BufWriter::new(file.map_err(|e| wrong(e.to_string()))?),
+            begun: false,
             failed: None,
-        };
-        trace.line("seconds,delay_us,spacing_us,hops,resent");
-        Ok(trace)
+        })
+    }
+
+    fn begin(&mut self) {
+        if !self.begun {
+            self.begun = true;
+            // a pipe has no length
+            let _ = self.file.get_ref().set_len(0);
+            self.line("seconds,delay_us,spacing_us,hops,resent");
+        }
     }
 
     pub fn add(&mut self, f: &Feedback) {
+        self.begin();
         let seconds = f.after.as_ns() as f64 / 1e9;
         self.line(&format!(
             "{seconds:.6},{},{},{},{}",
@@ -119,7 +141,9 @@ impl Trace {
         }
     }
 
+    /// The transfer is over.
     pub fn flush(&mut self) -> Result<(), Failure> {
+        self.begin();
         let failed = self.failed.take().or(self.file.flush().err());
         failed.map_or(Ok(()), |e| {
             Err(Failure::on_the_way(format!(
@@ -138,7 +162,11 @@ mod tests {
     fn a_trace_has_a_row_for_each_feedback() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("trace.csv");
-        let mut trace = Trace::create(&path).unwrap();
+        let sent = folder.path().join("sent");
+        std::fs::write(&sent, "content").unwrap();
+        std::fs::write(&path, "of another transfer, which was longer than this one").unwrap();
+        let mut trace = Trace::create(&path, &sent).unwrap();
+        assert!(std::fs::read_to_string(&path).unwrap().starts_with("of another"));
         trace.add(&Feedback {
             after: radio::Duration::from_us(1_234_567),
             delay_us: 2_000,
@@ -152,9 +180,11 @@ mod tests {
             text,
             "seconds,delay_us,spacing_us,hops,resent\n1.234567,2000,2500,3,7\n"
         );
-        assert!(Trace::create(folder.path()).is_err(), "a folder");
+        assert!(Trace::create(folder.path(), &sent).is_err(), "a folder");
+        assert!(Trace::create(&sent, &sent).is_err());
+        assert_eq!(std::fs::read_to_string(&sent).unwrap(), "content");
         // a disk that is full
-        let mut trace = Trace::create(Path::new("/dev/full")).unwrap();
+        let mut trace = Trace::create(Path::new("/dev/full"), &sent).unwrap();
         assert!(trace.flush().is_err());
     }
 

@@ -89,7 +89,7 @@ impl core::fmt::Display for Failure {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.write_str(match self {
             Failure::NoAnswer => {
-                "nobody answered at the other end; is it running, and is there a route to it?"
+                "nobody answered at the other end; is it running, is there a route to it, and has it the same key, or none as well?"
             }
             Failure::PeerSilent => "the other end has fallen silent; the path or the peer is down",
             Failure::TooNarrow => {

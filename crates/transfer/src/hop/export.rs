@@ -19,15 +19,15 @@ pub struct Export {
 }
 
 impl Export {
-    /// At this place, in a folder that is made if there is none. A file that a killed process has left there is replaced.
+    /// At this place. A file that a killed process has left there is replaced.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// It cannot be written, or there is something else.
     pub fn new(path: &Path) -> io::Result<Export> {
         let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
         let folder = path.parent().unwrap_or(Path::new(""));
-        if !folder.as_os_str().is_empty() {
-            fs::create_dir_all(folder)?;
+        if fs::symlink_metadata(path).is_ok() && !is_ours(path) {
+            return Err(io::Error::other("is there already, and holds no delay"));
         }
         let mut export = Export {
             path: path.to_owned(),
@@ -63,6 +63,14 @@ impl Export {
     }
 }
 
+/// Whether it is what an [`Export`] leaves behind: a small file with a number.
+fn is_ours(path: &Path) -> bool {
+    const LONGEST: u64 = 11;
+    let small = fs::symlink_metadata(path).is_ok_and(|m| m.is_file() && m.len() <= LONGEST);
+    let number = |text: String| text.strip_suffix('\n').is_some_and(|n| n.parse::<u32>().is_ok());
+    small && fs::read_to_string(path).is_ok_and(number)
+}
+
 impl Drop for Export {
     fn drop(&mut self) {
         for path in [&self.path, &self.part] {
@@ -78,6 +86,7 @@ mod tests {
     #[test]
     fn one_number_that_is_never_half_and_goes_in_the_end() {
         let dir = tempfile::tempdir().unwrap();
+        fs::create_dir(dir.path().join("run")).unwrap();
         let path = dir.path().join("run/delay");
         let read = || fs::read_to_string(&path).unwrap();
         let at = |ms: u64| Instant::from_us(ms * 1_000);
@@ -98,5 +107,25 @@ mod tests {
         drop(export);
         assert_eq!(fs::read_dir(dir.path().join("run")).unwrap().count(), 0);
         assert!(Export::new(Path::new("/proc/version/x")).is_err());
+    }
+
+    /// It runs as root, and removes its file in the end.
+    #[test]
+    fn nothing_but_a_delay_is_replaced() {
+        let dir = tempfile::tempdir().unwrap();
+        let [mine, left, link, missing] =
+            ["mine", "left", "link", "no/delay"].map(|name| dir.path().join(name));
+        for text in ["precious\n", "", "7", "7 apples\n", "123456789012\n"] {
+            fs::write(&mine, text).unwrap();
+            let why = Export::new(&mine).unwrap_err().to_string();
+            assert!(why.contains("holds no delay"), "{why}");
+            assert_eq!(fs::read_to_string(&mine).unwrap(), text);
+        }
+        std::os::unix::fs::symlink(&mine, &link).unwrap();
+        assert!(Export::new(&link).is_err() && Export::new(dir.path()).is_err());
+        assert!(Export::new(&missing).is_err() && !dir.path().join("no").exists());
+        fs::write(&left, "4294967295\n").unwrap();
+        drop(Export::new(&left).unwrap());
+        assert!(!left.exists());
     }
 }

@@ -8,8 +8,8 @@
 //! ```
 //!
 //! What the other end believes is the sealed header, but for the two fields that hops may change: the delay, which they may
-//! raise, and up to [`MOST_DELAY_US`]; and the number of hops, which they may count up, by [`MOST_HOPS`] at most. A counter
-//! is taken once. Notices of path failure come from hops, which have no key: they are dropped.
+//! raise, and up to [`MOST_DELAY_US`]; and the number of hops, which they may count up, by [`MOST_HOPS`] at most. In a feedback
+//! hops change nothing, and all is as it was sealed. A counter is taken once. Notices of path failure come from hops, which have no key: they are dropped.
 //!
 //! The first two datagrams are the handshake, told apart by their first octet:
 //!
@@ -23,7 +23,7 @@ mod window;
 use std::fmt;
 
 use protocols::transport::Failure;
-use protocols::transport::wire::{HEADER_OCTETS, MAX_PACKET_OCTETS};
+use protocols::transport::wire::{HEADER_OCTETS, Header, MAX_PACKET_OCTETS};
 use radio::{Duration, Instant};
 use snow::{Builder, HandshakeState, StatelessTransportState};
 
@@ -32,8 +32,8 @@ use window::Window;
 
 /// Octets that a datagram gets longer by.
 pub const OVERHEAD_OCTETS: usize = HEADER_OCTETS + COUNTER_OCTETS + TAG_OCTETS;
-/// The longest delay that hops are believed, us.
-pub const MOST_DELAY_US: u32 = 5_000_000;
+/// The longest delay that hops are believed, us: that of the slowest rate.
+pub const MOST_DELAY_US: u32 = 1_000_000;
 /// The largest number of hops that they are believed.
 pub const MOST_HOPS: u8 = 64;
 
@@ -249,6 +249,10 @@ impl Guard {
         if n < HEADER_OCTETS {
             return Opened::Nothing;
         }
+        // hops leave feedback alone, so its delay is what was sealed
+        if Header::parse(&out[..n]).is_ok_and(|(header, _)| header.is_feedback()) {
+            return Opened::Packet(n);
+        }
         let delay = |octets: &[u8]| u32::from_be_bytes([octets[0], octets[1], octets[2], octets[3]]);
         let sent = delay(&out[DELAY_AT..]);
         let raised = delay(&clear[DELAY_AT..]).clamp(sent, sent.max(MOST_DELAY_US));
@@ -293,7 +297,7 @@ impl Guard {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use protocols::transport::wire::{Control, Header, ProtocolId};
+    use protocols::transport::wire::{Control, ProtocolId};
 
     const PATIENCE: Duration = Duration::from_ms(20_000);
 
@@ -425,6 +429,17 @@ mod tests {
             (MOST_DELAY_US, 2 + MOST_HOPS),
             "within limits"
         );
+        // what the receiver feeds back is no hop's to change
+        let told = Header {
+            delay_us: 2_000,
+            hops: 3,
+            ..Header::new(ProtocolId::Atp, Control::ACK.with(Control::SACK_OPT))
+        };
+        let told = told.octets().to_vec();
+        let mut d = sealed(&mut a, &told);
+        d[DELAY_AT..DELAY_AT + 4].copy_from_slice(&MOST_DELAY_US.to_be_bytes());
+        d[HOPS_AT] = 60;
+        assert_eq!(opened(&mut b, &d), Some(told));
         // any other field of the clear header has no say
         let mut d = sealed(&mut a, &p);
         d[8] ^= 0xff;
