@@ -300,6 +300,39 @@ fn what_joining_costs() {
     assert!(error.contains("room for 16 nodes, these are 17"), "{error}");
 }
 
+/// A network that some are not let into is none that holds, although those who are in miss nothing.
+#[test]
+fn who_is_not_let_in_has_no_loop_that_holds() {
+    let joining = Scheme {
+        joins: true,
+        ..Scheme::TDMA
+    };
+    let q = Question {
+        cycle_ns: 1_800_000,
+        link: Question::example().link,
+        schemes: vec![joining],
+        ..easy(4, 2)
+    };
+    let a = ask(&q, 2);
+    let r = &a.schemes[0];
+    let slots = r.slots.unwrap();
+    let j = slots.joining.unwrap();
+    assert!(slots.rounds > 0 && j.joined < j.asked, "{j:?}");
+    assert_eq!(r.verdict, Verdict::Fail);
+    assert!(r.why.contains("were not given a slot"), "{}", r.why);
+    // the cycle that is named lets all in
+    let s = r.shortest.expect("a longer cycle helps");
+    assert!(s.cycle_ns > q.cycle_ns);
+    let longer = Question {
+        cycle_ns: s.cycle_ns,
+        ..q
+    };
+    let longer = ask(&longer, 2);
+    let r = &longer.schemes[0];
+    assert!(r.slots.unwrap().joining.unwrap().is_whole());
+    assert_eq!(r.verdict, Verdict::Pass, "{}", r.why);
+}
+
 /// Foreign probe requests against slots: with reception and carrier sense on, frames wait for them; with both off, frames are
 /// hit by them.
 #[test]
@@ -421,4 +454,23 @@ fn nodes_that_walk_need_a_second_adapter() {
     let json = serde_json::to_value(&a).unwrap();
     assert_eq!(json["schemes"][1]["scheme"], "roam+second");
     assert_eq!(json["schemes"][1]["hand_overs"]["misses"], made.misses);
+}
+
+/// What comes down is acknowledged by the station's adapter, so nobody repeats it: behind a hand-over it must not be taken for
+/// what the access point before had sent.
+#[test]
+fn nodes_that_walk_lose_nothing_that_was_acknowledged() {
+    for seed in [1, 5] {
+        let q = Question {
+            schemes: vec![Scheme::parse("roam+second").unwrap()],
+            host: lab::qualify::host("ideal").unwrap(),
+            offsets: Offsets::Even,
+            max_cycles: Some(4_500),
+            seed,
+            ..easy(2, 20)
+        };
+        let r = &ask(&q, 2).schemes[0];
+        assert!(r.hand_overs.unwrap().count >= 2, "{:?}", r.hand_overs);
+        assert_eq!(r.causes.host, 0, "seed {seed}: {:?}", r.causes);
+    }
 }

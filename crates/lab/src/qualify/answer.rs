@@ -256,7 +256,12 @@ fn one(bench: &Bench, pool: &rayon::ThreadPool, setting: &Setting<'_>, scheme: S
     let run = if slots.is_some_and(|s| s.rounds == 0) {
         None
     } else {
-        Some(decide(bench, pool, setting, scheme))
+        let mut run = decide(bench, pool, setting, scheme);
+        if slots.is_some_and(|s| !s.are_enough()) {
+            // the run is of a network in which all are; this one does not come about
+            run.verdict = Verdict::Fail;
+        }
+        Some(run)
     };
     let passed = run.as_ref().is_some_and(|r| r.verdict == Verdict::Pass);
     let shortest = if setting.is_stopped() || q.quick && passed {

@@ -45,6 +45,13 @@ pub struct Joining {
     pub max_ns: Option<u64>,
 }
 
+impl Joining {
+    /// Whether everybody who asked came in.
+    pub fn is_whole(&self) -> bool {
+        self.joined == self.asked
+    }
+}
+
 type Member = Tdma<Sink<16>, 4, 400, 128>;
 
 /// A protocol that runs in a world while somebody else looks at it.

@@ -30,6 +30,22 @@ pub(super) fn explain(bench: &Bench, r: &Result, interrupted: bool) -> (String, 
         };
         return (why.into(), advice);
     }
+    if let Some(j) = r.slots.and_then(|s| s.joining).filter(|j| !j.is_whole()) {
+        let why = format!(
+            "{} of {} nodes that asked were not given a slot: the coordinator keeps a slot for all to ask in and takes each node for its own \
+             messages, their tries and their deadlines. {} among those that are in.",
+            count((j.asked - j.joined).into()),
+            count(j.asked.into()),
+            misses(r)
+        );
+        advice.extend(
+            r.shortest
+                .filter(|s| s.cycle_ns > q.cycle_ns)
+                .map(|s| cycle_advice(s.cycle_ns, s.found_by)),
+        );
+        advice.push("Or a schedule that is computed before, in which all have a slot (TDMA).".into());
+        return (why, advice);
+    }
     match r.verdict {
         Verdict::Pass => {
             let margin = r
@@ -373,7 +389,7 @@ pub(super) fn assumptions(bench: &Bench) -> Vec<String> {
         all.push("SLOTTED: the slots of a node begin by its own clock, the controller has one for each node in a cycle; all but backoff is left on.".into());
     }
     if q.schemes.iter().any(|s| s.joins) {
-        all.push("TDMA+JOIN: the verdict is that of nodes that are in, with what joining takes from the cycle; how long it takes to come in was measured in a run of its own without messages, four times, each node at a random moment of two seconds.".into());
+        all.push("TDMA+JOIN: it fails where a node that asks is not let in; else the verdict is that of nodes that are in, with what joining takes from the cycle; how long it takes to come in was measured in a run of its own without messages, four times, each node at a random moment of two seconds.".into());
     }
     all.extend(super::ground::sentences(&q.host));
     if let Some(e) = bench.clock_error {

@@ -99,7 +99,7 @@ fn fits(
     cycle_ns: u64,
 ) -> bool {
     let q = &bench.question;
-    if scheme.turn == Turn::Tdma && bench.slots(scheme, cycle_ns).rounds == 0 {
+    if scheme.turn == Turn::Tdma && !bench.slots(scheme, cycle_ns).are_enough() {
         return false;
     }
     let most = if q.quick { 40_000.0 } else { 200_000.0 };

@@ -106,6 +106,13 @@ pub struct Slots {
     pub joining: Option<Joining>,
 }
 
+impl Slots {
+    /// Whether each message has a slot, and each node that asks is given those of its own.
+    pub fn are_enough(&self) -> bool {
+        self.rounds > 0 && self.joining.is_none_or(|j| j.is_whole())
+    }
+}
+
 impl Bench {
     pub(super) fn costs(&self, sync_error_ns: u64) -> SlotCosts {
         let wake = &self.facts.wake;
