@@ -37,6 +37,7 @@ struct Candidate {
     load: &'static str,
     missed: usize,
     deadlines: usize,
+    rests: usize,
 }
 
 /// The choice for each interval that has rows. `etf` is not among the candidates: it sends frames and wakes nobody. Nor is a
@@ -78,6 +79,12 @@ fn choice(rows: &[Row], interval_us: u32) -> Option<Choice> {
     }
     if matches!(chosen.source, "spin" | "hybrid") {
         reason += "; it keeps a processor busy while it spins";
+    }
+    if chosen.rests > 0 {
+        reason += &format!(
+            "; {} times it rested for up to 10 ms, and what would have been due then is not counted: who spins for ever does without",
+            chosen.rests
+        );
     }
     if chosen.missed > 0 {
         reason += &format!(
@@ -144,6 +151,7 @@ fn candidates(rows: &[Row], interval_us: u32) -> Vec<Candidate> {
                 load: row.load,
                 missed: mine().map(|r| r.missed).sum(),
                 deadlines: mine().map(|r| r.deadlines).sum(),
+                rests: mine().map(|r| r.rests).sum(),
             });
         }
     }
@@ -173,6 +181,7 @@ mod tests {
             sched,
             deadlines: 10_000,
             missed: 3,
+            rests: if source == "spin" { 7 } else { 0 },
             interrupted: false,
             lateness: Some(statistics),
             interval: Some(statistics),
@@ -217,6 +226,22 @@ mod tests {
         );
         assert!(choice.reason.contains("busy"), "{}", choice.reason);
         assert!(choice.reason.ends_with("--wait sleep"), "{}", choice.reason);
+    }
+
+    /// No deadline falls into a rest, so the best of tails says nothing of it.
+    #[test]
+    fn who_rests_says_so() {
+        let rows = [
+            row("spin", "idle", "fifo", 1.0),
+            row("spin", "io", "fifo", 2.0),
+            row("sleep", "idle", "fifo", 60.0),
+            row("sleep", "io", "fifo", 60.0),
+        ];
+        let choice = &choices(&rows)[0];
+        assert_eq!(choice.source, "spin");
+        assert!(choice.reason.contains("14 times it rested"), "{}", choice.reason);
+        let choice = &choices(&rows[2..])[0];
+        assert!(!choice.reason.contains("rested"), "{}", choice.reason);
     }
 
     #[test]

@@ -143,6 +143,8 @@ pub struct Row {
     pub deadlines: usize,
     /// Of these, how many had passed, when the thread came to run, by an interval or more, or whose frame was dropped.
     pub missed: usize,
+    /// Times that a thread that never sleeps left its CPU to others, for up to 10 ms. No deadline falls into these.
+    pub rests: usize,
     /// True if it was cut short.
     pub interrupted: bool,
     /// From each deadline to the moment when the thread runs.
@@ -212,6 +214,7 @@ impl Studied {
                 sched: series.sched.name(),
                 deadlines: lateness.len() + series.lost,
                 missed: late + series.lost,
+                rests: series.gaps.len(),
                 interrupted: series.interrupted,
                 lateness: Statistics::of(&lateness),
                 interval: Statistics::of(&intervals),
