@@ -33,9 +33,9 @@ struct Run {
 }
 
 /// One frame in each cycle from one node to another. `losses` of data by channel.
-fn run(config: RedundancyConfig, tries: u8, losses: [f64; 2], frames: u32, pulled_ns: Option<u64>) -> Run {
+fn run(config: RedundancyConfig, tries: u8, losses: [f64; 2], frames: u32, pulled: Option<(u64, u8)>) -> Run {
     let access = EdcaParams::dcf(&Phy::A);
-    run_in(config, tries, losses, frames, pulled_ns, CYCLE_NS, access)
+    run_in(config, tries, losses, frames, pulled, CYCLE_NS, access)
 }
 
 fn run_in(
@@ -43,7 +43,7 @@ fn run_in(
     tries: u8,
     losses: [f64; 2],
     frames: u32,
-    pulled_ns: Option<u64>,
+    pulled: Option<(u64, u8)>,
     cycle_ns: u64,
     access: EdcaParams,
 ) -> Run {
@@ -74,8 +74,8 @@ fn run_in(
         };
         world.set_adapter_loss((0, adapter as u8), (1, adapter as u8), loss);
     }
-    if let Some(at) = pulled_ns {
-        world.plan_incident(at, 0, Incident::AdapterGone { adapter: 0 });
+    if let Some((at_ns, adapter)) = pulled {
+        world.plan_incident(at_ns, 0, Incident::AdapterGone { adapter });
     }
     let traffic = Traffic {
         to: address[1],
@@ -301,18 +301,43 @@ fn deferred_copies_spare_the_air_that_the_rule_says() {
     }
 }
 
-/// Nothing is lost, and nothing is later than its cycle, when the adapter that goes first is pulled out.
+/// Nothing is lost, and nothing is later than its cycle, when either adapter is pulled out.
 #[test]
 fn one_adapter_pulled_out_costs_no_cycle() {
     for config in [
         RedundancyConfig::parallel(FIRST, SECOND),
+        RedundancyConfig::reactive(FIRST, SECOND),
         RedundancyConfig::proactive(FIRST, SECOND, Duration::from_ms(1)),
         deferred(),
     ] {
-        for within_us in [0, 20, 70, 2_000] {
+        for (within_us, adapter) in [0, 20, 70, 2_000].into_iter().flat_map(|us| [(us, 0), (us, 1)]) {
             let pulled = 500 * CYCLE_NS + within_us * 1_000;
-            let r = run(config, 3, [0.0, 0.0], 1_000, Some(pulled));
-            assert_eq!((r.sent, r.lost), (1_000, 0), "{config:?}, {within_us} us");
+            let r = run(config, 3, [0.0, 0.0], 1_000, Some((pulled, adapter)));
+            let what = format!("{config:?}, adapter {adapter}, {within_us} us");
+            assert_eq!((r.sent, r.lost), (1_000, 0), "{what}");
+            assert!(r.slowest_ns < CYCLE_NS, "{what}: {} ns", r.slowest_ns);
+        }
+    }
+}
+
+/// The one that is left loses a fifth of all frames. As many messages are lost as it loses in three tries, 0.008 of those behind the
+/// moment; none is late, and none of before.
+#[test]
+fn what_is_left_when_one_is_pulled_out_is_as_good_as_the_other_one() {
+    for config in [
+        RedundancyConfig::parallel(FIRST, SECOND),
+        RedundancyConfig::reactive(FIRST, SECOND),
+        RedundancyConfig::proactive(FIRST, SECOND, Duration::from_ms(1)),
+    ] {
+        for adapter in [0, 1] {
+            let losses = [0, 1].map(|other| if other == adapter { 0.0 } else { 0.2 });
+            let r = run(config, 3, losses, 5_000, Some((1_000 * CYCLE_NS, adapter)));
+            // 32 of 4,000 with a deviation of 5.6
+            assert!(
+                (10..=55).contains(&r.lost),
+                "{config:?}, adapter {adapter}: {}",
+                r.lost
+            );
             assert!(r.slowest_ns < CYCLE_NS, "{config:?}: {} ns", r.slowest_ns);
         }
     }
