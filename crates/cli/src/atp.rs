@@ -190,11 +190,6 @@ fn send(args: &SendArgs, ui: &Ui) -> Result<ExitCode, Failure> {
             .to_string_lossy()
             .into_owned(),
     };
-    if safe_name(&name).is_none() {
-        return Err(Failure::input(format!(
-            "'{name}' is no name for a file: give one without slashes, and without a dot in front, with --name"
-        )));
-    }
     let content = if stdin {
         if std::io::stdin().is_terminal() {
             ui.tell("reading from the terminal; end with Ctrl-D");
@@ -203,6 +198,11 @@ fn send(args: &SendArgs, ui: &Ui) -> Result<ExitCode, Failure> {
     } else {
         open(&args.file)?
     };
+    if safe_name(&name).is_none() {
+        return Err(Failure::input(format!(
+            "'{name}' is no name for a file: give one without slashes, and without a dot in front, with --name"
+        )));
+    }
     let config = args.common.config()?;
     let mut sending = Sending::new(&name, content).map_err(Failure::input)?;
     let trace = args.trace.as_deref();

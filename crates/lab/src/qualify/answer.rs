@@ -5,11 +5,11 @@ use super::admission::Admission;
 use super::bench::Bench;
 use super::engine::{Run, Setting, decide};
 use super::question::{Interference, Link, Offsets, Question, Scheme, Turn};
-use super::reason;
 use super::roaming::HandOvers;
 use super::shortest::{Shortest, shortest};
 use super::tally::{PLANE_NAMES, Spread, Tally, Tries};
 use super::tdma::Slots;
+use super::{assumptions, reason};
 use crate::stats::{CcdfPoint, Interval, Verdict};
 use serde::Serialize;
 
@@ -245,7 +245,7 @@ pub fn qualify(question: &Question, setting: &Setting<'_>) -> std::result::Resul
         question: Asked::of(question),
         recommendation: reason::recommend(question, &schemes),
         interrupted: setting.is_stopped(),
-        assumptions: reason::assumptions(&bench),
+        assumptions: assumptions::of(&bench),
         schemes,
     })
 }
@@ -253,16 +253,11 @@ pub fn qualify(question: &Question, setting: &Setting<'_>) -> std::result::Resul
 fn one(bench: &Bench, pool: &rayon::ThreadPool, setting: &Setting<'_>, scheme: Scheme) -> Result {
     let q = &bench.question;
     let slots = (scheme.turn == Turn::Tdma).then(|| bench.slots(scheme, q.cycle_ns));
-    let run = if slots.is_some_and(|s| s.rounds == 0) {
-        None
-    } else {
-        let mut run = decide(bench, pool, setting, scheme);
-        if slots.is_some_and(|s| !s.are_enough()) {
-            // the run is of a network in which all are; this one does not come about
-            run.verdict = Verdict::Fail;
-        }
-        Some(run)
-    };
+    let fits = slots.is_none_or(|s| s.rounds > 0);
+    let run = fits.then(|| match decide(bench, pool, setting, scheme) {
+        run if slots.is_some_and(|s| !s.are_enough()) => run.refused(),
+        run => run,
+    });
     let passed = run.as_ref().is_some_and(|r| r.verdict == Verdict::Pass);
     let shortest = if setting.is_stopped() || q.quick && passed {
         None

@@ -78,6 +78,16 @@ pub(super) struct Run {
     pub cluster: u32,
 }
 
+impl Run {
+    /// The same, of a network that does not come about.
+    pub fn refused(self) -> Run {
+        Run {
+            verdict: Verdict::Fail,
+            ..self
+        }
+    }
+}
+
 /// Cycles of one replication; where nodes roam it is a whole walk.
 pub(super) fn cycles_per_replication(scheme: Scheme, nodes: u32, cycle_ns: u64) -> u32 {
     if scheme.walks() {

@@ -67,9 +67,8 @@ impl Protocol for Open {
 }
 
 impl Bench {
-    /// Measures it for a scheme whose nodes join, with the costs of its slots.
-    pub(super) fn measure_joining(&self, scheme: Scheme, costs: &SlotCosts) -> Joining {
-        let cycle_ns = self.question.cycle_ns;
+    /// Measures it for a scheme whose nodes join, at this cycle, with the costs of its slots.
+    pub(super) fn measure_joining(&self, scheme: Scheme, cycle_ns: u64, costs: &SlotCosts) -> Joining {
         let (with, without) = (
             self.beacon(scheme, cycle_ns),
             self.beacon(
@@ -96,7 +95,7 @@ impl Bench {
         if let Ok(plan) = open {
             for world in 0..WORLDS {
                 joining.asked += self.question.nodes;
-                took.extend(self.let_in(scheme, world, &plan));
+                took.extend(self.let_in(scheme, world, &plan, cycle_ns));
             }
         }
         took.sort_unstable();
@@ -107,24 +106,24 @@ impl Bench {
     }
 
     /// How long it took those who came in, in one world, ns.
-    fn let_in(&self, scheme: Scheme, number: u64, plan: &TdmaPlan<128>) -> Vec<u64> {
+    fn let_in(&self, scheme: Scheme, number: u64, plan: &TdmaPlan<128>, cycle_ns: u64) -> Vec<u64> {
         let q = &self.question;
         let seed = sim::rng::mix3(q.seed, number, 0x901_2e5);
         let mut random = Stream::new(seed, 1, Cause::Protocol);
-        let settled_ns = settling_ns(q.cycle_ns);
+        let settled_ns = settling_ns(cycle_ns);
         let begins: Vec<u64> = (0..=q.nodes)
             .map(|_| settled_ns + random.below(COMING_NS))
             .collect();
         let members: Vec<_> = (0..=q.nodes)
-            .map(|n| Rc::new(RefCell::new(self.member(n, plan, begins[n as usize]))))
+            .map(|n| Rc::new(RefCell::new(self.member(n, plan, begins[n as usize], cycle_ns))))
             .collect();
         let seat = |n: u32| Seat(Box::new(Open(members[n as usize].clone())));
         let (mut world, _) = self.nodes(seed, scheme, q.nodes, &seat);
         self.disturb(&mut world, scheme);
         let mut took = vec![None; members.len()];
-        let end_ns = settled_ns + COMING_NS + PATIENCE_NS.max(PATIENCE_CYCLES * q.cycle_ns);
+        let end_ns = settled_ns + COMING_NS + PATIENCE_NS.max(PATIENCE_CYCLES * cycle_ns);
         while world.now_ns() < end_ns && took[1..].contains(&None) {
-            world.run_until(world.now_ns() + q.cycle_ns);
+            world.run_until(world.now_ns() + cycle_ns);
             for (node, member) in members.iter().enumerate().skip(1) {
                 // in the plan that holds
                 let mut links = (member.borrow().plan())
@@ -141,7 +140,7 @@ impl Bench {
         took.into_iter().flatten().collect()
     }
 
-    fn member(&self, node: u32, plan: &TdmaPlan<128>, begins_ns: u64) -> Member {
+    fn member(&self, node: u32, plan: &TdmaPlan<128>, begins_ns: u64, cycle_ns: u64) -> Member {
         let q = &self.question;
         let every = plan.beacon().map_or(1, |b| b.every);
         let rules = Rules {
@@ -149,13 +148,13 @@ impl Bench {
             silent: 10 * LEASE_CYCLES.max(LEASE_BEACONS * every),
             confirm: Duration::from_ns(self.facts.indication.p99_99_ns),
         };
-        let (band, holdover) = (q.phy.band, holdover(q.cycle_ns));
+        let (band, holdover) = (q.phy.band, holdover(cycle_ns));
         let (sync, membership) = match node {
             0 => (SyncConfig::own(band, holdover), Membership::Coordinator(rules)),
             _ => (
                 SyncConfig::new(band, holdover),
                 Membership::Station(Stay {
-                    wish: self.wish(),
+                    wish: self.wish(cycle_ns),
                     join_after: Duration::from_ns(begins_ns),
                     leave_after: None,
                     sign: (rules.silent / 4).max(1),
@@ -172,7 +171,7 @@ impl Bench {
     }
 
     /// What a node asks for: its messages, each of which is of use for two cycles, since it does not know when its slot will be.
-    fn wish(&self) -> Wish {
+    fn wish(&self, cycle_ns: u64) -> Wish {
         let q = &self.question;
         let octets = q.simulated_octets() as u16;
         let lost = match q.link {
@@ -183,8 +182,8 @@ impl Bench {
         Wish {
             up_octets: octets,
             down_octets: octets,
-            period_us: us(q.cycle_ns),
-            deadline_us: us(2 * q.cycle_ns),
+            period_us: us(cycle_ns),
+            deadline_us: us(2 * cycle_ns),
             per_ppm: (lost * 1e6) as u32,
             target_ppb: ((q.miss * 1e9) as u32).max(1),
         }

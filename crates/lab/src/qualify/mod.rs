@@ -27,6 +27,7 @@
 
 pub mod admission;
 pub mod answer;
+mod assumptions;
 mod bench;
 mod clocks;
 pub mod engine;

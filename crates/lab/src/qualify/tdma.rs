@@ -222,7 +222,9 @@ impl Bench {
             rounds,
             shared: shared as u32,
             one_round_ns: self.one_round_ns(scheme, cycle_ns),
-            joining: scheme.joins.then(|| self.measure_joining(scheme, &costs)),
+            joining: scheme
+                .joins
+                .then(|| self.measure_joining(scheme, cycle_ns, &costs)),
         }
     }
 
