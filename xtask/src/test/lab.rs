@@ -11,11 +11,10 @@ use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
 use self::jobs::{JOBS, Job, Kernel};
-use super::Outcome;
 use super::binaries::Binaries;
-use super::lanes::{self, Work};
 use super::steps::{partly, skipped};
 use super::tools::{answer, exists, run};
+use super::{Outcome, lanes};
 use crate::workspace::Workspace;
 
 /// Where the kernel is known to build.
@@ -40,14 +39,7 @@ pub(super) fn guest(workspace: &Workspace) -> Result<Result<Command, String>> {
         return Ok(Err(why));
     }
     let sdmac = workspace.target.join("debug/sdmac");
-    let build = match kernel(&status(&sdmac)?, &sdmac) {
-        Ok(build) => build,
-        Err(why) => return Ok(Err(why)),
-    };
-    if let Some(mut build) = build {
-        run(&mut build)?;
-    }
-    Ok(Ok(runner(&sdmac)))
+    Ok(kernel(&status(&sdmac)?, &sdmac)?.map(|()| runner(&sdmac)))
 }
 
 /// Whether there can be a guest of Debian's kernel, which has sticks. `Err` says why not.
@@ -89,33 +81,18 @@ fn run_jobs(workspace: &Workspace, rare: bool) -> Result<Outcome> {
     let sdmac = workspace.target.join("debug/sdmac");
     let status = status(&sdmac)?;
     // either kind of guest may be missing
-    let own = kernel(&status, &sdmac).map_err(|why| format!("there is {why}"));
+    let own = kernel(&status, &sdmac)?.map_err(|why| format!("there is {why}"));
     let debian = has_guest_with_sticks();
-    let (mut build, own) = match own {
-        Ok(build) => (build, Ok(())),
-        Err(why) => (None, Err(why)),
-    };
     let of = |kernel| match kernel {
         Kernel::Own => &own,
         Kernel::Debian => &debian,
     };
     let all = || JOBS.iter().filter(|job| job.rare == rare);
     let chosen: Vec<&Job> = all().filter(|job| of(job.kernel).is_ok()).collect();
-    // what needs no kernel of ours runs while that is built, and nobody waits otherwise
-    let builds = build.is_some();
-    let mut work: Vec<Work> = build.take().map(Work::from).into_iter().collect();
-    for job in &chosen {
-        let one = Work::from(command(job, &binaries, &sdmac)?);
-        let waits = builds && job.kernel == Kernel::Own;
-        work.push(if waits { one.after_first() } else { one });
-    }
-    let mut ends = lanes::run(work).into_iter();
-    if builds && let Some(end) = ends.next() {
-        ensure!(end?.code == Some(0), "the lab's kernel was not built, see above");
-    }
+    let commands: Result<Vec<_>> = chosen.iter().map(|job| command(job, &binaries, &sdmac)).collect();
     let (mut remarks, mut failures) = (Vec::new(), Vec::new());
     // one that fails keeps nobody from the others
-    for (job, end) in chosen.iter().zip(ends) {
+    for (job, end) in chosen.iter().zip(lanes::run(commands?)) {
         let name = format!("{} {} {}", job.folder, job.name, job.args);
         let name = format!("{}, {}", name.trim_end(), job.guest.unwrap_or("outside"));
         match end.and_then(|run| run.tests()) {
@@ -154,17 +131,20 @@ fn command(job: &Job, binaries: &Binaries, sdmac: &Path) -> Result<Command> {
     Ok(command)
 }
 
-/// What builds the lab's own kernel; `None`: it is there. `Err` says why there will be none.
-fn kernel(status: &Value, sdmac: &Path) -> Result<Option<Command>, String> {
+/// Builds the lab's own kernel, unless it is there. The inner `Err` says why there will be none.
+fn kernel(status: &Value, sdmac: &Path) -> Result<Result<(), String>> {
     let is_own = |kernel: &Value| kernel["fits"] == true && kernel["qemu"] == false;
-    let kernels = status["kernels"].as_array();
-    if kernels.is_some_and(|all| all.iter().any(is_own)) {
-        return Ok(None);
+    if status["kernels"]
+        .as_array()
+        .is_some_and(|all| all.iter().any(is_own))
+    {
+        return Ok(Ok(()));
     }
-    prepare(status)?;
-    let mut build = Command::new(sdmac);
-    build.args(["lab", "build"]);
-    Ok(Some(build))
+    if let Err(why) = prepare(status) {
+        return Ok(Err(why));
+    }
+    run(Command::new(sdmac).args(["lab", "build"]))?;
+    Ok(Ok(()))
 }
 
 /// Gets QEMU, where that is allowed. `Err` says why there is none.

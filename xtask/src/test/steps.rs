@@ -7,7 +7,7 @@ use anyhow::{Context, Result, ensure};
 use super::Outcome;
 use super::binaries::{Binaries, TESTS};
 pub(super) use super::lab::{lab, more as lab_more};
-use super::lanes::{self, Work};
+use super::lanes;
 use super::tools::{
     Run, cargo_at_root, exists, install, nightly, nightly_at_root, run, run_and_read, rust_target, shown,
     with_tools,
@@ -73,8 +73,7 @@ pub(super) fn test(workspace: &Workspace) -> Result<Outcome> {
     let binaries = Binaries::build(workspace)?;
     let mut commands = binaries.commands(LONG);
     commands.push(cargo_at_root(workspace, "test --workspace --doc --no-fail-fast"));
-    let work = commands.into_iter().map(Work::from).collect();
-    let runs: Result<Vec<Run>> = lanes::run(work).into_iter().collect();
+    let runs: Result<Vec<Run>> = lanes::run(commands).into_iter().collect();
     done(Run::together(runs?).tests()?)
 }
 
