@@ -248,20 +248,21 @@ fn we_join_a_network_that_linux_has_made() {
 
 #[test]
 fn linux_joins_a_network_that_we_have_made() {
-    let done = play(&Plan {
-        linux_ms: 2_000,
-        ours_scans_ms: 500,
-        ahead_us: 0,
-        comes_ms: None,
-        exchange_ms: 15_000,
-        end_ms: 25_000,
+    // Linux looks for 0.11 s each 2 s, and makes a network of its own if it has met no beacon in 7 s: ours joins that one then
+    let all = [2_000, 2_030, 2_060].map(|linux_ms| {
+        play(&Plan {
+            linux_ms,
+            ours_scans_ms: 500,
+            ahead_us: 0,
+            comes_ms: None,
+            exchange_ms: 15_000,
+            end_ms: 25_000,
+        })
     });
+    let done: Vec<&Done> = all.iter().flatten().collect();
     // on these radios no hardware moves Linux's clock: whoever it is that has the later one, ours does not fall behind it
-    assert!(
-        done.as_ref()
-            .is_none_or(|d| d.merges == 0 && d.behind_us < NEAR_US as i64),
-        "{done:?}"
-    );
+    assert!(done.iter().all(|d| d.behind_us < NEAR_US as i64), "{done:?}");
+    assert!(done.is_empty() || done.iter().any(|d| d.merges == 0), "{done:?}");
 }
 
 #[test]
