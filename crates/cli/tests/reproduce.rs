@@ -1,5 +1,6 @@
 //! `sdmac reproduce` as a user meets it: exit codes, JSON, files, a stop in the middle.
 
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
@@ -10,25 +11,76 @@ fn reproduce(args: &[&str]) -> Command {
     command
 }
 
-/// Exit code 0 means what the help says: each row that was judged is right, or says why it is not.
-#[test]
-fn every_row_is_right_or_explained_and_the_folder_says_the_same() {
+/// A quick run, with its folder.
+struct Quick {
+    path: PathBuf,
+    code: Option<i32>,
+    said: String,
+    answer: Value,
+    /// What `path` is in.
+    _dir: tempfile::TempDir,
+}
+
+fn quick(paper: &str) -> Quick {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("out");
-    let out = reproduce(&["sdmac", "--quick", "--json", "--out"])
+    let out = reproduce(&[paper, "--quick", "--json", "--out"])
         .arg(&path)
         .output()
         .unwrap();
-    assert_eq!(
-        out.status.code(),
-        Some(0),
-        "{}",
-        String::from_utf8_lossy(&out.stderr)
-    );
     let text = String::from_utf8(out.stdout).unwrap();
-    let answer: Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
-    assert_eq!(answer["paper"], "sdmac");
-    let rows = answer["rows"].as_array().unwrap();
+    let said = String::from_utf8_lossy(&out.stderr).into_owned();
+    let last = text.lines().last().unwrap_or_else(|| panic!("{said}"));
+    let answer: Value = serde_json::from_str(last).unwrap();
+    assert_eq!(answer["paper"], paper);
+    Quick {
+        path,
+        code: out.status.code(),
+        said,
+        answer,
+        _dir: dir,
+    }
+}
+
+impl Quick {
+    fn rows(&self) -> &[Value] {
+        self.answer["rows"].as_array().unwrap()
+    }
+
+    /// Every row is right.
+    fn is_right(&self) {
+        assert_eq!(self.code, Some(0), "{}", self.said);
+        assert_eq!(self.answer["ok"], true);
+    }
+
+    /// Rows that disagree stay, and the exit code says so.
+    fn says_what_its_rows_say(&self) {
+        let all = self.rows().iter().all(|row| row["ok"] == true);
+        assert_eq!(self.answer["ok"], all);
+        assert_eq!(self.code, Some(i32::from(!all)));
+    }
+
+    /// Each row is in the report.
+    fn page_is_whole(&self) {
+        let page = std::fs::read_to_string(self.path.join("report.html")).unwrap();
+        for row in self.rows() {
+            assert!(page.contains(row["id"].as_str().unwrap()), "{row}");
+        }
+    }
+
+    fn has(&self, files: &[&str]) {
+        for file in files {
+            assert!(self.path.join(file).exists(), "{file}");
+        }
+    }
+}
+
+/// Exit code 0 means what the help says: each row that was judged is right, or says why it is not.
+#[test]
+fn every_row_is_right_or_explained_and_the_folder_says_the_same() {
+    let run = quick("sdmac");
+    assert_eq!(run.code, Some(0), "{}", run.said);
+    let rows = run.rows();
     assert!(rows.len() > 60, "{}", rows.len());
     for row in rows {
         let kinds = ["exact", "calibrated", "emergent", "qualitative"];
@@ -40,33 +92,20 @@ fn every_row_is_right_or_explained_and_the_folder_says_the_same() {
         let explained = row["note"].as_str().is_some_and(|note| !note.is_empty());
         assert!(row["ok"] != false || explained, "{row}");
     }
-    let page = std::fs::read_to_string(path.join("report.html")).unwrap();
-    for id in rows.iter().filter_map(|row| row["id"].as_str()) {
-        assert!(page.contains(id), "{id} is not in the report");
-    }
+    run.page_is_whole();
 }
 
 /// The chains of the thesis on ATP: rows that disagree stay, and the exit code says so.
 #[test]
 fn the_exit_code_of_the_chains_is_that_of_their_rows() {
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("out");
-    let out = reproduce(&["atp", "--quick", "--json", "--out"])
-        .arg(&path)
-        .output()
-        .unwrap();
-    let text = String::from_utf8(out.stdout).unwrap();
-    let answer: Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
-    let rows = answer["rows"].as_array().unwrap();
-    let all = rows.iter().all(|row| row["ok"] == true);
-    assert_eq!((&answer["paper"], &answer["ok"]), (&"atp".into(), &all.into()));
-    assert_eq!(out.status.code(), Some(i32::from(!all)));
+    let run = quick("atp");
+    run.says_what_its_rows_say();
     // what is arithmetic is right
     for id in ["1-26", "1-43"] {
-        let row = rows.iter().find(|row| row["id"] == id).unwrap();
+        let row = run.rows().iter().find(|row| row["id"] == id).unwrap();
         assert_eq!(row["verdict"], "ok", "{row}");
     }
-    for file in [
+    run.has(&[
         "report.html",
         "fig5.1.svg",
         "fig5.2a-delay.svg",
@@ -74,92 +113,44 @@ fn the_exit_code_of_the_chains_is_that_of_their_rows() {
         "fig5.9d.svg",
         "fig5.10-32.svg",
         "fig5.12b.svg",
-    ] {
-        assert!(path.join(file).exists(), "{file}");
-    }
+    ]);
 }
 
 #[test]
 fn the_other_paper_comes_out_too() {
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("out");
-    let out = reproduce(&["tdma", "--quick", "--json", "--out"])
-        .arg(&path)
-        .output()
-        .unwrap();
-    let said = String::from_utf8_lossy(&out.stderr);
-    assert_eq!(out.status.code(), Some(0), "{said}");
-    let text = String::from_utf8(out.stdout).unwrap();
-    let answer: Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
-    assert_eq!((&answer["paper"], &answer["ok"]), (&"tdma".into(), &true.into()));
-    let page = std::fs::read_to_string(path.join("report.html")).unwrap();
-    for row in answer["rows"].as_array().unwrap() {
-        assert!(page.contains(row["id"].as_str().unwrap()), "{row}");
-    }
+    let run = quick("tdma");
+    run.is_right();
+    run.page_is_whole();
 }
 
 /// Two and three hosts of RT-WLAN: every row, and the figures beside the page.
 #[test]
 fn the_way_to_the_card_comes_out_too() {
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("out");
-    let out = reproduce(&["rtwlan", "--quick", "--json", "--out"])
-        .arg(&path)
-        .output()
-        .unwrap();
-    let said = String::from_utf8_lossy(&out.stderr);
-    assert_eq!(out.status.code(), Some(0), "{said}");
-    let text = String::from_utf8(out.stdout).unwrap();
-    let answer: Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
-    assert_eq!(
-        (&answer["paper"], &answer["ok"]),
-        (&"rtwlan".into(), &true.into())
-    );
-    let page = std::fs::read_to_string(path.join("report.html")).unwrap();
-    for row in answer["rows"].as_array().unwrap() {
-        assert!(page.contains(row["id"].as_str().unwrap()), "{row}");
-    }
-    for file in ["fig8-software.svg", "fig10-communication.svg", "three-hosts.svg"] {
-        assert!(path.join(file).exists(), "{file}");
-    }
+    let run = quick("rtwlan");
+    run.is_right();
+    run.page_is_whole();
+    run.has(&["fig8-software.svg", "fig10-communication.svg", "three-hosts.svg"]);
 }
 
-/// The station on a microcontroller: the exit code is that of the rows, of which one is known to disagree in long runs.
+/// The station on a microcontroller: one row is known to disagree in long runs.
 #[test]
 fn the_exit_code_of_the_microcontroller_is_that_of_its_rows() {
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("out");
-    let out = reproduce(&["contiki80211", "--quick", "--json", "--out"])
-        .arg(&path)
-        .output()
-        .unwrap();
-    let text = String::from_utf8(out.stdout).unwrap();
-    let answer: Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
-    let rows = answer["rows"].as_array().unwrap();
-    let all = rows.iter().all(|row| row["ok"] == true);
-    assert_eq!(
-        (&answer["paper"], &answer["ok"]),
-        (&"contiki80211".into(), &all.into())
-    );
-    assert_eq!(out.status.code(), Some(i32::from(!all)));
-    // what is arithmetic is right, and what was fitted fits; what disagrees is late ATIMs alone
-    for row in rows {
-        let id = row["id"].as_str().unwrap();
+    let run = quick("contiki80211");
+    run.says_what_its_rows_say();
+    // what is arithmetic is right; what disagrees is late ATIMs alone
+    for row in run.rows() {
         assert!(row["kind"] != "exact" || row["verdict"] == "ok", "{row}");
-        assert!(row["ok"] == true || id == "4-15", "{row}");
+        assert!(row["ok"] == true || row["id"] == "4-15", "{row}");
     }
-    let page = std::fs::read_to_string(path.join("report.html")).unwrap();
-    assert!(rows.iter().all(|row| page.contains(row["id"].as_str().unwrap())));
-    for file in [
+    run.page_is_whole();
+    run.has(&[
         "fig7-memory.svg",
         "fig7-delay.svg",
         "fig8-parsing.svg",
         "fig9-handling.svg",
         "fig10-completions.svg",
         "late-atims.svg",
-    ] {
-        assert!(path.join(file).exists(), "{file}");
-    }
+    ]);
 }
 
 #[test]
