@@ -85,6 +85,11 @@ impl Workspace {
         Ok(workspace)
     }
 
+    /// The command line as the tests are built with.
+    pub(crate) fn sdmac(&self) -> PathBuf {
+        self.target.join("debug/sdmac")
+    }
+
     /// Packages that have an integration test of this name.
     pub(crate) fn with_test<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Package> {
         let is_it =

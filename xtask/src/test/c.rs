@@ -147,7 +147,7 @@ fn on_a_stick(workspace: &Workspace, folder: &Path) -> Result<Result<String, Str
     if let Err(why) = super::lab::has_guest_with_sticks() {
         return Ok(Err(format!("a sample over a stick, since {why}")));
     }
-    let sdmac = workspace.target.join("debug/sdmac");
+    let sdmac = workspace.sdmac();
     let sockets = ["stick0", "stick1"].map(|name| folder.join(name));
     for socket in &sockets {
         // of a run that was killed

@@ -38,7 +38,7 @@ pub(super) fn guest(workspace: &Workspace) -> Result<Result<Command, String>> {
     if let Err(why) = is_known() {
         return Ok(Err(why));
     }
-    let sdmac = workspace.target.join("debug/sdmac");
+    let sdmac = workspace.sdmac();
     Ok(kernel(&status(&sdmac)?, &sdmac)?.map(|()| runner(&sdmac)))
 }
 
@@ -78,7 +78,7 @@ fn run_jobs(workspace: &Workspace, rare: bool) -> Result<Outcome> {
     }
     // the same as in the steps `build` and `test`, so nothing is compiled here if they were run
     let binaries = Binaries::build(workspace)?;
-    let sdmac = workspace.target.join("debug/sdmac");
+    let sdmac = workspace.sdmac();
     let status = status(&sdmac)?;
     // either kind of guest may be missing
     let own = kernel(&status, &sdmac)?.map_err(|why| format!("there is {why}"));

@@ -127,7 +127,7 @@ pub(super) fn golden(workspace: &Workspace) -> Result<Outcome> {
 pub(super) fn readme(workspace: &Workspace) -> Result<Outcome> {
     run(&mut cargo_at_root(workspace, TESTS))?;
     of_readme(workspace, || {
-        let mut command = Command::new(workspace.target.join("debug/sdmac"));
+        let mut command = Command::new(workspace.sdmac());
         command.current_dir(&workspace.root);
         command
     })
