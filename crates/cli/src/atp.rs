@@ -227,15 +227,15 @@ fn send(args: &SendArgs, ui: &Ui) -> Result<ExitCode, Failure> {
         };
         let result = transfer::call::send(to, &config, &mut sending, ui.stop(), show);
         line.clear();
-        if let Some(trace) = trace.as_mut().filter(|_| sending.has_begun()) {
-            trace.flush()?;
-        }
+        let begun_trace = trace.as_mut().filter(|_| sending.has_begun());
+        let traced = begun_trace.map_or(Ok(()), Trace::flush);
         let why = match result {
             Ok(Done { progress: p, took }) => {
                 let seconds = took.as_ns() as f64 / 1e9;
                 ui.say(summary("sent", &name, &p, seconds))?;
                 ui.answer(&document(&name, &p, seconds, None))?;
-                return Ok(ExitCode::SUCCESS);
+                // what went well is told in any case
+                return traced.map(|()| ExitCode::SUCCESS);
             }
             Err(why) => why,
         };
