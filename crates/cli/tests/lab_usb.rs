@@ -253,8 +253,9 @@ fn a_scenario_runs_on_sticks() {
         (20..=31).contains(&number(&ap, "frames sent")) && number(&ap, "acked") == 0,
         "{text}"
     );
-    // what was acknowledged has come to the other end, and each beacon that was followed was heard
-    assert!(number(&ap, "received") >= acked, "{text}");
+    // what was acknowledged has come to the other end, but for what follows the last beacon: by then the access point may have ended;
+    // and each beacon that was followed was heard
+    assert!(number(&ap, "received") + 1 >= acked, "{text}");
     assert!(number(&station, "received") >= asked, "{text}");
     let refused = |stick: &serde_json::Value| stick["refused"] != serde_json::Value::Null;
     assert!(!seen["sticks"].as_array().unwrap().iter().any(refused), "{seen}");

@@ -15,6 +15,15 @@ const MOST: usize = 4;
 /// Runs test programs, as many at once as there are processors, in their order. What each prints stands together, once it has ended.
 /// An `Err` is a program that could not be started.
 pub(super) fn run(all: Vec<Command>) -> Vec<Result<Run>> {
+    each(all, true)
+}
+
+/// The same, and shows nothing.
+pub(super) fn run_unseen(all: Vec<Command>) -> Vec<Result<Run>> {
+    each(all, false)
+}
+
+fn each(all: Vec<Command>, is_shown: bool) -> Vec<Result<Run>> {
     let lanes = thread::available_parallelism().map_or(1, usize::from).min(MOST);
     let count = all.len();
     let waiting = Mutex::new(all.into_iter().enumerate());
@@ -23,17 +32,21 @@ pub(super) fn run(all: Vec<Command>) -> Vec<Result<Run>> {
         let mut done = Vec::new();
         while let Some((index, mut command)) = next() {
             let name = format!("[{}/{count}]", index + 1);
-            println!("{name} $ {}", shown(&command));
+            if is_shown {
+                println!("{name} $ {}", shown(&command));
+            }
             let start = Instant::now();
             let end = read(&mut command);
             let passed = end.as_ref().is_ok_and(|run| run.code == Some(0));
             let result = if passed { "ok" } else { "FAILED" };
             let seconds = start.elapsed().as_secs_f64();
             let (stdout, stderr) = end.as_ref().map_or(("", ""), |run| (&run.stdout, &run.stderr));
-            println!(
-                "{name} {result} after {seconds:.0} s: {}\n{stdout}{stderr}",
-                shown(&command)
-            );
+            if is_shown {
+                println!(
+                    "{name} {result} after {seconds:.0} s: {}\n{stdout}{stderr}",
+                    shown(&command)
+                );
+            }
             done.push((index, end));
         }
         done

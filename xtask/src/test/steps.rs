@@ -9,8 +9,7 @@ use super::binaries::{Binaries, TESTS};
 pub(super) use super::lab::{lab, more as lab_more};
 use super::lanes;
 use super::tools::{
-    Run, cargo_at_root, exists, install, nightly, nightly_at_root, run, run_and_read, rust_target, shown,
-    with_tools,
+    Run, cargo_at_root, exists, install, nightly, nightly_at_root, run, run_and_read, rust_target, with_tools,
 };
 use crate::tidy;
 use crate::workspace::Workspace;
@@ -222,31 +221,33 @@ pub(super) fn fuzz(workspace: &Workspace) -> Result<Outcome> {
     ensure!(!targets.is_empty(), "fuzz/Cargo.toml names no [[bin]]");
     run(&mut nightly_at_root(workspace, "fuzz build"))?;
     let limit = format!("-max_total_time={FUZZ_SECONDS}");
-    let falls = |target: &&str| {
+    let commands = targets.iter().map(|target| {
         let mut command = nightly_at_root(workspace, "fuzz run");
-        !fuzzed(target, command.args([target, "--", &limit]))
-    };
-    let fallen: Vec<&str> = targets.iter().map(String::as_str).filter(falls).collect();
+        command.args([target, "--", &limit]);
+        command
+    });
+    let ends = lanes::run_unseen(commands.collect());
+    let names = targets.iter().map(String::as_str);
+    let fallen: Vec<&str> = (names.zip(ends))
+        .filter_map(|(target, end)| (!fuzzed(target, end)).then_some(target))
+        .collect();
     ensure!(fallen.is_empty(), "failed: {}", fallen.join(", "));
     done(format!("{FUZZ_SECONDS} s each: {}", targets.join(", ")))
 }
 
-/// Runs a fuzz target. One line if it passes, else all that it said.
-fn fuzzed(target: &str, command: &mut Command) -> bool {
-    let said = match command.output() {
-        Ok(output) => {
-            let said = String::from_utf8_lossy(&output.stderr).into_owned();
-            if output.status.success() {
-                // libFuzzer's last word; what makes the corpus has none
-                let done = said.lines().rev().find(|line| line.starts_with("Done "));
-                println!("{target}: {}", done.unwrap_or("done"));
-                return true;
-            }
-            said + &String::from_utf8_lossy(&output.stdout)
+/// Whether a fuzz target has passed. It tells one line if so, else all that it said.
+fn fuzzed(target: &str, end: Result<Run>) -> bool {
+    let said = match end {
+        Ok(run) if run.code == Some(0) => {
+            // libFuzzer's last word; what makes the corpus has none
+            let done = run.stderr.lines().rev().find(|line| line.starts_with("Done "));
+            println!("{target}: {}", done.unwrap_or("done"));
+            return true;
         }
-        Err(why) => format!("cannot run it: {why}"),
+        Ok(run) => run.stderr + &run.stdout,
+        Err(why) => format!("{why:#}"),
     };
-    println!("$ {}\n{said}", shown(command));
+    println!("{target} FAILED:\n{said}");
     false
 }
 
@@ -387,13 +388,15 @@ mod tests {
 
     #[test]
     fn a_fuzz_target_has_passed_if_it_ends_well() {
-        let ends = |script: &str| fuzzed("x", Command::new("sh").args(["-c", script]));
-        assert!(ends(
-            "echo '#1 INITED' >&2; echo 'Done 7 runs in 5 second(s)' >&2"
-        ));
-        assert!(!ends("echo 'Done 7 runs in 5 second(s)' >&2; exit 77"));
-        assert!(ends("echo 'body: 29 inputs'"));
-        assert!(!fuzzed("x", &mut Command::new("no-such-program")));
+        let ends = |stderr: &str, code| {
+            let (stdout, stderr) = (String::new(), stderr.to_owned());
+            fuzzed("x", Ok(Run { stdout, stderr, code }))
+        };
+        assert!(ends("#1 INITED\nDone 7 runs in 5 second(s)", Some(0)));
+        assert!(ends("", Some(0)));
+        assert!(!ends("Done 7 runs in 5 second(s)", Some(77)));
+        assert!(!ends("Done 7 runs in 5 second(s)", None));
+        assert!(!fuzzed("x", Err(anyhow::anyhow!("cannot run it"))));
     }
 
     #[test]

@@ -73,6 +73,11 @@ const NO_PROTOCOLS: &str = "--skip tdma:: --skip ibss::";
 const OUTSIDE: &str = "--ignored --test-threads=1";
 /// The same, with what the tests print of sticks and outcomes.
 const SHOWN: &str = "--ignored --nocapture --test-threads=1";
+/// Comparisons that take a minute each; the air's own tests have contention and the agreement on slots each time.
+const LONG_COMPARISONS: &str =
+    "--ignored --test-threads=1 cells_with_gateways contention_ hosts_that_agree power_save_over";
+const SHORT_COMPARISONS: &str = "--ignored --test-threads=1 --skip cells_with_gateways --skip contention_ --skip hosts_that_agree \
+    --skip power_save_over";
 /// What is told of the packets of ordinary interfaces, by the radio and by the socket, and what an access point carries; the
 /// news of a radio; and how punctual a host wakes up.
 const ORDINARY: &str = "reports:: ordinary:: keeper:: wait::";
@@ -92,19 +97,20 @@ const RT_MODULE: &str = "--qemu rt --radios 4 --module ../../kernel";
 
 /// All of them.
 pub(super) const JOBS: &[Job] = &[
-    job(CLI, "lab_compare", OUTSIDE),
+    job(CLI, "lab_compare", SHORT_COMPARISONS),
+    job(CLI, "lab_compare", LONG_COMPARISONS).rare(),
     job(LAB, "air", "").own("--radios 9"),
     job(LAB, "air", "--ignored").own("--radios 9").rare(),
     job(CLI, "lab_usb", SHOWN).starts_debian(),
     job(CLI, "lab_sticks", SHOWN).starts_debian(),
-    job(LAB, "hwsim", NO_PROTOCOLS).debian(STANDARD),
+    job(LAB, "hwsim", NO_PROTOCOLS).debian(STANDARD).rare(),
     job(LAB, "hwsim", NO_PROTOCOLS).debian(RT).rare(),
     job(CLI, "lab_radios", OUTSIDE),
     job(CLI, "lab", OUTSIDE),
     job(LINUX, "wifi", NO_TDMA).debian(RT),
     job(LINUX, "wifi", NO_TDMA).debian(STANDARD).rare(),
     job(LINUX, "lib", "certify").own(PLAIN),
-    job(LINUX, "lib", "certify").own(TABLE),
+    job(LINUX, "lib", "certify").own(TABLE).rare(),
     job(CLI, "lab_confirm", SHOWN).starts_debian(),
     job(LAB, "hwsim", "").own(PLAIN),
     job(LAB, "hwsim", "").own(TABLE).rare(),
@@ -115,7 +121,7 @@ pub(super) const JOBS: &[Job] = &[
     job(LINUX, "wifi_confirm", "").debian(RT_MODULE).rare(),
     job(LINUX, "wifi_module", "").debian(STANDARD_MODULE),
     job(LINUX, "wifi_module", "").debian(RT_MODULE).rare(),
-    job(LINUX, "wifi_no_allocation", "").debian(RT_MODULE),
+    job(LINUX, "wifi_no_allocation", "").debian(RT_MODULE).rare(),
     job(LINUX, "wifi_no_allocation", "")
         .debian(STANDARD_MODULE)
         .rare(),
@@ -129,7 +135,7 @@ pub(super) const JOBS: &[Job] = &[
     job(LINUX, "wifi", "a_host_that_spins").debian(RT_2),
     job(LINUX, "wifi", "a_host_that_spins").debian(STANDARD_2).rare(),
     // the places of probes, of each driver that has some
-    job(LINUX, "lib", "probe::").debian("--qemu standard"),
+    job(LINUX, "lib", "probe::").debian("--qemu standard").rare(),
     job(LINUX, "lib", "probe::").debian("--qemu rt"),
     job(LINUX, "lib", "machine::tune").debian("--qemu standard --cpus 2"),
     job(LINUX, "lib", "host::etf").debian("--qemu standard --cpus 2"),
