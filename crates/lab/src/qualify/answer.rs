@@ -2,8 +2,11 @@
 //! names of the members are documented in the manual and do not change their meaning.
 
 use super::admission::Admission;
+pub use super::air::AirUse;
+use super::air::share;
 use super::bench::Bench;
 use super::engine::{Run, Setting, decide};
+use super::own::Overlay;
 use super::question::{Interference, Link, Offsets, Question, Scheme, Turn};
 use super::roaming::HandOvers;
 use super::shortest::{Shortest, shortest};
@@ -101,6 +104,8 @@ pub struct Result {
     pub shortest: Option<Shortest>,
     /// The schedule; of TDMA only.
     pub slots: Option<Slots>,
+    /// What overlays counted of their own.
+    pub overlay: Overlay,
     /// What hand-overs cost; of nodes that roam only.
     pub hand_overs: Option<HandOvers>,
     /// What can be said without a run; of EDF and of TDMA whose nodes do not join.
@@ -129,6 +134,8 @@ pub struct Causes {
     pub interference: u64,
     /// Arrived in time, but the application had it too late.
     pub host: u64,
+    /// Arrived in time, but the protocol there never handed it up.
+    pub not_handed_up: u64,
     /// Its node was being handed over: all its messages this way missed from this one until it was let in, or from then to this one.
     pub hand_over: u64,
 }
@@ -165,29 +172,6 @@ impl Latency {
             max_ns: s.max_ns(),
         }
     }
-}
-
-/// Shares of time. Frames that overlap count each.
-#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, schemars::JsonSchema)]
-pub struct AirUse {
-    /// Data frames with a message, repetitions included.
-    pub data: f64,
-    /// ACKs.
-    pub ack: f64,
-    /// Polls and answers without a message, beacons.
-    pub overhead: f64,
-    /// Others.
-    pub foreign: f64,
-    /// Of the loop's frames, those that began while another one of the loop was on the air.
-    pub collided_frames: f64,
-    /// Of the loop's frames, those that began while somebody else was on the air.
-    pub disturbed_frames: f64,
-    /// Of the loop's frames that met nobody, those that did not arrive: the link's own losses.
-    pub lost_alone: f64,
-    /// Of the repetitions of messages that missed, those that met another frame of the loop.
-    pub repeats_collided: f64,
-    /// Data frames per message.
-    pub frames_per_message: f64,
 }
 
 /// Time between two neighbouring planes.
@@ -284,6 +268,7 @@ fn result(
         losses,
         interference,
         host,
+        not_handed_up,
         hand_over,
     ] = t.causes;
     let missing = |r: &Run| {
@@ -306,6 +291,7 @@ fn result(
             losses,
             interference,
             host,
+            not_handed_up,
             hand_over,
         },
         cycles: t.cycles,
@@ -317,7 +303,7 @@ fn result(
         down: Latency::of(&t.down),
         up: Latency::of(&t.up),
         tries: t.tries,
-        air: air_use(t),
+        air: AirUse::of(t),
         waterfall: PLANE_NAMES
             .iter()
             .zip(&t.planes)
@@ -329,9 +315,10 @@ fn result(
             .collect(),
         shortest,
         slots: slots.map(|s| Slots {
-            late_share: (t.punctuality.due > 0).then(|| share(t.punctuality.late, t.punctuality.due)),
+            late_share: (t.own.due > 0).then(|| share(t.own.late, t.own.due)),
             ..s
         }),
+        overlay: Overlay::of(bench, scheme, t),
         hand_overs: scheme.walks().then(|| HandOvers::of(t, hand_over)),
         admission: bench.admission(scheme),
         why: String::new(),
@@ -342,30 +329,9 @@ fn result(
     result
 }
 
-fn share(part: u64, whole: u64) -> f64 {
-    match whole {
-        0 => 0.0,
-        _ => part as f64 / whole as f64,
-    }
-}
-
-fn air_use(t: &Tally) -> AirUse {
-    AirUse {
-        data: share(t.air.data_ns, t.span_ns),
-        ack: share(t.air.ack_ns, t.span_ns),
-        overhead: share(t.air.overhead_ns, t.span_ns),
-        foreign: share(t.air.foreign_ns, t.span_ns),
-        collided_frames: share(t.collided, t.attempts),
-        disturbed_frames: share(t.disturbed, t.attempts),
-        lost_alone: share(t.alone_lost, t.alone),
-        repeats_collided: share(t.repeats_collided, t.repeats),
-        frames_per_message: share(t.attempts, t.batches.trials()),
-    }
-}
-
 impl Causes {
     /// Each with the words of reports.
-    pub fn named(&self) -> [(&'static str, u64); 7] {
+    pub fn named(&self) -> [(&'static str, u64); 8] {
         [
             ("cycle full", self.no_time),
             ("not polled", self.not_polled),
@@ -373,6 +339,7 @@ impl Causes {
             ("losses", self.losses),
             ("interference", self.interference),
             ("host", self.host),
+            ("not handed up", self.not_handed_up),
             ("hand-over", self.hand_over),
         ]
     }

@@ -3,9 +3,10 @@
 use super::admission::Share;
 use super::clocks::ClockError;
 use super::facts::Facts;
+use super::own::Sum;
 use super::question::{Link, Question, Scheme, Turn};
 use super::roaming::{self, Whereabouts};
-use super::tdma::{self, Punctual};
+use super::tdma;
 use frame::{AccessCategory, edca_default_ap};
 use protocols::mac::data::Identity;
 use protocols::mac::edf::coordinator::{Coordinator, CoordinatorConfig};
@@ -80,15 +81,14 @@ impl Span {
     }
 }
 
-/// A world ready to run, and the clocks of its nodes.
+/// A world ready to run, and the clocks of its nodes. What overlays count is complete when the world is gone.
 pub(super) struct Ready {
     pub world: World<Seat>,
     pub clocks: Vec<Clock>,
     pub span: Span,
     /// Release of each node's messages after the start of the cycle, ns; the first is the controller's, and 0.
     pub offsets_ns: Vec<u64>,
-    /// How punctual nodes with slots were; complete when the world is gone.
-    pub punctual: Punctual,
+    pub own: Sum,
 }
 
 impl Bench {
@@ -133,12 +133,12 @@ impl Bench {
             warm_up,
             cycles,
         };
-        let (whereabouts, punctual) = (Whereabouts::default(), Punctual::default());
+        let (whereabouts, own) = (Whereabouts::default(), Sum::default());
         let (mut world, clocks) = self.nodes(seed, scheme, q.nodes, &|node| match scheme.walks() {
             true => self.roaming(scheme, node, &whereabouts),
             false => {
-                let seat = self.seat(scheme, (node, seed), cycle_ns, &punctual);
-                self.layered(scheme, node, cycle_ns, seat)
+                let seat = self.seat(scheme, (node, seed), cycle_ns, &own);
+                self.layered(scheme, node, cycle_ns, seat, &own)
             }
         });
         let offsets_ns: Vec<_> = (0..=q.nodes).map(|n| q.offset_ns(n, cycle_ns)).collect();
@@ -153,7 +153,7 @@ impl Bench {
             clocks,
             span,
             offsets_ns,
-            punctual,
+            own,
         }
     }
 
@@ -279,14 +279,14 @@ impl Bench {
         }
     }
 
-    fn seat(&self, scheme: Scheme, (node, seed): (u32, u64), cycle_ns: u64, punctual: &Punctual) -> Seat {
+    fn seat(&self, scheme: Scheme, (node, seed): (u32, u64), cycle_ns: u64, own: &Sum) -> Seat {
         match scheme.turn {
             Turn::Edca => self.edca(node),
             Turn::Edf if node == 0 => self.coordinator(cycle_ns),
             Turn::Edf => self.responder(node),
-            Turn::Tdma => self.tdma(scheme, node, cycle_ns, punctual),
-            Turn::Tbmac => self.celled(scheme, node, seed),
-            Turn::Slotted => self.slotted(node, cycle_ns),
+            Turn::Tdma => self.tdma(scheme, node, cycle_ns, own),
+            Turn::Tbmac => self.celled(scheme, node, seed, own),
+            Turn::Slotted => self.slotted(node, cycle_ns, own),
         }
     }
 

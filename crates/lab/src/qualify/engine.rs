@@ -130,10 +130,9 @@ pub(super) fn replicate(
         .run_until(ready.span.end_ns() + last_offset_ns + cycle_ns);
     drop(ready.world);
     let watch = Rc::into_inner(watch).expect("the world is gone");
-    Tally {
-        punctuality: ready.punctual.get(),
-        ..watch.into_inner().finish(cluster)
-    }
+    let mut tally = watch.into_inner().finish(cluster);
+    tally.own.merge(&ready.own.borrow());
+    tally
 }
 
 /// Runs replications `from..to`; those that were not begun when the run was stopped are missing at the end.

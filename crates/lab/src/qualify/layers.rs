@@ -1,6 +1,7 @@
 //! The schemes that were not there first: cells of TBMAC, slots of one node, and the layers below a protocol.
 
 use super::bench::{Bench, Seat};
+use super::own::{Counted, Sum, Tells};
 use super::question::{Copies, Question, Rule, Scheme, Turn};
 use protocols::mac::data::{Identity, QOS_OVERHEAD_OCTETS, Role};
 use protocols::mac::rate::minstrel::Minstrel;
@@ -47,7 +48,7 @@ impl Bench {
 
     /// A host of the cell; the controller sends to each node by itself. All know the same time, and rounds begin anywhere
     /// in a cycle.
-    pub(super) fn celled(&self, scheme: Scheme, node: u32, seed: u64) -> Seat {
+    pub(super) fn celled(&self, scheme: Scheme, node: u32, seed: u64, sum: &Sum) -> Seat {
         let me = Question::address(node);
         let identity = Identity {
             me,
@@ -61,12 +62,15 @@ impl Bench {
             sync: Sync::perfect(now as i64),
             ..TbmacConfig::new(me, Cell::default(), self.rounds(scheme))
         };
-        Seat(Box::new(Tbmac::<_, DEFAULT_SLOTS, 16, 1600>::new(config, sender)))
+        counted(
+            Box::new(Tbmac::<_, DEFAULT_SLOTS, 16, 1600>::new(config, sender)),
+            sum,
+        )
     }
 
     /// A node with slots of its own: the controller has as many in a cycle as there are nodes. All but backoff is left on,
     /// since every node has to hear.
-    pub(super) fn slotted(&self, node: u32, cycle_ns: u64) -> Seat {
+    pub(super) fn slotted(&self, node: u32, cycle_ns: u64, sum: &Sum) -> Seat {
         let slots = if node == 0 { self.question.nodes } else { 1 };
         let slot = Duration::from_ns((cycle_ns / u64::from(slots)).max(1));
         let config = SlottedConfig {
@@ -82,14 +86,14 @@ impl Bench {
             ..SlottedConfig::new(Question::address(node), slot)
         };
         let sender = Sender::<16>::new(SenderConfig::new(self.identity(node), self.question.rate));
-        Seat(match node {
-            0 => Box::new(Slotted::<_, 256, 1600>::new(config, sender)),
-            _ => Box::new(Slotted::<_, 4, 1600>::new(config, sender)),
-        })
+        match node {
+            0 => counted(Box::new(Slotted::<_, 256, 1600>::new(config, sender)), sum),
+            _ => counted(Box::new(Slotted::<_, 4, 1600>::new(config, sender)), sum),
+        }
     }
 
     /// What a scheme has below the protocol of a node.
-    pub(super) fn layered(&self, scheme: Scheme, node: u32, cycle_ns: u64, seat: Seat) -> Seat {
+    pub(super) fn layered(&self, scheme: Scheme, node: u32, cycle_ns: u64, seat: Seat, sum: &Sum) -> Seat {
         let phy = &self.question.phy;
         let seat = match scheme.rule {
             Rule::Fixed => seat,
@@ -112,12 +116,18 @@ impl Bench {
         } else {
             1
         };
-        Seat(match peers {
-            17.. => Box::new(Redundancy::<_, 256, 1600, 256>::new(config, seat)),
-            2..=16 => Box::new(Redundancy::<_, 32, 1600, 32>::new(config, seat)),
-            _ => Box::new(Redundancy::<_, 4, 1600, 1>::new(config, seat)),
-        })
+        match peers {
+            17.. => counted(Box::new(Redundancy::<_, 256, 1600, 256>::new(config, seat)), sum),
+            2..=16 => counted(Box::new(Redundancy::<_, 32, 1600, 32>::new(config, seat)), sum),
+            _ => counted(Box::new(Redundancy::<_, 4, 1600, 1>::new(config, seat)), sum),
+        }
     }
+}
+
+// by value, protocols with room for 256 frames would have their place on the stack more than once
+fn counted<P: Tells + 'static>(inner: Box<P>, sum: &Sum) -> Seat {
+    let sum = sum.clone();
+    Seat(Box::new(Counted { inner, sum }))
 }
 
 fn rated<A: Algorithm + Clone + 'static>(node: u32, fresh: A, seat: Seat) -> Seat {

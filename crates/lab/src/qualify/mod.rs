@@ -11,6 +11,7 @@
 //! | `others` | who else is on the channel |
 //! | `ground` | what the host profile rests on |
 //! | `clocks` | how well the clocks of TDMA agree, measured |
+//! | [`own`] | what overlays count of their own |
 //! | `layers` | TBMAC, slots of one node, redundancy and rate control |
 //! | [`admission`] | what can be said of EDF and TDMA without a run |
 //! | [`roaming`] | two access points, and nodes that walk from one to the other |
@@ -19,6 +20,7 @@
 //! | `tally` | sums over runs |
 //! | [`engine`] | replications on several workers, until the question is decided |
 //! | [`shortest`] | the shortest cycle that a scheme would hold |
+//! | `air` | what was on the air, as shares |
 //! | [`answer`] | the result, as it is written to JSON |
 //! | `reason` | why, and what would help, in sentences |
 //! | [`table`] | the result for the terminal |
@@ -26,6 +28,7 @@
 //! | [`folder`] | the output folder |
 
 pub mod admission;
+mod air;
 pub mod answer;
 mod assumptions;
 mod bench;
@@ -37,6 +40,7 @@ mod ground;
 pub mod joining;
 mod layers;
 mod others;
+pub mod own;
 pub mod page;
 pub mod question;
 mod reason;

@@ -113,6 +113,11 @@ fn verdicts(a: &Answer) -> Section {
             }
         }
     }
+    for (scheme, told) in (a.schemes.iter()).map(|r| (r.scheme.word(), r.overlay.sentences())) {
+        if !told.is_empty() {
+            section = section.paragraph(format!("{scheme}: {}", told.join(" ")));
+        }
+    }
     for (scheme, h) in (a.schemes.iter()).filter_map(|r| Some((r, r.hand_overs.as_ref()?))) {
         let text = super::table::hand_overs(h, scheme.misses);
         section = section.paragraph(format!("{}: {text}", scheme.scheme.word()));

@@ -169,6 +169,9 @@ fn what_helps(bench: &Bench, r: &Result, cause: Cause) -> Vec<String> {
         (Cause::Host, _) => {
             say("Shorten the tail of the host: see `sdmac measure --host` and a real-time kernel.")
         }
+        (Cause::NotHandedUp, _) => {
+            say("Look at the deliveries of a report (--out): a layer dropped them, as late or as a copy.")
+        }
     }
 }
 
@@ -247,6 +250,9 @@ fn because(bench: &Bench, r: &Result, cause: Cause) -> String {
             )
         }
         Cause::Host => "the frame arrived in time, but the host handed it up too late".into(),
+        Cause::NotHandedUp => {
+            "the frame arrived in time, but a layer of the protocol never handed it up".into()
+        }
         Cause::HandOver => "their node was being handed over".into(),
     }
 }

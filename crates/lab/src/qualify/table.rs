@@ -52,6 +52,9 @@ pub fn table(a: &Answer, width: usize) -> String {
         if let Some(j) = r.slots.as_ref().and_then(|s| s.joining) {
             text += &format!(" {}", joining(&j));
         }
+        for sentence in r.overlay.sentences() {
+            text += &format!(" {sentence}");
+        }
         if let Some(h) = &r.hand_overs {
             text += &format!(" {}", hand_overs(h, r.misses));
         }

@@ -1,6 +1,6 @@
 //! Sums over a run, and over runs: joined in a fixed order, so that the number of workers does not show.
 
-use super::tdma::Punctuality;
+use super::own::Counts;
 use crate::stats::{Batches, CcdfPoint, Online, Running};
 
 /// Stretches between neighbouring planes, the air among them.
@@ -13,7 +13,7 @@ pub(super) const PLANE_NAMES: [&str; PLANES] = [
 const LONGEST_NS: u64 = 20_000_000_000;
 
 /// Number of [`Cause`]s.
-pub(super) const CAUSES: usize = 7;
+pub(super) const CAUSES: usize = 8;
 
 /// Why a message missed its deadline: what became of its first frame that did not arrive.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, serde::Serialize, schemars::JsonSchema)]
@@ -32,6 +32,8 @@ pub enum Cause {
     Interference,
     /// The frame arrived in time, the application had it too late.
     Host,
+    /// The frame arrived in time, and the protocol there never handed it up.
+    NotHandedUp,
     /// Its node was on the way from one access point to the other: all its messages from this one to the moment in which it was
     /// let in missed, or from that moment to this one.
     HandOver,
@@ -46,6 +48,7 @@ impl Cause {
         Cause::Losses,
         Cause::Interference,
         Cause::Host,
+        Cause::NotHandedUp,
         Cause::HandOver,
     ];
 }
@@ -109,7 +112,7 @@ impl Spread {
         }
     }
 
-    fn merge(&mut self, other: &Spread) {
+    pub(super) fn merge(&mut self, other: &Spread) {
         self.seen.merge(&other.seen);
         self.moments.merge(&other.moments);
         self.lost += other.lost;
@@ -199,8 +202,8 @@ pub(super) struct Tally {
     pub repeats_collided: u64,
     /// All tries by outcome.
     pub tries: Tries,
-    /// Of nodes with slots.
-    pub punctuality: Punctuality,
+    /// What overlays counted.
+    pub own: Counts,
     /// Requests that were acknowledged.
     pub acked: u64,
     /// How long each hand-over cut its node off, 0 where nothing missed.
@@ -245,8 +248,7 @@ impl Tally {
         self.tries.data_lost += other.tries.data_lost;
         self.tries.ack_lost += other.tries.ack_lost;
         self.tries.unasked += other.tries.unasked;
-        self.punctuality.due += other.punctuality.due;
-        self.punctuality.late += other.punctuality.late;
+        self.own.merge(&other.own);
         self.acked += other.acked;
         self.cut_off.merge(&other.cut_off);
         self.unharmed += other.unharmed;

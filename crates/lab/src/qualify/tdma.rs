@@ -3,6 +3,7 @@
 
 use super::bench::{Bench, Seat};
 use super::joining::{Joining, open_plan};
+use super::own::{Counted, Sum};
 use super::question::{Question, Scheme};
 use protocols::mac::beacon::{BeaconFrame, MAX_BEACON_OCTETS};
 use protocols::mac::edf::cost::CostEstimate;
@@ -12,9 +13,7 @@ use protocols::mac::sync::{SHIFTS_OCTETS, Sync, SyncConfig};
 use protocols::mac::tdma::join::wire::{ASK_OCTETS, MAX_LIST_OCTETS};
 use protocols::mac::tdma::schedule::{BeaconSlot, Flow, NO_RTS, PlanError, Release, SlotCosts, TdmaPlan};
 use protocols::mac::tdma::{Tdma, TdmaConfig};
-use radio::{AdapterId, Duration, Event, Instant, Protocol, Queue, Radio, RtsPolicy};
-use std::cell::Cell;
-use std::rc::Rc;
+use radio::{AdapterId, Duration, Queue, RtsPolicy};
 
 /// Time between two beacons, about, ns.
 pub(super) const BEACON_NS: u64 = 50_000_000;
@@ -38,41 +37,6 @@ pub(super) const fn settling_ns(cycle_ns: u64) -> u64 {
 /// How long a clock is trusted after its last beacon.
 pub(super) fn holdover(cycle_ns: u64) -> Duration {
     Duration::from_ns(HOLDOVER_NS.max(HOLDOVER_BEACONS * beacon_interval_ns(cycle_ns)))
-}
-
-/// Frames of messages that were to go in slots, and those of them that came too late for theirs.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) struct Punctuality {
-    pub due: u64,
-    pub late: u64,
-}
-
-/// Where the nodes of a world add theirs at its end.
-pub(super) type Punctual = Rc<Cell<Punctuality>>;
-
-/// A node that says at its end how punctual it was.
-struct Counted<P: Protocol, const N: usize, const L: usize, const S: usize> {
-    inner: Tdma<P, N, L, S>,
-    sum: Punctual,
-}
-
-impl<P: Protocol, const N: usize, const L: usize, const S: usize> Protocol for Counted<P, N, L, S> {
-    fn handle(&mut self, now: Instant, event: Event<'_>, radio: &mut dyn Radio) {
-        self.inner.handle(now, event, radio);
-    }
-    fn deadline(&self) -> Option<Instant> {
-        self.inner.deadline()
-    }
-}
-
-impl<P: Protocol, const N: usize, const L: usize, const S: usize> Drop for Counted<P, N, L, S> {
-    fn drop(&mut self) {
-        let (c, sum) = (self.inner.counters(), self.sum.get());
-        self.sum.set(Punctuality {
-            due: sum.due + c.released + c.overruns,
-            late: sum.late + c.late + c.overruns,
-        });
-    }
 }
 
 /// How the schedule was computed.
@@ -255,7 +219,7 @@ impl Bench {
             + self.facts.indication.p99_99_ns
     }
 
-    pub(super) fn tdma(&self, scheme: Scheme, node: u32, cycle_ns: u64, sum: &Punctual) -> Seat {
+    pub(super) fn tdma(&self, scheme: Scheme, node: u32, cycle_ns: u64, sum: &Sum) -> Seat {
         let sum = sum.clone();
         let short = self.question.simulated_octets() <= 300;
         match (node, self.question.nodes, short) {
@@ -278,7 +242,7 @@ impl Bench {
         scheme: Scheme,
         node: u32,
         cycle_ns: u64,
-        sum: Punctual,
+        sum: Sum,
     ) -> Seat {
         let plan = self
             .plan::<S>(scheme, cycle_ns)
@@ -312,10 +276,10 @@ impl Bench {
             // a slot without a frame in time is of no use: an attempt costs a slot
             let cost = CostEstimate::fixed(Duration::from_ns(self.slot_ns(scheme)));
             let ordered = Edf::<_, N, L>::new(EdfConfig::new(cost, Duration::from_ns(cycle_ns)), sender);
-            let inner = Tdma::<_, N, L, S>::new(config, ordered);
+            let inner = Box::new(Tdma::<_, N, L, S>::new(config, ordered));
             return Seat(Box::new(Counted { inner, sum }));
         }
-        let inner = Tdma::<_, N, L, S>::new(config, sender);
+        let inner = Box::new(Tdma::<_, N, L, S>::new(config, sender));
         Seat(Box::new(Counted { inner, sum }))
     }
 }
@@ -371,7 +335,7 @@ mod tests {
             };
             let b = Bench::new(&q).unwrap();
             let t = replicate(&b, Scheme::TDMA, 5, 4_000_000, 2_000, 1);
-            let share = t.punctuality.late as f64 / t.punctuality.due as f64;
+            let share = t.own.late as f64 / t.own.due as f64;
             (b.slots(Scheme::TDMA, 4_000_000).guard_ns, share)
         };
         let all = [0.5, 0.9, 0.99, 0.9999].map(|p| (p, of(p)));

@@ -7,6 +7,7 @@
 mod about;
 mod flight;
 mod handover;
+mod shared;
 mod tries;
 
 use super::tally::{Cause, PLANES, Tally};
@@ -19,11 +20,10 @@ use protocols::mac::data::{ETHERTYPE_PROTOCOL, Received};
 use protocols::mac::edf::poll::PollHeader;
 use protocols::mac::tbmac::message::Message as Told;
 use radio::{Confirm, Msdu, Outcome, Plane, Token};
+pub(super) use shared::Shared;
 use sim::Observer;
 use sim::trace::{OnAir, ReceptionEnd, Transmission};
 use sim::traffic::parse_header;
-use std::cell::RefCell;
-use std::rc::Rc;
 use tries::Tries;
 
 /// No time yet.
@@ -163,7 +163,10 @@ impl Watch {
             return Cause::HandOver;
         }
         if message.received_ns <= self.deadline_ns(m) {
-            return Cause::Host;
+            return match message.delivered_ns {
+                NEVER => Cause::NotHandedUp,
+                _ => Cause::Host,
+            };
         }
         if message.failure.is_some() || message.attempts > 0 || !self.about.polled {
             return message.failure.unwrap_or(Cause::NoTime);
@@ -267,6 +270,9 @@ impl Observer for Watch {
                 self.tally.attempts += 1;
                 self.tally.collided += u64::from(new.collided);
                 self.tally.disturbed += u64::from(new.disturbed);
+            }
+            if message.is_some() {
+                *self.tally.own.rates.entry(t.rate).or_default() += 1;
             }
         }
         if let Some(to) = to {
@@ -372,28 +378,6 @@ pub(super) fn node_of(address: MacAddr) -> Option<u32> {
         return None;
     };
     u32::from_be_bytes([a, b, c, d]).checked_sub(1)
-}
-
-/// A [`Watch`] that the world holds while somebody else keeps a hand on it.
-#[derive(Clone)]
-pub(super) struct Shared(pub Rc<RefCell<Watch>>);
-
-impl Observer for Shared {
-    fn transmission(&mut self, t: &Transmission<'_>) {
-        self.0.borrow_mut().transmission(t);
-    }
-    fn reception(&mut self, r: &ReceptionEnd) {
-        self.0.borrow_mut().reception(r);
-    }
-    fn requested(&mut self, now_ns: u64, node: u32, token: Token, frame: &[u8]) {
-        self.0.borrow_mut().requested(now_ns, node, token, frame);
-    }
-    fn delivered(&mut self, now_ns: u64, node: u32, msdu: &Msdu<'_>) {
-        self.0.borrow_mut().delivered(now_ns, node, msdu);
-    }
-    fn confirmed(&mut self, now_ns: u64, node: u32, confirm: &Confirm, exchange_ns: Option<(u64, u64)>) {
-        self.0.borrow_mut().confirmed(now_ns, node, confirm, exchange_ns);
-    }
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //! asked.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::*;
 use lab::deploy::Run;
@@ -119,4 +119,56 @@ fn copies_on_two_radios() {
     let second = summary.nodes.iter().filter(|n| n.seat.adapter == 1);
     let copies: u64 = second.map(|n| n.counts.frames).sum();
     assert!(copies >= submitted - 3, "{copies} on the second channel");
+}
+
+/// One of a station's adapters goes down in the middle of the run, whichever: its frames are refused from then on, and what goes over
+/// the other one arrives.
+#[test]
+fn the_other_adapter_carries_on() {
+    let Some(_lab) = lab(8) else { return };
+    let changes = ["copies=parallel", "duration=400ms", "group.devices.count=3"];
+    let scenario = of_tree("redundancy", &changes);
+    // the controller has the first two radios, and the first device the next
+    for dies in [2, 3] {
+        let radios: Vec<String> = (0..scenario.radios()).map(|i| format!("phy{i}")).collect();
+        let (ran_ns, never, over) = (AtomicU64::new(0), AtomicBool::new(false), AtomicBool::new(false));
+        let (runs, summary) = under(&scenario, 1, |switches| {
+            std::thread::scope(|scope| {
+                let killer = scope.spawn(|| {
+                    while ran_ns.load(Ordering::Relaxed) < 200_000_000 && !over.load(Ordering::Relaxed) {
+                        std::thread::sleep(std::time::Duration::from_millis(1));
+                    }
+                    take_down(&radios[dies])
+                });
+                let runs = stations(&scenario, 1, (&radios, switches), &|_| None, &ran_ns, &never);
+                over.store(true, Ordering::Relaxed);
+                assert!(killer.join().unwrap() > 0, "it had an interface");
+                runs.unwrap_or_else(|e| panic!("{e}"))
+            })
+        });
+        // about half of the device's hundred messages had one copy only, the other one was refused
+        let refused: Vec<u64> = runs.iter().map(|r| r.done.requests.refused).collect();
+        assert!((40..=60).contains(&refused[1]), "{refused:?}: {summary:?}");
+        assert_eq!((refused[0], refused[2], refused[3]), (0, 0, 0));
+        let judged = runs.iter().flat_map(|r| &r.judged);
+        for (flow, numbers) in judged.filter(|(_, numbers)| !numbers.is_empty()) {
+            let arrived = sum_of(&runs, *flow, numbers);
+            assert_eq!(
+                arrived,
+                numbers.len() as u64,
+                "flow {flow} without {}",
+                radios[dies]
+            );
+        }
+    }
+}
+
+/// Takes all interfaces of a radio down: how many it had.
+fn take_down(radio: &str) -> usize {
+    let all = std::fs::read_dir(format!("/sys/class/ieee80211/{radio}/device/net")).unwrap();
+    let down = |entry: std::io::Result<std::fs::DirEntry>| {
+        let flags = entry.unwrap().path().join("flags");
+        std::fs::write(flags, "0x0").unwrap();
+    };
+    all.map(down).count()
 }

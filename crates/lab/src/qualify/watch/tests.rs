@@ -185,6 +185,16 @@ fn causes_of_misses() {
     assert_eq!((t.air.data_ns, t.air.foreign_ns), (5 * 36_000, 10_000));
 }
 
+#[test]
+fn what_arrives_and_is_never_handed_up_is_no_fault_of_the_host() {
+    let mut w = watch();
+    send(&mut w, 2_200_000, 0, 1, 1);
+    receive(&mut w, 2_236_000, 0, 2);
+    let t = w.finish(1);
+    assert_eq!(t.causes[Cause::NotHandedUp as usize], 1);
+    assert_eq!(t.causes[Cause::Host as usize], 0);
+}
+
 /// Node 2 releases 0.6 ms after node 1: its messages have until 3.6 ms and 4.6 ms.
 #[test]
 fn a_deadline_is_one_cycle_after_the_release() {

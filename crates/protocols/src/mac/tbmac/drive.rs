@@ -175,6 +175,7 @@ impl<P: Protocol, const S: usize, const N: usize, const L: usize> Tbmac<P, S, N,
         let before = member.slot();
         member.round_over();
         let after = member.slot();
+        self.counters.without += u64::from(before.is_none());
         self.count(before, after);
         let told = self.leaving.filter(|_| after.is_none() || self.farewell);
         if let Some(cell) = told {

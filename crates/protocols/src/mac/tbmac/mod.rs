@@ -101,6 +101,8 @@ pub struct TbmacCounters {
     pub asked: u64,
     /// Times that it came to own one.
     pub granted: u64,
+    /// Rounds that it was in without a slot of its own.
+    pub without: u64,
     /// Times that it gave one up because others had it too or did not hear it.
     pub lost: u64,
     /// Requests dropped at their deadline.
