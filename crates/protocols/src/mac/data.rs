@@ -228,11 +228,11 @@ impl<'a> Received<'a> {
 }
 
 /// Sequence numbers that [`Duplicates`] remembers of each transmitter and traffic identifier.
-pub const DUPLICATE_WINDOW: u16 = 64;
+pub const DUPLICATE_WINDOW: u16 = 128;
 
 /// The receiver's memory of what it has heard: a frame with the retry bit whose sequence number was heard before
 /// is a duplicate (IEEE 802.11-2016, 10.3.2.11.3). The standard asks for the last frame of each transmitter and
-/// traffic identifier; here it is a window of the last 64 numbers, because overlays may send other frames
+/// traffic identifier; here it is a window of the last [`DUPLICATE_WINDOW`] numbers, because overlays may send other frames
 /// between a frame and its retry. Holds `N` windows; the one not heard for longest makes room.
 #[derive(Clone, Debug)]
 pub struct Duplicates<const N: usize> {
@@ -247,27 +247,52 @@ struct Window {
     /// The newest number.
     newest: u16,
     /// Bit i: the number `newest - i` was heard.
-    heard: u64,
+    heard: u128,
+    /// The last frame was a retry with a number behind the window.
+    behind: Option<u16>,
     used: u32,
 }
 
 impl Window {
+    fn new(from: (MacAddr, Option<u8>), number: u16) -> Window {
+        Window {
+            from,
+            newest: number,
+            heard: 1,
+            behind: None,
+            used: 0,
+        }
+    }
+
     /// Marks `number`; true if it was heard before, as far as the window goes back.
-    fn mark(&mut self, number: u16) -> bool {
-        let ahead = number.wrapping_sub(self.newest) & 0xfff;
-        let behind = self.newest.wrapping_sub(number) & 0xfff;
+    fn mark(&mut self, number: u16, retry: bool) -> bool {
+        /// Numbers of which one is behind another, and not ahead of it.
+        const HALF: u16 = 2_048;
+        let distance = |to: u16, from: u16| to.wrapping_sub(from) & 0xfff;
+        let (ahead, behind) = (distance(number, self.newest), distance(self.newest, number));
+        let last = self.behind.take();
         if behind < DUPLICATE_WINDOW {
             let bit = 1 << behind;
             let before = self.heard & bit != 0;
             self.heard |= bit;
             return before;
         }
-        // newer, or so much older that the sender must have started again
-        self.heard = if ahead < DUPLICATE_WINDOW {
-            self.heard << ahead | 1
+        if retry && behind < HALF {
+            match last.map(|last| distance(number, last)) {
+                // two in a row are no stragglers: the sender has started again
+                Some(more @ 1..DUPLICATE_WINDOW) => self.heard = 1 | 1 << more,
+                // what was heard since then must not be forgotten for it
+                again => {
+                    self.behind = Some(number);
+                    return again == Some(0);
+                }
+            }
+        } else if ahead < DUPLICATE_WINDOW {
+            self.heard = self.heard << ahead | 1;
         } else {
-            1
-        };
+            // a gap, or the sender has started again
+            self.heard = 1;
+        }
         self.newest = number;
         false
     }
@@ -295,15 +320,13 @@ impl<const N: usize> Duplicates<N> {
         let number = frame.sequence.number();
         if let Some(known) = self.windows.iter_mut().flatten().find(|w| w.from == from) {
             known.used = self.clock;
-            return known.mark(number) && frame.retry;
+            return known.mark(number, frame.retry) && frame.retry;
         }
         // an empty place, or that of the one not heard for longest
         if let Some(place) = self.windows.iter_mut().min_by_key(|w| w.map_or(0, |w| w.used)) {
             *place = Some(Window {
-                from,
-                newest: number,
-                heard: 1,
                 used: self.clock,
+                ..Window::new(from, number)
             });
         }
         false

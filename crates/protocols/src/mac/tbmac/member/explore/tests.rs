@@ -30,6 +30,29 @@ fn three_newcomers_share_no_slot() {
     assert_eq!(explorer.longest(&last, 9, MOST), Some(28));
 }
 
+/// The same with every pattern of losses: founders who do not hear each other may claim one slot, all on probation, and each of the three has one
+/// of its own as soon as frames arrive.
+#[test]
+fn three_newcomers_are_told_apart_whatever_was_lost() {
+    let explorer = Explorer::<3, 3>::new(Losses::Any, 2, 6);
+    let (found, last) = explorer.run(Explorer::NOBODY);
+    assert_eq!((found.states, found.steps, found.shared), (1_553, 9_164, 0));
+    assert!(
+        explorer
+            .longest(&last, 6, MOST)
+            .is_some_and(|rounds| rounds <= 34)
+    );
+}
+
+#[test]
+#[ignore = "half a minute of computing"]
+fn three_newcomers_of_nine_rounds_are_told_apart() {
+    let explorer = Explorer::<3, 3>::new(Losses::Any, 3, 9);
+    let (found, last) = explorer.run(Explorer::NOBODY);
+    assert_eq!((found.states, found.steps, found.shared), (279_624, 2_562_106, 0));
+    assert_eq!(explorer.longest(&last, 9, MOST), Some(34));
+}
+
 /// One owner and two hosts that ask; one owner fails at any time without a word, and may come back at any time later, as a new host.
 #[test]
 fn two_who_ask_share_no_slot() {
