@@ -149,7 +149,16 @@ pub fn atp_claims() -> Vec<Claim> {
     claims::parse(text).expect("the file is part of the program")
 }
 
-/// Judges what was measured.
+/// What `sdmac-atp` was to reach; no claim of the thesis.
+///
+/// # Panics
+/// Never: the file is part of the program, and its form is tested.
+pub fn aims() -> Vec<Claim> {
+    let text = include_str!("../../../../../papers/atp/ours.toml");
+    claims::parse(text).expect("the file is part of the program")
+}
+
+/// Judges what was measured: the claims, and behind them our own aims.
 pub fn judge(plan: &Plan, measured: &Measured) -> Reproduction {
     let totals = Totals {
         paper: "atp",
@@ -158,7 +167,8 @@ pub fn judge(plan: &Plan, measured: &Measured) -> Reproduction {
         seed: plan.seed,
         transmissions: measured.frames,
     };
-    Reproduction::judged(totals, &atp_claims(), &Values::of_atp(measured))
+    let all = [atp_claims(), aims()].concat();
+    Reproduction::judged(totals, &all, &Values::of_atp(measured))
 }
 
 /// The page of a reproduction, with its figures.

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::atomic::AtomicBool;
 
 use super::*;
+use crate::reproduce::claims::Kind as Form;
 use crate::reproduce::estimate::Estimate;
 use crate::reproduce::rows::Verdict;
 
@@ -61,9 +62,11 @@ fn sizes() {
 /// Each has an id of its own, says something, is not judged where it must not be, and is satisfied by the thesis.
 #[test]
 fn every_claim_is_well_formed() {
-    let claims = atp_claims();
+    let claims = [atp_claims(), aims()].concat();
     let ids: BTreeSet<&str> = claims.iter().map(|c| c.id.as_str()).collect();
-    assert!(ids.len() == claims.len() && ids.iter().all(|id| id.starts_with("1-")));
+    assert_eq!(ids.len(), claims.len());
+    let prefix = |c: &Claim| if c.kind == Form::Ours { "ours-" } else { "1-" };
+    assert!(claims.iter().all(|c| c.id.starts_with(prefix(c))));
     for claim in &claims {
         let id = &claim.id;
         assert!(
