@@ -28,6 +28,8 @@ pub enum Kind {
     Adaptive,
     /// Ours, with an epoch that adjusts itself.
     Sdmac,
+    /// Default ATP whose rate stays as it is when a feedback is missed: what the penalty does is what is different without it.
+    Lenient,
 }
 
 impl Kind {
@@ -40,6 +42,7 @@ impl Kind {
             Kind::Aggressive => "aggressive",
             Kind::Adaptive => "adaptive",
             Kind::Sdmac => "sdmac-atp",
+            Kind::Lenient => "lenient",
         }
     }
 
@@ -50,6 +53,10 @@ impl Kind {
             Kind::Aggressive => Some(atp::Config::aggressive()),
             Kind::Adaptive => Some(atp::Config::adaptive()),
             Kind::Sdmac => Some(atp::Config::sdmac()),
+            Kind::Lenient => Some(atp::Config {
+                miss_penalty: 1.0,
+                ..atp::Config::standard()
+            }),
             Kind::Tahoe | Kind::NewReno => None,
         }
     }

@@ -14,6 +14,7 @@ mod figures;
 mod ours;
 mod plan;
 mod summary;
+mod teeth;
 #[cfg(test)]
 mod tests;
 mod values;
@@ -30,6 +31,7 @@ pub use field::{Outcome, Scene, What};
 pub use figures::figures;
 pub use ours::{Beside, beside};
 pub use plan::{Measured, Plan};
+pub use teeth::Teeth;
 
 /// The transports of the thesis.
 pub const THESIS: [Kind; 4] = [Kind::Tahoe, Kind::Default, Kind::Aggressive, Kind::Adaptive];

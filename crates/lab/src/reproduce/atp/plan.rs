@@ -97,7 +97,17 @@ impl Plan {
             let scenes = move |&what: &What| KINDS.map(|kind| Scene { what, tries, kind });
             all.iter().flat_map(scenes)
         };
-        of(1).chain(of(DEFAULT_TRIES)).chain([idle]).collect()
+        // what the penalty for missed feedback does to the stack
+        let lenient = [1, DEFAULT_TRIES].map(|tries| Scene {
+            what: What::Stack,
+            tries,
+            kind: Kind::Lenient,
+        });
+        of(1)
+            .chain(of(DEFAULT_TRIES))
+            .chain(lenient)
+            .chain([idle])
+            .collect()
     }
 
     /// Number of runs.
