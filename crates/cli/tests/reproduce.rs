@@ -101,9 +101,9 @@ fn the_exit_code_of_the_chains_is_that_of_their_rows() {
     let run = quick("atp");
     run.says_what_its_rows_say();
     // what is arithmetic is right
-    for id in ["1-26", "1-43"] {
-        let row = run.rows().iter().find(|row| row["id"] == id).unwrap();
-        assert_eq!(row["verdict"], "ok", "{row}");
+    for row in run.rows() {
+        let exact = row["kind"] == "exact" || row["id"] == "1-26";
+        assert!(!exact || row["verdict"] == "ok", "{row}");
     }
     // our own aims are judged like the rest
     let aims = run.rows().iter().filter(|row| row["kind"] == "ours");

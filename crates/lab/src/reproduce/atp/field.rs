@@ -245,7 +245,7 @@ fn building() -> Vec<Position> {
 }
 
 /// The longest of the shortest paths in hops; `None` if there is none between some nodes.
-fn longest_path(places: &[Position]) -> Option<u32> {
+pub(super) fn longest_path(places: &[Position]) -> Option<u32> {
     let near = |a: &Position, b: &Position| (a.x - b.x).hypot(a.y - b.y) < REACH_M;
     let far = |from: usize| {
         let mut hops = vec![None; places.len()];

@@ -7,6 +7,7 @@
 //! numbers. [`Plan`] therefore runs testbed A with other losses, too, and both testbeds with adapters that try again, and
 //! shows what comes of that.
 
+mod constants;
 mod feedback;
 mod field;
 mod field_values;

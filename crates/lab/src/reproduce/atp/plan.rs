@@ -78,7 +78,7 @@ impl Plan {
     }
 
     /// Octets of a file between random nodes (thesis, section 5.5: 1 MB).
-    fn random_octets(&self) -> u64 {
+    pub(super) fn random_octets(&self) -> u64 {
         if self.quick { 200_000 } else { 1_000_000 }
     }
 

@@ -154,6 +154,7 @@ impl Values {
         values.several(measured);
         values.testbed_b(measured);
         values.utilities();
+        values.constants();
         values.aims(measured);
         values.stack(measured);
         values.random_flows(measured);

@@ -87,7 +87,7 @@ fn time() -> Axis {
 }
 
 /// Goodput as it is plotted: instant in ns, kb/s of the window before. `delivered`: time in ns, octets.
-fn windows(delivered: &[(u64, u32)], span: (u64, u64)) -> Vec<(u64, f64)> {
+pub(in crate::reproduce::atp) fn windows(delivered: &[(u64, u32)], span: (u64, u64)) -> Vec<(u64, f64)> {
     sliding(delivered, span, WINDOW_NS, STEP_NS)
 }
 
