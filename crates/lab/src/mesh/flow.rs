@@ -28,6 +28,8 @@ pub enum Kind {
     Adaptive,
     /// Ours, with an epoch that adjusts itself.
     Sdmac,
+    /// Default ATP whose rate stays as it is when a feedback is missed: what the penalty does is what is different without it.
+    Lenient,
 }
 
 impl Kind {
@@ -40,6 +42,7 @@ impl Kind {
             Kind::Aggressive => "aggressive",
             Kind::Adaptive => "adaptive",
             Kind::Sdmac => "sdmac-atp",
+            Kind::Lenient => "lenient",
         }
     }
 
@@ -50,6 +53,10 @@ impl Kind {
             Kind::Aggressive => Some(atp::Config::aggressive()),
             Kind::Adaptive => Some(atp::Config::adaptive()),
             Kind::Sdmac => Some(atp::Config::sdmac()),
+            Kind::Lenient => Some(atp::Config {
+                miss_penalty: 1.0,
+                ..atp::Config::standard()
+            }),
             Kind::Tahoe | Kind::NewReno => None,
         }
     }
@@ -68,6 +75,8 @@ pub struct Trace {
     pub chosen_us: Vec<(u64, u32)>,
     /// D in each feedback, us: at the receiver when it was sent, at the sender when it came.
     pub feedback_us: Vec<(u64, u32)>,
+    /// What each of these feedbacks is known by at both ends: what it acknowledges, and how old its news was.
+    pub feedback_marks: Vec<u64>,
 }
 
 /// The path of a receiver, and what it feeds back along it.
@@ -75,6 +84,12 @@ struct Watched<'a> {
     path: &'a mut dyn Path,
     now: Instant,
     feedback_us: &'a mut Vec<(u64, u32)>,
+    feedback_marks: &'a mut Vec<u64>,
+}
+
+/// What a feedback is known by; hops leave these fields alone.
+fn mark(h: &wire::Header) -> u64 {
+    u64::from(h.acknowledgement) << 32 | u64::from(h.spacing_us)
 }
 
 impl Path for Watched<'_> {
@@ -83,6 +98,7 @@ impl Path for Watched<'_> {
             && h.is_feedback()
         {
             self.feedback_us.push((self.now.as_ns(), h.delay_us));
+            self.feedback_marks.push(mark(&h));
         }
         self.path.request(datagram);
     }
@@ -238,11 +254,12 @@ impl Flow {
         if self.left.is_some() {
             self.connection.get_mut().handle(now, event, path);
         } else {
-            let feedback_us = &mut self.trace.feedback_us;
+            let trace = &mut self.trace;
             let mut path = Watched {
                 path,
                 now,
-                feedback_us,
+                feedback_us: &mut trace.feedback_us,
+                feedback_marks: &mut trace.feedback_marks,
             };
             self.connection.get_mut().handle(now, event, &mut path);
         }
@@ -259,6 +276,7 @@ impl Flow {
                     trace.spacings_us.push((at, spacing_us));
                     if sender.is_some() {
                         trace.feedback_us.push((at, h.delay_us));
+                        trace.feedback_marks.push(mark(&h));
                     }
                 }
                 (false, None) => trace.delays_us.push((at, h.delay_us)),

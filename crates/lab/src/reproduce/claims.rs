@@ -18,6 +18,8 @@ pub enum Kind {
     Emergent,
     /// An order or a trend.
     Qualitative,
+    /// What this project set out to reach, and no paper states.
+    Ours,
     /// Describes the experiment; not judged.
     Setup,
     /// A property of that machine; not judged.
@@ -37,6 +39,7 @@ impl Kind {
             Kind::Calibrated => "calibrated",
             Kind::Emergent => "emergent",
             Kind::Qualitative => "qualitative",
+            Kind::Ours => "ours",
             Kind::Setup => "setup",
             Kind::Hardware => "hardware",
         }

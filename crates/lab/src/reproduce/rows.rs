@@ -256,6 +256,8 @@ pub struct Tallies {
     pub exact: Tally,
     /// [`Kind::Qualitative`].
     pub qualitative: Tally,
+    /// [`Kind::Ours`].
+    pub ours: Tally,
 }
 
 impl Tallies {
@@ -267,6 +269,7 @@ impl Tallies {
                 Kind::Calibrated => &mut all.fitted,
                 Kind::Exact => &mut all.exact,
                 Kind::Qualitative => &mut all.qualitative,
+                Kind::Ours => &mut all.ours,
                 Kind::Setup | Kind::Hardware => continue,
             };
             tally.add(n.verdict);
@@ -275,12 +278,13 @@ impl Tallies {
     }
 
     /// Each with its name, predictions first.
-    pub fn named(&self) -> [(&'static str, Tally); 4] {
+    pub fn named(&self) -> [(&'static str, Tally); 5] {
         [
             ("predicted", self.predicted),
             ("fitted", self.fitted),
             ("exact", self.exact),
             ("orders and trends", self.qualitative),
+            ("aims of ours", self.ours),
         ]
     }
 }
@@ -423,6 +427,33 @@ mod tests {
         assert!(summary.contains(said), "{summary}");
         let json = serde_json::to_value(&reproduction).unwrap();
         assert_eq!(json["verdicts"]["predicted"]["at_the_edge"], 1);
+    }
+
+    /// An aim that was missed is wrong, is counted apart, and the text says why.
+    #[test]
+    fn aims_of_ours() {
+        let text = "paper = 'x'\n[[claim]]\nid = 'ours-1'\nwhere = 'z'\nkind = 'ours'\nwhat = 'y'\nnote = 'Because.'\n\
+                    values = [{ name = 'missed', at_most = 1 }, { name = 'reached', at_least = 1 }]\n";
+        let mut values = Values::default();
+        for name in ["missed", "reached"] {
+            values.put("ours-1", name, Estimate::exact(2.0));
+        }
+        let totals = Totals {
+            paper: "x",
+            complete: true,
+            quick: false,
+            seed: 1,
+            transmissions: 0,
+        };
+        let claims = super::super::claims::parse(text).unwrap();
+        let reproduction = Reproduction::judged(totals, &claims, &values);
+        let aims = reproduction.verdicts.ours;
+        assert_eq!((aims.within, aims.wrong, reproduction.ok), (1, 1, false));
+        let text = reproduction.to_string();
+        assert!(
+            text.contains("aims of ours 1 of 2") && text.contains("Because."),
+            "{text}"
+        );
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::fmt::{self, Write as _};
 
+use super::claims::Kind;
 use super::plan::Measured;
 use super::rows::{Number, Reproduction, Row, Verdict};
 use crate::report::html::{Align, Banner, Cell, Report, Section, Table};
@@ -59,6 +60,10 @@ fn write_row(f: &mut fmt::Formatter<'_>, row: &Row) -> fmt::Result {
     }
     for (name, why) in row.explanations() {
         write_wrapped(f, &format!("{name}: {why}"))?;
+    }
+    // an aim that was missed is wrong without excuse, and says why
+    if claim.kind == Kind::Ours && !row.verdict().is_ok() {
+        write_wrapped(f, &claim.note)?;
     }
     if row.numbers.iter().all(|n| n.verdict == Verdict::NotJudged) {
         for n in &row.numbers {

@@ -9,6 +9,7 @@ use sim::Position;
 use sim::rng::mix3;
 
 use super::Bed;
+use super::teeth::Teeth;
 use crate::mesh::metrics::utility;
 use crate::mesh::{Demand, Ended, Kind, Net, Routing};
 
@@ -80,6 +81,8 @@ pub struct Outcome {
     pub course: Vec<Vec<f64>>,
     /// Routes that OLSR has withdrawn.
     pub withdrawn: u64,
+    /// In the stack: what the rates of the flows did while all of them were there; of ATP only.
+    pub teeth: Vec<Teeth>,
 }
 
 impl Outcome {
@@ -101,18 +104,23 @@ impl Outcome {
 }
 
 impl Scene {
-    /// Runs it, and tells the frames on the air as well.
-    pub(super) fn run(&self, file_octets: u64, seed: u64, stop: &AtomicBool) -> (Outcome, u64) {
+    /// The mesh that it is.
+    pub(super) fn net(&self, file_octets: u64, seed: u64) -> Net {
         let net = match self.what {
             What::Stack => stack(self.kind),
             What::Files(flows) => field(self.kind, flows, file_octets, FILE_SECONDS, seed),
             What::Streams(flows) => field(self.kind, flows, ENDLESS, STREAM_SECONDS, seed),
             What::Idle => field(self.kind, 0, 0, FIELD_START_NS / SECOND_NS, seed),
         };
-        let net = Net {
+        Net {
             tries: self.tries,
             ..net
-        };
+        }
+    }
+
+    /// Runs it, and tells the frames on the air as well.
+    pub(super) fn run(&self, file_octets: u64, seed: u64, stop: &AtomicBool) -> (Outcome, u64) {
+        let net = self.net(file_octets, seed);
         let ran = net.run(seed, stop);
         let all_ns = net.demands.iter().map(|d| d.start_ns).max().unwrap_or(0);
         let end_ns = net.most_seconds * SECOND_NS;
@@ -122,12 +130,18 @@ impl Scene {
                 starved_windows: ran.flows.iter().map(|f| starved(f, all_ns, end_ns)).collect(),
                 course: ran.flows.iter().map(|f| windows(f, SECOND_NS, end_ns)).collect(),
                 withdrawn: ran.withdrawn,
+                teeth: ran
+                    .flows
+                    .iter()
+                    .filter_map(|f| Teeth::of(&f.sent, all_ns, end_ns))
+                    .collect(),
             },
             _ => Outcome {
                 kbps: ran.flows.iter().map(Ended::goodput_kbps).collect(),
                 starved_windows: Vec::new(),
                 course: Vec::new(),
                 withdrawn: ran.withdrawn,
+                teeth: Vec::new(),
             },
         };
         (outcome, ran.frames)
@@ -231,7 +245,7 @@ fn building() -> Vec<Position> {
 }
 
 /// The longest of the shortest paths in hops; `None` if there is none between some nodes.
-fn longest_path(places: &[Position]) -> Option<u32> {
+pub(super) fn longest_path(places: &[Position]) -> Option<u32> {
     let near = |a: &Position, b: &Position| (a.x - b.x).hypot(a.y - b.y) < REACH_M;
     let far = |from: usize| {
         let mut hops = vec![None; places.len()];
@@ -317,6 +331,7 @@ mod tests {
             starved_windows: Vec::new(),
             course: Vec::new(),
             withdrawn: 0,
+            teeth: Vec::new(),
         };
         assert!(outcome.starved() == 0.5 && outcome.total_kbps() == 101.5);
     }

@@ -3,8 +3,9 @@
 use super::THESIS;
 use super::field::{Outcome, Scene, What};
 use super::plan::Measured;
+use super::teeth::Teeth;
 use super::values::{average, mean, percent};
-use crate::mesh::Kind::{self, Adaptive, Aggressive, Default, Tahoe};
+use crate::mesh::Kind::{self, Adaptive, Aggressive, Default, Lenient, Tahoe};
 use crate::reproduce::estimate::Estimate;
 use crate::reproduce::values::Values;
 use protocols::mac::sender::DEFAULT_TRIES;
@@ -88,6 +89,8 @@ impl Values {
                 }
                 put(id, "middle over outer", v.over_runs(What::Stack, kind, middle));
             }
+            self.saw_tooth(&v);
+            let mut put = |id: &str, name: &str, value| self.put(id, &v.name(name), value);
             let total = |o: &[&Outcome; 4]| {
                 let t = o.map(Outcome::total_kbps);
                 t[3] >= t[1] && t[1] > t[2] && t[2] > t[0]
@@ -100,6 +103,35 @@ impl Values {
             let best = v.share(What::Stack, best);
             put("1-44", "adaptive has the best utility", best);
         }
+    }
+
+    /// Section 5.4: the rates of default ATP in the stack, and what they were without a penalty for missed feedback.
+    fn saw_tooth(&mut self, v: &View<'_>) {
+        let mut put = |name: &str, value| self.put("1-45", &v.name(name), value);
+        let over_falls = |of: fn(&Teeth) -> u64| {
+            let run = |o: &Outcome| {
+                let sum = |of: fn(&Teeth) -> u64| o.teeth.iter().map(of).sum::<u64>() as f64;
+                let falls = sum(Teeth::falls);
+                (falls > 0.0).then(|| sum(of) / falls)
+            };
+            let runs = v.outcomes(What::Stack, Default).into_iter();
+            mean(&runs.filter_map(run).collect::<Vec<_>>())
+        };
+        put(
+            "at a miss",
+            over_falls(|t| t.missed).map(|share| share.times(100.0)),
+        );
+        put("rises", over_falls(|t| t.rises));
+        let with_over_without = |of: fn(&Teeth) -> f64| {
+            let mean = |kind| {
+                let runs = v.outcomes(What::Stack, kind).into_iter();
+                average(runs.flat_map(|o| &o.teeth).map(of))
+            };
+            let ratio = mean(Default)? / mean(Lenient)?;
+            Some(Estimate::exact(ratio)).filter(|_| ratio.is_finite())
+        };
+        put("falls", with_over_without(|t| t.falls() as f64));
+        put("variation", with_over_without(|t| t.variation));
     }
 
     /// Section 5.5: flows between random nodes.

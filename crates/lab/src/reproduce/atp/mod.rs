@@ -7,12 +7,15 @@
 //! numbers. [`Plan`] therefore runs testbed A with other losses, too, and both testbeds with adapters that try again, and
 //! shows what comes of that.
 
+mod constants;
+mod feedback;
 mod field;
 mod field_values;
 mod figures;
 mod ours;
 mod plan;
 mod summary;
+mod teeth;
 #[cfg(test)]
 mod tests;
 mod values;
@@ -29,6 +32,7 @@ pub use field::{Outcome, Scene, What};
 pub use figures::figures;
 pub use ours::{Beside, beside};
 pub use plan::{Measured, Plan};
+pub use teeth::Teeth;
 
 /// The transports of the thesis.
 pub const THESIS: [Kind; 4] = [Kind::Tahoe, Kind::Default, Kind::Aggressive, Kind::Adaptive];
@@ -149,7 +153,16 @@ pub fn atp_claims() -> Vec<Claim> {
     claims::parse(text).expect("the file is part of the program")
 }
 
-/// Judges what was measured.
+/// What `sdmac-atp` was to reach; no claim of the thesis.
+///
+/// # Panics
+/// Never: the file is part of the program, and its form is tested.
+pub fn aims() -> Vec<Claim> {
+    let text = include_str!("../../../../../papers/atp/ours.toml");
+    claims::parse(text).expect("the file is part of the program")
+}
+
+/// Judges what was measured: the claims, and behind them our own aims.
 pub fn judge(plan: &Plan, measured: &Measured) -> Reproduction {
     let totals = Totals {
         paper: "atp",
@@ -158,7 +171,8 @@ pub fn judge(plan: &Plan, measured: &Measured) -> Reproduction {
         seed: plan.seed,
         transmissions: measured.frames,
     };
-    Reproduction::judged(totals, &atp_claims(), &Values::of_atp(measured))
+    let all = [atp_claims(), aims()].concat();
+    Reproduction::judged(totals, &all, &Values::of_atp(measured))
 }
 
 /// The page of a reproduction, with its figures.

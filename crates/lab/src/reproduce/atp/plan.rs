@@ -78,7 +78,7 @@ impl Plan {
     }
 
     /// Octets of a file between random nodes (thesis, section 5.5: 1 MB).
-    fn random_octets(&self) -> u64 {
+    pub(super) fn random_octets(&self) -> u64 {
         if self.quick { 200_000 } else { 1_000_000 }
     }
 
@@ -97,7 +97,17 @@ impl Plan {
             let scenes = move |&what: &What| KINDS.map(|kind| Scene { what, tries, kind });
             all.iter().flat_map(scenes)
         };
-        of(1).chain(of(DEFAULT_TRIES)).chain([idle]).collect()
+        // what the penalty for missed feedback does to the stack
+        let lenient = [1, DEFAULT_TRIES].map(|tries| Scene {
+            what: What::Stack,
+            tries,
+            kind: Kind::Lenient,
+        });
+        of(1)
+            .chain(of(DEFAULT_TRIES))
+            .chain(lenient)
+            .chain([idle])
+            .collect()
     }
 
     /// Number of runs.

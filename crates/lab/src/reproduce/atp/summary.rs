@@ -1,5 +1,6 @@
 //! What is kept of one run.
 
+use super::feedback;
 use crate::mesh::Ended;
 use crate::mesh::metrics::{over_time, unfairness};
 
@@ -25,6 +26,10 @@ pub struct Summary {
     pub rate_variation: Option<f64>,
     /// Longest time between two feedbacks at the sender, s.
     pub longest_gap_s: Option<f64>,
+    /// Longest time that a feedback was on its way, s.
+    pub slowest_feedback_s: Option<f64>,
+    /// Most feedbacks that came to the sender in a cluster.
+    pub feedback_together: Option<u64>,
 }
 
 /// Bits of content in a packet.
@@ -62,6 +67,9 @@ impl Summary {
         summary.rate_variation = (rates.len() > 2).then(|| unfairness(&rates[1..]));
         let gaps = first.sent.spacings_us.windows(2).map(|w| w[1].0 - w[0].0);
         summary.longest_gap_s = gaps.max().map(|ns| ns as f64 / 1e9);
+        let slowest = feedback::slowest(first);
+        summary.slowest_feedback_s = slowest.map(|(sent, came)| (came - sent) as f64 / 1e9);
+        summary.feedback_together = feedback::most_together(first);
         summary
     }
 

@@ -154,6 +154,8 @@ impl Values {
         values.several(measured);
         values.testbed_b(measured);
         values.utilities();
+        values.constants();
+        values.aims(measured);
         values.stack(measured);
         values.random_flows(measured);
         values
@@ -240,8 +242,21 @@ impl Values {
         };
         self.put("1-28", "ratio", compared(|s| s.goodput_variation));
         self.put("1-30", "ratio", compared(|s| s.rate_variation));
-        let gaps = three(Aggressive).filter_map(|s| s.longest_gap_s).collect();
-        self.put("1-29", "gap", middle(gaps).map(|g| g.times(1.0 / 0.04)));
+        let of_epoch = 1.0 / 0.04;
+        for (bed, how) in [(A, ""), (Bed::RetryingA, ", 7 tries")] {
+            let case = Case {
+                bed,
+                ..Case::shown(Aggressive)
+            };
+            let runs: Vec<&Summary> = (0..m.seeds()).filter_map(|n| m.get(case, n)).collect();
+            let mut put = |name: &str, of: &dyn Fn(&Summary) -> Option<f64>| {
+                let all = runs.iter().filter_map(|s| of(s)).collect();
+                self.put("1-29", &format!("{name}{how}"), middle(all));
+            };
+            put("slowest", &|s| Some(s.slowest_feedback_s? * of_epoch));
+            put("together", &|s| Some(s.feedback_together? as f64));
+            put("gap", &|s| Some(s.longest_gap_s? * of_epoch));
+        }
     }
 
     /// Section 5.2: two and five flows in testbed A.

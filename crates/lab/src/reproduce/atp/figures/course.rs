@@ -6,6 +6,7 @@ use crate::mesh::{Chain, Ended, Kind};
 use crate::report::Axis;
 use crate::report::plot::{Chart, Figure, Mark, Point, Series, Shape, Xy};
 use crate::reproduce::atp::Case;
+use crate::reproduce::atp::feedback::slowest;
 use crate::reproduce::atp::plan::Measured;
 use crate::reproduce::atp::summary::PACKET_BITS;
 
@@ -85,15 +86,15 @@ fn time() -> Axis {
     Axis::linear("time since the call (s)")
 }
 
+/// Goodput as it is plotted: instant in ns, kb/s of the window before. `delivered`: time in ns, octets.
+pub(in crate::reproduce::atp) fn windows(delivered: &[(u64, u32)], span: (u64, u64)) -> Vec<(u64, f64)> {
+    sliding(delivered, span, WINDOW_NS, STEP_NS)
+}
+
 fn goodput(title: &str, run: &Shown<'_>) -> Figure {
     let end_ns = run.flow.received.delivered.last().map_or(0, |d| d.0);
-    let windows = sliding(
-        &run.flow.received.delivered,
-        (Chain::START_NS, end_ns),
-        WINDOW_NS,
-        STEP_NS,
-    );
-    let points = windows.into_iter().map(|(at, kbps)| (seconds(at), kbps));
+    let shown = windows(&run.flow.received.delivered, (Chain::START_NS, end_ns));
+    let points = shown.into_iter().map(|(at, kbps)| (seconds(at), kbps));
     let series = Series::new("goodput", Shape::Line, points);
     let plot = Xy::new(time(), Axis::linear("goodput of the last 200 ms (kb/s)")).series(series);
     Figure::new(format!("{title}: goodput"), Chart::Xy(plot)).how_to_read(run.words.clone())
@@ -134,22 +135,6 @@ fn surge(title: &str, run: &Shown<'_>, said: &Said) -> Figure {
     Figure::new(format!("{title}: delay"), Chart::Xy(plot)).how_to_read(words)
 }
 
-/// When the feedback that took longest was sent, and when it came, in ns. It is known by its D, and none overtakes another.
-fn slowest(flow: &Ended) -> Option<(u64, u64)> {
-    let mut said = &flow.received.feedback_us[..];
-    let mut slowest = None;
-    for (came, us) in &flow.sent.feedback_us {
-        let earlier = said.partition_point(|s| s.0 < *came);
-        let Some(n) = said[..earlier].iter().rposition(|s| s.1 == *us) else {
-            continue;
-        };
-        let sent = said[n].0;
-        said = &said[n + 1..];
-        slowest = slowest.max(Some((came - sent, sent, *came)));
-    }
-    slowest.map(|(_, sent, came)| (sent, came))
-}
-
 /// Around the feedback that took longest.
 fn zoomed(run: &Shown<'_>) -> Option<Figure> {
     let (sent, came) = slowest(run.flow)?;
@@ -171,34 +156,4 @@ fn zoomed(run: &Shown<'_>) -> Option<Figure> {
         (came - sent) as f64 / 1e6
     );
     Some(Figure::new("Fig. 5.3b: aggressive ATP, feedback on its way", Chart::Xy(plot)).how_to_read(words))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::mesh::Trace;
-    use protocols::transport::State;
-
-    #[test]
-    fn feedback_is_known_again() {
-        let trace = |feedback_us: &[(u64, u32)]| Trace {
-            feedback_us: feedback_us.to_vec(),
-            ..Trace::default()
-        };
-        let flow = |said, heard| Ended {
-            octets: 0,
-            seconds: 1.0,
-            done: true,
-            received: trace(said),
-            sent: trace(heard),
-            resent: 0,
-            state: State::Open,
-        };
-        // the first of the two that say 7 was lost
-        let said = &[(10, 5), (20, 7), (30, 7), (40, 9), (50, 5)];
-        let heard = &[(12, 5), (33, 7), (49, 9), (52, 5)];
-        assert_eq!(slowest(&flow(said, heard)), Some((40, 49)));
-        assert_eq!(slowest(&flow(said, &[])), None);
-        assert_eq!(slowest(&flow(&[], heard)), None);
-    }
 }

@@ -14,6 +14,8 @@ mod hops;
 mod random;
 mod stack;
 
+pub(super) use course::windows;
+
 use super::plan::Measured;
 use super::{Values, atp_claims};
 use crate::report::plot::{Figure, Point, Series, Shape};

@@ -74,6 +74,8 @@ fn traces_hold_together() {
             let flow = measured.traced(Case::shown(kind), n).unwrap();
             let (said, heard) = (&flow.received.feedback_us, &flow.sent.feedback_us);
             assert!(heard.len() > 2 && heard.len() <= said.len(), "{kind:?} {n}");
+            let marks = [&flow.received, &flow.sent].map(|end| end.feedback_marks.len());
+            assert_eq!(marks, [said.len(), heard.len()]);
             let mut said = said.iter();
             for (at, us) in heard {
                 assert!(
