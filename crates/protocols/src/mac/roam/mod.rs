@@ -222,7 +222,7 @@ impl<P: Protocol, const N: usize, const L: usize> Roam<P, N, L> {
                 let frame = &mut octets[..i.frame.len()];
                 frame.copy_from_slice(i.frame);
                 if known.is_some() {
-                    // a frame without a header is not in the table
+                    // it was parsed, so it has a header
                     let _ = set_retry(frame, false);
                 }
                 rename(frame, ap, self.config.home);
