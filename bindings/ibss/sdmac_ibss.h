@@ -31,7 +31,7 @@
 /*
  Octets of memory for a station, aligned to 16.
  */
-#define SDMAC_IBSS_OCTETS 8192
+#define SDMAC_IBSS_OCTETS 8448
 
 /*
  No deadline.

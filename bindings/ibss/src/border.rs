@@ -26,7 +26,7 @@ const PACKETS: usize = 4;
 /// Octets of a payload at most: the MTU that IPv6 asks for.
 pub const PAYLOAD: usize = 1280;
 /// Octets of memory for a station, aligned to 16.
-pub const OCTETS: usize = 8192;
+pub const OCTETS: usize = 8448;
 /// No deadline.
 pub const NEVER: u64 = u64::MAX;
 

@@ -246,8 +246,8 @@ struct Window {
     from: (MacAddr, Option<u8>),
     /// The newest number.
     newest: u16,
-    /// Bit i: the number `newest - i` was heard.
-    heard: u128,
+    /// Bit i: the number `newest - i` was heard. Two halves, the lower one first: a number of 128 bits would be aligned to 16 octets.
+    heard: [u64; 2],
     /// The last frame was a retry with a number behind the window.
     behind: Option<u16>,
     used: u32,
@@ -258,7 +258,7 @@ impl Window {
         Window {
             from,
             newest: number,
-            heard: 1,
+            heard: [1, 0],
             behind: None,
             used: 0,
         }
@@ -272,15 +272,15 @@ impl Window {
         let (ahead, behind) = (distance(number, self.newest), distance(self.newest, number));
         let last = self.behind.take();
         if behind < DUPLICATE_WINDOW {
-            let bit = 1 << behind;
-            let before = self.heard & bit != 0;
-            self.heard |= bit;
+            let (half, bit) = (usize::from(behind / 64), 1 << (behind % 64));
+            let before = self.heard[half] & bit != 0;
+            self.heard[half] |= bit;
             return before;
         }
         if retry && behind < HALF {
             match last.map(|last| distance(number, last)) {
                 // two in a row are no stragglers: the sender has started again
-                Some(more @ 1..DUPLICATE_WINDOW) => self.heard = 1 | 1 << more,
+                Some(more @ 1..DUPLICATE_WINDOW) => self.move_on(more, [1, 0]),
                 // what was heard since then must not be forgotten for it
                 again => {
                     self.behind = Some(number);
@@ -288,13 +288,19 @@ impl Window {
                 }
             }
         } else if ahead < DUPLICATE_WINDOW {
-            self.heard = self.heard << ahead | 1;
+            self.move_on(ahead, self.heard);
         } else {
             // a gap, or the sender has started again
-            self.heard = 1;
+            self.heard = [1, 0];
         }
         self.newest = number;
         false
+    }
+
+    /// `heard`, and by so many numbers later the newest one.
+    fn move_on(&mut self, by: u16, [low, high]: [u64; 2]) {
+        let heard = (u128::from(high) << 64 | u128::from(low)) << by | 1;
+        self.heard = [heard as u64, (heard >> 64) as u64];
     }
 }
 
