@@ -380,6 +380,19 @@ mod tests {
         assert_eq!(row(&values).verdict(), Verdict::Ok);
     }
 
+    /// A whole run of a paper with these claims.
+    fn judged(claims: &str, values: &Values) -> Reproduction {
+        let totals = Totals {
+            paper: "x",
+            complete: true,
+            quick: false,
+            seed: 1,
+            transmissions: 0,
+        };
+        let claims = super::super::claims::parse(claims).unwrap();
+        Reproduction::judged(totals, &claims, values)
+    }
+
     /// What was put in must not hide what was predicted.
     #[test]
     fn verdicts_are_counted_by_what_values_rest_on() {
@@ -390,15 +403,7 @@ mod tests {
         for (name, value) in [("in", 0.9), ("edge", 1.1), ("out", 1.4), ("put in", 0.9)] {
             values.put("0-1", name, Estimate::with_error(value, 0.05));
         }
-        let totals = Totals {
-            paper: "x",
-            complete: true,
-            quick: false,
-            seed: 1,
-            transmissions: 0,
-        };
-        let claims = super::super::claims::parse(text).unwrap();
-        let reproduction = Reproduction::judged(totals, &claims, &values);
+        let reproduction = judged(text, &values);
         let verdicts: Vec<_> = reproduction.rows[0].numbers.iter().map(|n| n.verdict).collect();
         assert_eq!(
             verdicts,
@@ -438,15 +443,7 @@ mod tests {
         for name in ["missed", "reached"] {
             values.put("ours-1", name, Estimate::exact(2.0));
         }
-        let totals = Totals {
-            paper: "x",
-            complete: true,
-            quick: false,
-            seed: 1,
-            transmissions: 0,
-        };
-        let claims = super::super::claims::parse(text).unwrap();
-        let reproduction = Reproduction::judged(totals, &claims, &values);
+        let reproduction = judged(text, &values);
         let aims = reproduction.verdicts.ours;
         assert_eq!((aims.within, aims.wrong, reproduction.ok), (1, 1, false));
         let text = reproduction.to_string();
