@@ -61,6 +61,8 @@ pub struct Connection<O, R, const H: usize = 256> {
     theirs: Numbers,
     calls: u8,
     call_at: Option<Instant>,
+    /// Mean wait for the answer to the next call.
+    call_wait: Duration,
     called_at: Instant,
     life: Life,
     linger_until: Instant,
@@ -106,6 +108,7 @@ where
             theirs: Numbers { initial: 0 },
             calls: 0,
             call_at: None,
+            call_wait: config.first_call_wait,
             called_at: Instant::ZERO,
             life: Life::new(config.patience),
             linger_until: Instant::ZERO,
@@ -166,7 +169,9 @@ where
             self.state = State::Failed(Failure::NoAnswer);
             return;
         }
-        let mean_ns = self.config.call_wait.as_ns();
+        let mean_ns = self.call_wait.as_ns();
+        let longer = Duration::from_ns(mean_ns / 16 * 17);
+        self.call_wait = longer.min(self.config.call_wait);
         let mut dice = Dice(u64::from(self.ours.initial) << 8 | u64::from(self.calls));
         let wait = Duration::from_ns(mean_ns / 4 * 3 + dice.below(mean_ns / 2));
         self.calls += 1;

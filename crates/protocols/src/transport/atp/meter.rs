@@ -21,7 +21,10 @@ pub const UNTOLD: u8 = 32;
 /// Packets in an epoch that adjusts itself: as many as the receiver's average remembers, 1 / (1 - 0.85). Who speaks
 /// more often repeats itself, and who speaks less often keeps news back.
 pub const EPOCH_PACKETS: u64 = 7;
-/// The longest epoch of that kind: that of the authors of ATP.
+/// The shortest epoch of that kind. Both ends must know it: a sender that expects feedback sooner than the receiver speaks would
+/// take each for missed.
+pub const LEAST_EPOCH: Duration = Duration::from_ms(20);
+/// The longest one: that of the authors of ATP.
 pub const MOST_EPOCH: Duration = Duration::from_ms(1_000);
 
 /// Packets that a sender with such epochs keeps in the slowest node. ATP keeps one: a packet each D. A node that has one on average has
@@ -41,9 +44,9 @@ pub struct Sample {
     pub drops: u64,
 }
 
-/// An epoch that adjusts itself to a spacing, no shorter than `least`.
-pub fn epoch(spacing: Duration, least: Duration) -> Duration {
-    spacing.times(EPOCH_PACKETS).clamp(least, MOST_EPOCH.max(least))
+/// An epoch that adjusts itself to a spacing.
+pub fn epoch(spacing: Duration) -> Duration {
+    spacing.times(EPOCH_PACKETS).clamp(LEAST_EPOCH, MOST_EPOCH)
 }
 
 /// See the [module](self).
@@ -51,8 +54,8 @@ pub fn epoch(spacing: Duration, least: Duration) -> Duration {
 pub struct Meter {
     memory: f64,
     epoch: Duration,
-    /// The shortest epoch, if epochs follow the spacing.
-    adjusting: Option<Duration>,
+    /// Epochs follow the spacing.
+    adjusting: bool,
     average_us: Option<f64>,
     hops: u8,
     /// When the next feedback is due, while data come.
@@ -72,7 +75,7 @@ impl Meter {
         Meter {
             memory: config.memory,
             epoch: config.epoch,
-            adjusting: None,
+            adjusting: false,
             average_us: None,
             hops: 0,
             due: None,
@@ -87,10 +90,8 @@ impl Meter {
 
     /// The other end's epoch, from its call; 0 means that it follows the spacing that packets tell.
     pub fn set_epoch(&mut self, us: u32) {
-        if us == 0 {
-            self.adjusting = Some(self.epoch);
-        } else {
-            self.adjusting = None;
+        self.adjusting = us == 0;
+        if !self.adjusting {
             self.epoch = Duration::from_us(us.into()).clamp(Duration::from_ms(1), Duration::from_ms(10_000));
         }
     }
@@ -118,8 +119,8 @@ impl Meter {
     pub fn data(&mut self, now: Instant, sample: &Sample) -> bool {
         self.heard_at = now;
         self.quiet_epochs = 0;
-        if let Some(least) = self.adjusting.filter(|_| sample.spacing_us > 0) {
-            self.epoch = epoch(Duration::from_us(sample.spacing_us.into()), least);
+        if self.adjusting && sample.spacing_us > 0 {
+            self.epoch = epoch(Duration::from_us(sample.spacing_us.into()));
         }
         self.due.get_or_insert(now + self.epoch);
         self.hops = sample.hops;
@@ -136,7 +137,7 @@ impl Meter {
         if sample.spacing_us == 0 {
             return false;
         }
-        let packets = self.adjusting.map_or(1.0, |_| PACKETS);
+        let packets = if self.adjusting { PACKETS } else { 1.0 };
         let spacing_us = packets * f64::from(sample.spacing_us);
         let run = |length: u8, on: bool| if on { length.saturating_add(1) } else { 0 };
         self.slower = run(self.slower, delay_us > spacing_us);
@@ -239,7 +240,7 @@ mod tests {
     fn epochs_that_follow_the_spacing() {
         let mut m = Meter::new(&Config::sdmac());
         m.set_epoch(0);
-        for (spacing_us, epoch_ms) in [(20_000, 140), (100, 10), (900_000, 1_000)] {
+        for (spacing_us, epoch_ms) in [(20_000, 140), (100, 20), (900_000, 1_000)] {
             m.data(at(1), &sample(spacing_us, spacing_us));
             m.speak(at(1));
             assert_eq!(m.deadline(), Some(at(1 + epoch_ms)));

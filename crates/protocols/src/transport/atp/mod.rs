@@ -33,7 +33,8 @@ pub struct Config {
     pub memory: f64,
     /// How many times the rate must be exceeded by what is fed back before it is raised (phi).
     pub threshold: f64,
-    /// Share of the difference by which the rate is raised, 0 to 1 (kappa).
+    /// Share of the difference by which the rate is raised, 0 to 1 (kappa). Of a sender whose epoch adjusts itself, over one hop; over more it
+    /// is less.
     pub gain: f64,
     /// Share of the difference by which the rate is lowered, 0 to 1; 1 in the thesis.
     pub fall: f64,
@@ -42,8 +43,8 @@ pub struct Config {
     /// Tell the receiver the spacing, so that it can speak early, and multiply the delay of quick-start by
     /// `3 + 0.5 (h - 1)` for h hops instead of letting idle hops multiply it.
     pub adaptive: bool,
-    /// The epoch lasts as long as [`meter::EPOCH_PACKETS`] packets at the sender's spacing, but no shorter than `epoch`
-    /// and no longer than [`meter::MOST_EPOCH`]; told to the receiver by an epoch of 0 in the call. The rate aims at
+    /// The epoch lasts as long as [`meter::EPOCH_PACKETS`] packets at the sender's spacing, from [`meter::LEAST_EPOCH`] to
+    /// [`meter::MOST_EPOCH`], whatever `epoch` says; told to the receiver by an epoch of 0 in the call. The rate aims at
     /// [`meter::PACKETS`] in the slowest node. Needs `adaptive`.
     pub adjusting: bool,
     /// Octets of data in a packet, 1 to [`MAX_DATA_OCTETS`].
@@ -57,8 +58,10 @@ pub struct Config {
     pub most_spacing: Duration,
     /// Spacing if no hop on the way knows its delay.
     pub unmeasured_spacing: Duration,
-    /// Mean wait for the answer to a call. Each wait is 3/4 to 5/4 of it, drawn from `initial_number`, so that callers
-    /// that began together do not stay together.
+    /// Mean wait for the answer to a call; at most `call_wait`. Each further one is a sixteenth longer, up to `call_wait`. What is
+    /// waited is 3/4 to 5/4 of it, drawn from `initial_number`, so that callers that began together do not stay together.
+    pub first_call_wait: Duration,
+    /// The longest mean wait for the answer to a call.
     pub call_wait: Duration,
     /// Calls before giving up.
     pub calls: u8,
@@ -87,6 +90,7 @@ impl Config {
             least_spacing: Duration::from_us(200),
             most_spacing: Duration::from_ms(1_000),
             unmeasured_spacing: Duration::from_ms(10),
+            first_call_wait: Duration::from_ms(1_000),
             call_wait: Duration::from_ms(1_000),
             calls: 64,
             patience: Duration::from_ms(60_000),
@@ -114,11 +118,14 @@ impl Config {
     }
 
     /// Ours: adaptive ATP whose epoch adjusts itself, which keeps [`meter::PACKETS`] in the slowest node, and whose rate goes down as
-    /// gently as it goes up, because a delay that its own queue has caused is gone as soon as it slows down.
+    /// gently as it goes up, because a delay that its own queue has caused is gone as soon as it slows down. It calls as
+    /// often as others probe: over six lossy hops few calls and answers get through, and who waits a second for each begins
+    /// long after the others. The calls last as long as those of the others.
     pub const fn sdmac() -> Config {
         Config {
-            epoch: Duration::from_ms(10),
             adjusting: true,
+            first_call_wait: Duration::from_ms(60),
+            calls: 96,
             gain: 0.3,
             fall: 0.3,
             ..Config::adaptive()
@@ -147,6 +154,7 @@ impl Config {
         self.least_spacing = self.least_spacing.max(Duration::from_us(1));
         self.most_spacing = self.most_spacing.max(self.least_spacing);
         self.call_wait = self.call_wait.max(Duration::from_ms(1));
+        self.first_call_wait = self.first_call_wait.clamp(Duration::from_ms(1), self.call_wait);
         self.calls = self.calls.max(1);
         self.patience = self.patience.max(Duration::from_ms(1));
         self

@@ -15,6 +15,13 @@ const BEARABLE: u32 = 16;
 const DOWN: f64 = 0.7;
 const UP: f64 = 1.125;
 
+/// What the gain of a sender whose epoch adjusts itself is multiplied by, over so many hops: 1 over one, 0.6 over three, 0.375 over six. The further
+/// feedback comes the older it is, and the more of it is lost, each time for half of the rate. Who makes up for that in great steps goes past
+/// what the path carries.
+fn gain_share(hops: u8) -> f64 {
+    3.0 / (2.0 + f64::from(hops.max(1)))
+}
+
 /// What the sender is doing about its rate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Phase {
@@ -29,6 +36,8 @@ enum Phase {
 pub struct Rate {
     config: Config,
     hz: f64,
+    /// Share of a difference by which the rate is raised.
+    gain: f64,
     phase: Phase,
     /// When the last packet was due.
     base: Option<Instant>,
@@ -48,6 +57,7 @@ impl Rate {
         Rate {
             config: *config,
             hz: 1e6 / micros(config.unmeasured_spacing),
+            gain: config.gain,
             phase: Phase::QuickStart { probe_at: None },
             base: None,
             expect_at: None,
@@ -96,6 +106,9 @@ impl Rate {
             us => f64::from(us) * factor,
         };
         self.set_hz(1e6 / us);
+        if self.config.adjusting {
+            self.gain = self.config.gain * gain_share(hops);
+        }
         self.phase = Phase::Running;
         self.missed = 0;
         self.expect_at = waiting.then(|| now + self.wait() + self.rtt);
@@ -146,7 +159,7 @@ impl Rate {
     fn follow(&mut self, fed_back: f64) {
         let difference = fed_back - self.hz;
         if fed_back > self.config.threshold * self.hz {
-            self.set_hz(self.hz + self.config.gain * difference);
+            self.set_hz(self.hz + self.gain * difference);
         } else if fed_back < self.hz {
             self.set_hz(self.hz + self.config.fall * difference);
         }
@@ -155,7 +168,7 @@ impl Rate {
     /// The epoch of the other end.
     fn epoch(&self) -> Duration {
         if self.config.adjusting {
-            meter::epoch(self.spacing(), self.config.epoch)
+            meter::epoch(self.spacing())
         } else {
             self.config.epoch
         }
@@ -341,6 +354,26 @@ mod tests {
         // seven packets of the spacing until now, a tenth more
         let wait = r.expect_at().unwrap().since(at(0)).as_us();
         assert!(wait.abs_diff(231_000) < 100, "{wait}");
+    }
+
+    #[test]
+    fn smaller_steps_over_more_hops() {
+        // a tenth of 150 packets/s, which is one and a half packets each 10 ms
+        for (hops, share) in [(0, 0.3), (1, 0.3), (4, 0.15), (6, 0.1125)] {
+            let mut r = running(&Config::sdmac(), 100_000, hops);
+            let before = r.hz();
+            r.feedback(at(0), 10_000, true);
+            let step = (r.hz() - before) / (150.0 - before);
+            assert!((step - share).abs() < 1e-9, "{hops}: {step}");
+        }
+        let mut r = running(&Config::adaptive(), 100_000, 6);
+        let before = r.hz();
+        r.feedback(at(0), 10_000, true);
+        assert_eq!(
+            r.hz(),
+            before + 0.5 * (100.0 - before),
+            "only where epochs adjust themselves"
+        );
     }
 
     #[test]

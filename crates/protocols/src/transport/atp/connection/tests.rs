@@ -156,6 +156,53 @@ fn nobody_answers() {
     assert_eq!((n.end(0).deadline(), n.datagrams[0]), (None, 64));
 }
 
+/// Ours begins at once and ends as patient as the others.
+#[test]
+fn calls_grow_apart() {
+    let mut end = Connection::<_, _, 4>::caller(&Config::sdmac(), buffers(10));
+    let mut s = Sheet::default();
+    end.handle(at(0), Event::Start, &mut s);
+    let mut calls = vec![0];
+    while let Some(due) = end.deadline() {
+        calls.push(due.as_ns() / 1_000);
+        end.handle(due, Event::Timer, &mut s);
+    }
+    assert_eq!(end.state(), State::Failed(Failure::NoAnswer));
+    let waits: Vec<u64> = calls.windows(2).map(|w| w[1] - w[0]).collect();
+    assert!((45_000..75_000).contains(&waits[0]), "{waits:?}");
+    let first_second = calls.iter().filter(|us| **us < SECOND).count();
+    assert!((10..14).contains(&first_second), "{calls:?}");
+    let lately = &waits[50..];
+    assert!(
+        lately.iter().all(|us| (750_000..1_250_000).contains(us)),
+        "{lately:?}"
+    );
+    assert!((55 * SECOND..75 * SECOND).contains(calls.last().unwrap()));
+    assert_eq!(s.0.len(), 96);
+}
+
+/// Who calls says how long its epochs are, and the other end keeps to that, whatever it would choose itself.
+#[test]
+fn any_kind_talks_with_any_other() {
+    for (caller, listener) in ALL.iter().flat_map(|a| ALL.map(|b| (a, b))) {
+        let [one, _] = ends(1, &caller());
+        let [_, other] = ends(1, &listener());
+        let of = |other| {
+            let [there, back] = good();
+            let sides = [(one.clone(), there, work(600_000)), (other, back, work(0))];
+            let mut n = Network::new(1, sides);
+            assert!(n.run_until(60 * SECOND), "{:?}", n.end(0).counters());
+            (n.now_us(), n.end(0).counters().missed)
+        };
+        let [_, alike] = ends(1, &caller());
+        let ((us, missed), (alike_us, _)) = (of(other), of(alike));
+        assert!(
+            missed <= 1 && us.abs_diff(alike_us) < alike_us / 10,
+            "{us} {missed}, alike {alike_us}"
+        );
+    }
+}
+
 /// Where frames are sent once, calls at one instant are all lost. The next ones must not meet again.
 #[test]
 fn callers_that_began_together_part() {
@@ -438,7 +485,7 @@ fn aborted() {
 /// One pair of buffers serves any number of connections, and each takes a bounded amount of memory.
 #[test]
 fn ten_thousand_connections() {
-    assert!(size_of::<Connection<&mut [u8], &mut [Sent]>>() < 5_000);
+    assert!(size_of::<Connection<&mut [u8], &mut [Sent]>>() < 5_100);
     let mut memory = [buffers(2_000), buffers(2_000)];
     let [mine, its] = &mut memory;
     for n in 0..10_000 {
