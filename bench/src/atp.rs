@@ -3,20 +3,48 @@
 use std::net::SocketAddr;
 use std::thread;
 
-use protocols::transport::wire::{Control, Header, MAX_DATA_OCTETS, ProtocolId};
 use protocols::transport::{Event, State, Transport};
 use radio::{Duration, Instant};
 use transfer::flow::{Flow, FlowConfig};
-use transfer::secure::{Guard, Key, OVERHEAD_OCTETS, Opened};
-use transfer::socket::{Clock, Socket, new_octets, without_timer_slack};
+use transfer::secure::{Guard, Key, Opened};
+use transfer::socket::{Clock, Octets, Socket, new_octets, without_timer_slack};
 
-use crate::{BLOCK, Cost, LOCAL, OCTETS, cost, thread_ns};
+use crate::{BLOCK, Cost, LOCAL, cost, thread_ns};
 
-/// One end of a connection without a file: the one that calls writes, the other one reads and notes when packets come.
+/// A packet for the connection, out of a datagram. With a key the listener's guard begins with the first call, and the answer to it goes
+/// out here.
+fn unseal<'a>(
+    socket: &mut Socket,
+    guard: &mut Option<Guard>,
+    key: Option<&Key>,
+    (datagram, from): (&'a [u8], SocketAddr),
+    room: &'a mut Octets,
+) -> Option<&'a [u8]> {
+    let Some(key) = key else {
+        return Some(datagram);
+    };
+    let Some(open) = guard else {
+        let (open, answer) = Guard::listener(key, datagram)?;
+        socket.send(from, &answer);
+        *guard = Some(open);
+        return None;
+    };
+    match open.open(datagram, room) {
+        Opened::Packet(octets) => Some(&room[..octets]),
+        _ => None,
+    }
+}
+
+/// One end of a connection without a file: the one that calls writes, the other one reads and notes when packets come. Sealed if
+/// the configuration has a key.
 fn end(mut socket: Socket, peer: Option<SocketAddr>, config: &FlowConfig, octets: usize) -> Vec<Instant> {
     without_timer_slack();
     let clock = Clock::default();
     let calls = peer.is_some();
+    let key = config.key.as_ref();
+    let mut guard = key
+        .filter(|_| calls)
+        .map(|key| Guard::caller(key, config.patience).expect("random numbers"));
     let (mut flow, mut peer) = (
         if calls {
             Flow::caller(config)
@@ -25,21 +53,34 @@ fn end(mut socket: Socket, peer: Option<SocketAddr>, config: &FlowConfig, octets
         },
         peer,
     );
-    let (mut room, mut block) = (new_octets(), vec![7; BLOCK]);
+    let (mut room, mut opened, mut block) = (new_octets(), new_octets(), vec![7; BLOCK]);
     let (mut moved, mut came) = (0, Vec::with_capacity(octets / 1_000));
-    if let Some(to) = peer {
-        flow.handle(clock.now(), Event::Start, &mut socket.path(to, None));
-    }
+    let mut started = false;
     loop {
+        if let Some(to) = peer.filter(|_| calls && !started) {
+            if let Some(guard) = &mut guard
+                && let Some(call) = guard.call(clock.now()).expect("somebody answers")
+            {
+                socket.send(to, call);
+            }
+            if guard.as_ref().is_none_or(Guard::is_open) {
+                flow.handle(clock.now(), Event::Start, &mut socket.path(to, guard.as_mut()));
+                started = true;
+            }
+        }
         while let Some((datagram, from)) = socket.receive(&mut room) {
             peer = Some(from);
+            let packet = unseal(&mut socket, &mut guard, key, (datagram, from), &mut opened);
+            let Some(packet) = packet else {
+                continue;
+            };
             if !calls {
                 came.push(clock.now());
             }
             flow.handle(
                 clock.now(),
-                Event::Indication(datagram),
-                &mut socket.path(from, None),
+                Event::Indication(packet),
+                &mut socket.path(from, guard.as_mut()),
             );
         }
         let now = clock.now();
@@ -63,7 +104,7 @@ fn end(mut socket: Socket, peer: Option<SocketAddr>, config: &FlowConfig, octets
             }
         }
         if let Some(to) = peer.filter(|_| flow.deadline().is_some_and(|t| t <= now)) {
-            flow.handle(now, Event::Timer, &mut socket.path(to, None));
+            flow.handle(now, Event::Timer, &mut socket.path(to, guard.as_mut()));
         }
         match flow.state() {
             State::Lingering | State::Closed => break,
@@ -76,48 +117,18 @@ fn end(mut socket: Socket, peer: Option<SocketAddr>, config: &FlowConfig, octets
 }
 
 /// Moves so many octets, begun with this spacing, and tells when packets came.
-pub fn atp(spacing_us: u64, octets: usize) -> (Vec<Instant>, Cost) {
+pub fn atp(spacing_us: u64, octets: usize, key: Option<Key>) -> (Vec<Instant>, Cost) {
     let config = FlowConfig {
         spacing: Some(Duration::from_us(spacing_us)),
+        key,
         ..FlowConfig::default()
     };
     let socket = Socket::bind(LOCAL.into()).expect("a port");
     let to = socket.address().expect("bound");
-    let called = thread::spawn(move || (end(socket, None, &config, octets), thread_ns()));
+    let theirs = config.clone();
+    let called = thread::spawn(move || (end(socket, None, &theirs, octets), thread_ns()));
     let socket = Socket::connect(to).expect("a port");
     let sends = cost(|| drop(end(socket, Some(to), &config, octets)));
     let (came, receives) = called.join().expect("all came");
     (came, [sends, receives])
-}
-
-/// Packets that are sealed, and then opened, between two looks at the clock.
-const BATCH: usize = 10_000;
-
-/// Sealing and opening of as many octets in packets of full length, without a network.
-pub fn seal() -> Cost {
-    let key = Key::random().expect("random numbers");
-    let mut a = Guard::caller(&key, Duration::from_ms(1_000)).expect("a key");
-    let call = a.call(Instant::ZERO).expect("in time").expect("due").to_vec();
-    let (mut b, answer) = Guard::listener(&key, &call).expect("the same key");
-    let mut room = new_octets();
-    a.open(&answer, &mut room);
-    let body = vec![7; MAX_DATA_OCTETS - OVERHEAD_OCTETS];
-    let header = Header::new(ProtocolId::Atp, Control::ACK).octets();
-    let packet = [&header[..], &body].concat();
-    let mut all = Cost::default();
-    let mut batch = vec![Vec::with_capacity(2 * packet.len()); BATCH];
-    for _ in 0..OCTETS / body.len() / BATCH {
-        all[0] += cost(|| {
-            for sealed in &mut batch {
-                sealed.clear();
-                sealed.extend_from_slice(a.seal(&packet).expect("open"));
-            }
-        });
-        all[1] += cost(|| {
-            for sealed in &batch {
-                assert!(matches!(b.open(sealed, &mut room), Opened::Packet(_)));
-            }
-        });
-    }
-    all
 }
