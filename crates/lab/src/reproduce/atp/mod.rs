@@ -14,6 +14,7 @@ mod field_values;
 mod figures;
 mod ours;
 mod plan;
+mod recovery;
 mod summary;
 mod teeth;
 #[cfg(test)]

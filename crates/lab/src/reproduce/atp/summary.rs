@@ -1,6 +1,6 @@
 //! What is kept of one run.
 
-use super::feedback;
+use super::{feedback, recovery};
 use crate::mesh::Ended;
 use crate::mesh::metrics::{over_time, unfairness};
 
@@ -28,6 +28,8 @@ pub struct Summary {
     pub longest_gap_s: Option<f64>,
     /// Longest time that a feedback was on its way, s.
     pub slowest_feedback_s: Option<f64>,
+    /// Feedbacks of each recovery from a rate that was far too low.
+    pub recoveries: Vec<u32>,
     /// Most feedbacks that came to the sender in a cluster.
     pub feedback_together: Option<u64>,
 }
@@ -69,6 +71,7 @@ impl Summary {
         summary.longest_gap_s = gaps.max().map(|ns| ns as f64 / 1e9);
         let slowest = feedback::slowest(first);
         summary.slowest_feedback_s = slowest.map(|(sent, came)| (came - sent) as f64 / 1e9);
+        summary.recoveries = recovery::recoveries(&first.sent);
         summary.feedback_together = feedback::most_together(first);
         summary
     }

@@ -1,8 +1,5 @@
 //! Our value for every number of every row of the thesis.
 
-use protocols::transport::atp::rate::Rate;
-use radio::Instant;
-
 use super::plan::Measured;
 use super::summary::Summary;
 use super::{Bed, Case, LOSS};
@@ -130,21 +127,6 @@ impl Measured {
     }
 }
 
-/// Feedbacks until the rate is maintained, from a tenth of what is fed back.
-fn recovery(kind: Kind) -> f64 {
-    let mut rate = Rate::new(&kind.atp().expect("only asked of ATP"));
-    rate.quick_start(Instant::ZERO, 10_000, 1, false);
-    let mut epochs = 0;
-    loop {
-        let before = rate.hz();
-        rate.feedback(Instant::ZERO, 1_000, false);
-        if rate.hz() == before {
-            return f64::from(epochs);
-        }
-        epochs += 1;
-    }
-}
-
 impl Values {
     /// All that the runs allow.
     pub(super) fn of_atp(measured: &Measured) -> Values {
@@ -218,8 +200,19 @@ impl Values {
         self.put("1-24", "d_max", middle(delays));
         let rates = three(Default).filter_map(|s| s.least_rate_mbps).collect();
         self.put("1-25", "rate", middle(rates));
-        self.put("1-26", "kappa 0.2", Estimate::exact(recovery(Default)));
-        self.put("1-26", "kappa 0.5", Estimate::exact(recovery(Aggressive)));
+        for (name, kind) in [("kappa 0.2", Default), ("kappa 0.5", Aggressive)] {
+            let runs = m.hops(A, 1).into_iter().flat_map(|hops| {
+                let case = Case {
+                    bed: A,
+                    hops,
+                    flows: 1,
+                    kind,
+                };
+                (0..m.seeds()).filter_map(move |n| m.get(case, n))
+            });
+            let feedbacks = runs.flat_map(|s| &s.recoveries).map(|n| f64::from(*n));
+            self.put("1-26", name, middle(feedbacks.collect()));
+        }
         let mut ratios = Vec::new();
         for hops in m.hops(A, 1) {
             let case = Case {
