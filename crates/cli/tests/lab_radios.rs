@@ -264,10 +264,10 @@ fn files_cross_a_chain_of_real_stacks() {
     let of = |name: &str| runs.iter().find(|r| r["transport"] == name).unwrap();
     let (atp, tcp) = (of("adaptive"), of("bbr"));
     assert!(tcp["real"]["hops"].as_array().unwrap().is_empty() && tcp["simulator"].is_null());
-    assert!(
-        atp["simulator"]["goodputs_kbps"][0].as_f64() > Some(0.0),
-        "{told:#}"
-    );
+    // a short file once: of the 15 % that longer ones keep to, no more than the order can be asked
+    let kbps = |side: &str| atp[side]["goodputs_kbps"][0].as_f64().unwrap();
+    let ratio = kbps("real") / kbps("simulator");
+    assert!((0.5..2.0).contains(&ratio), "{ratio}: {told:#}");
     let hops = atp["real"]["hops"].as_array().unwrap();
     let number = |hop: &serde_json::Value, what: &str| hop[what].as_u64().unwrap();
     assert_eq!(hops.len(), 4);
@@ -461,4 +461,27 @@ fn two_stations_join_in_the_guest() {
     drop(radios);
     // They know each other when they have heard a beacon.
     std::thread::sleep(std::time::Duration::from_secs(20));
+}
+
+/// The chain of the book, with every variant of ATP: 2 MB over six hops of real stacks, one and two flows, within 15 % of the simulator (else
+/// the exit code is 1), and all that arrives is what was sent. The kernel's TCP carries the same files.
+#[test]
+#[ignore = "takes tens of minutes in the lab's kernel: in the step `lab-more`"]
+fn whole_chain_of_the_book() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let words = "lab chain scenarios/atp-chain.toml --flows 1,2 --runs 5 --limit 0 --json";
+    let done = Command::new(env!("CARGO_BIN_EXE_sdmac"))
+        .args(words.split(' '))
+        .current_dir(folder)
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&done.stderr);
+    let told: serde_json::Value =
+        serde_json::from_slice(&done.stdout).unwrap_or_else(|e| panic!("{e}: {said}"));
+    for row in told["rows"].as_array().unwrap() {
+        println!("{row}");
+        let files = row["flows"].as_u64().unwrap() * row["runs"].as_u64().unwrap();
+        assert_eq!(row["real"]["whole"], files, "{row}");
+    }
+    assert_eq!(done.status.code(), Some(0), "{said}");
 }

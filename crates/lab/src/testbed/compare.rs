@@ -11,7 +11,7 @@ use linux::wifi::{Host, Wait};
 use radio::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
-use crate::deploy::{DeployError, Deployed, Roamed, Run, Site, deploy};
+use crate::deploy::{DeployError, Deployed, Roamed, Run, Site, Slots, deploy};
 use crate::record::RecordError;
 use crate::run::{self, Judged};
 use crate::scenario::Scenario;
@@ -173,6 +173,7 @@ pub fn real(
             latency_p99_us: latency.as_ref().map(|s| s.p99),
             confirm_mean_us: confirms.mean(),
             confirm_sd_us: confirms.sd(),
+            missed_slots: missed_slots(nodes.iter().filter_map(|n| n.done.slots)),
             handovers: of_roaming(|all| all.map(|r| r.handovers).sum()),
             missed_in_handover: of_roaming(|all| all.map(|r| r.missed_in_handover).sum()),
             gap_max_us: of_roaming(|all| all.map(|r| r.longest_gap_ns).max().unwrap_or(0)).map(|ns| ns / 1e3),
@@ -197,6 +198,14 @@ pub fn real(
         refusals: nodes.iter().filter_map(|n| n.done.refusal()).collect(),
         lateness: nodes.iter().filter_map(|n| n.done.lateness()).collect(),
     })
+}
+
+/// The share of slots that were late or lost, of those of all nodes.
+fn missed_slots(of_nodes: impl Iterator<Item = Slots>) -> Option<f64> {
+    let (missed, all) = of_nodes.fold((0, 0), |(missed, all), s| {
+        (missed + s.late + s.overruns, all + s.released + s.overruns)
+    });
+    (all > 0).then(|| missed as f64 / all as f64)
 }
 
 /// What the nodes have submitted, and what of it has arrived anywhere, by flow.
@@ -311,6 +320,8 @@ pub fn stations(
 pub fn simulated(scenario: &Scenario, seed: u64, stop: &AtomicBool) -> Result<Numbers, RecordError> {
     let run = run::run(&scenario.clone().without_hosts(), seed, None, stop, |_| ())?;
     let metric = |name: &str| run.result.metrics.get(name).copied();
+    // leaky buckets have slots, too
+    let of_schedule = |name| metric(name).filter(|_| !scenario.file().schedule.is_empty());
     // A world goes on up to and with its last instant; on radios nothing is submitted at the end.
     let told = run.measured.as_ref().filter(|_| scenario.flows_are_told());
     let counted = told.filter(|m| m.from_since_to_end > 0);
@@ -325,6 +336,11 @@ pub fn simulated(scenario: &Scenario, seed: u64, stop: &AtomicBool) -> Result<Nu
         latency_p99_us: metric("latency_p99_us"),
         confirm_mean_us: metric("confirm_mean_us"),
         confirm_sd_us: metric("confirm_sd_us"),
+        missed_slots: of_schedule("slots_released").and_then(|released| {
+            let [late, lost] = ["slots_late", "slots_lost"].map(|name| metric(name).unwrap_or(0.0));
+            let all = released + lost;
+            (all > 0.0).then(|| (late + lost) / all)
+        }),
         handovers: metric("roam_handovers"),
         missed_in_handover: metric("roam_missed_in_handover"),
         gap_max_us: metric("roam_gap_max_us"),

@@ -71,6 +71,8 @@ impl Job {
 const NO_TDMA: &str = "--skip tdma::";
 const NO_PROTOCOLS: &str = "--skip tdma:: --skip ibss::";
 const OUTSIDE: &str = "--ignored --test-threads=1";
+const BUT_THE_CHAIN: &str = "--ignored --test-threads=1 --skip whole_chain";
+const THE_CHAIN: &str = "--ignored --nocapture --test-threads=1 whole_chain";
 /// The same, with what the tests print of sticks and outcomes.
 const SHOWN: &str = "--ignored --nocapture --test-threads=1";
 /// Comparisons that take a minute each; the air's own tests have contention and the agreement on slots each time.
@@ -105,7 +107,8 @@ pub(super) const JOBS: &[Job] = &[
     job(CLI, "lab_sticks", SHOWN).starts_debian(),
     job(LAB, "hwsim", NO_PROTOCOLS).debian(STANDARD).rare(),
     job(LAB, "hwsim", NO_PROTOCOLS).debian(RT).rare(),
-    job(CLI, "lab_radios", OUTSIDE),
+    job(CLI, "lab_radios", BUT_THE_CHAIN),
+    job(CLI, "lab_radios", THE_CHAIN).rare(),
     job(CLI, "lab", OUTSIDE),
     job(LINUX, "wifi", NO_TDMA).debian(RT),
     job(LINUX, "wifi", NO_TDMA).debian(STANDARD).rare(),

@@ -27,6 +27,9 @@ pub struct Numbers {
     pub confirm_mean_us: Option<f64>,
     /// ... and the standard deviation, which tells how punctual they were. Of nodes whose confirms `sdmac run` counts.
     pub confirm_sd_us: Option<f64>,
+    /// Of slots of a schedule that had a frame: those that were over when the node woke up for them, and those whose frame was not on the air
+    /// by the end of the guard.
+    pub missed_slots: Option<f64>,
     /// Of nodes that roam: hand-overs, ...
     pub handovers: Option<f64>,
     /// ... requests without an ACK in them, ...
@@ -39,7 +42,7 @@ pub struct Numbers {
 
 impl Numbers {
     /// Each with the least half of an interval that means something; the first [`OF_ALL`] are those of all scenarios.
-    pub(super) fn all(&self) -> [(&'static str, Option<f64>, f64); 11] {
+    pub(super) fn all(&self) -> [(&'static str, Option<f64>, f64); 12] {
         [
             ("throughput, Mb/s", self.throughput_mbps, 0.0),
             ("MSDUs lost", self.lost_ratio, 0.0),
@@ -56,6 +59,7 @@ impl Numbers {
                 self.confirm_sd_us,
                 FINEST_LATENCY_US,
             ),
+            ("slots late or lost", self.missed_slots, 0.0),
             ("hand-overs", self.handovers, 0.0),
             ("missed in hand-overs", self.missed_in_handover, 0.0),
             ("longest gap, us", self.gap_max_us, FINEST_LATENCY_US),
