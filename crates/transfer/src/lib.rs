@@ -10,7 +10,7 @@
 //! | [`source`], [`sink`] | octets from and to files, pipes and terminals, in threads of their own |
 //! | `ledger` | how much of the content has arrived |
 //! | [`send`], [`receive`] | the two ends of a transfer, as state machines over a transport |
-//! | `door` | who may come in: a call that was recorded keeps nobody out |
+//! | `door`, `waiting` | who may come in: with a key, a call that was recorded and is sent again takes nobody's place |
 //! | [`call`], [`serve`] | the loops around them: one connection that calls, many that are called |
 //! | [`proxy`] | connections of TCP, carried by flows of ATP |
 //! | [`hop`] | a Linux computer on the way: packets that pass learn its delay |
@@ -33,6 +33,7 @@ pub mod serve;
 pub mod sink;
 pub mod socket;
 pub mod source;
+mod waiting;
 
 use protocols::transport::Failure;
 

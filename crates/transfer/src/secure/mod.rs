@@ -162,6 +162,11 @@ impl Guard {
         matches!(self.state, State::Open(_))
     }
 
+    /// The call that it has answered; nothing at the end that calls.
+    pub(crate) fn called(&self) -> &[u8] {
+        self.answered.as_ref().map_or(&[], |(call, _)| call)
+    }
+
     /// The call, when it is due.
     ///
     /// # Errors
