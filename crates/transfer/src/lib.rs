@@ -6,6 +6,7 @@
 //! | [`socket`] | UDP, the clock, and waiting for both |
 //! | [`secure`] | datagrams that strangers can neither read nor forge |
 //! | [`message`] | what the two ends say to each other on the stream |
+//! | `plain` | what the other end says, as it can be shown |
 //! | `claims` | one place, one transfer |
 //! | [`source`], [`sink`] | octets from and to files, pipes and terminals, in threads of their own |
 //! | `ledger` | how much of the content has arrived |
@@ -25,6 +26,7 @@ pub mod flow;
 pub mod hop;
 mod ledger;
 pub mod message;
+mod plain;
 pub mod proxy;
 pub mod receive;
 pub mod secure;

@@ -8,6 +8,7 @@ use radio::{Duration, Instant};
 use crate::claims::{Claims, Ruling, Taken, Wish};
 use crate::flow::Flow;
 use crate::message::{Answer, Inbox, MAX_BLOCK_OCTETS, MessageError, Verdict};
+use crate::plain::plain;
 use crate::sink::{News, Place, Sink};
 use crate::{Progress, TransferError};
 
@@ -46,7 +47,7 @@ pub struct Receiving {
     done: u64,
     resumed: u64,
     failed: Option<TransferError>,
-    /// Name of the content, once it is known.
+    /// Name of the content, once it is known, as it can be shown.
     pub name: String,
 }
 
@@ -239,7 +240,8 @@ impl Receiving {
                 let Some(offer) = self.inbox.offer()? else {
                     return Ok(false);
                 };
-                self.name.clone_from(&offer.name);
+                // a name that changes by that is none for a file, so it is refused as it would have been
+                self.name = plain(&offer.name);
                 self.total = offer.size;
                 let (name, size) = match &self.place {
                     Place::Folder { .. } => (offer.name, offer.size),
@@ -314,5 +316,48 @@ impl Receiving {
         self.out.extend_from_slice(&verdict.octets());
         self.failed = failed;
         self.step = Step::Done;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::flow::FlowConfig;
+    use crate::message::Offer;
+
+    /// A receiver for `folder`, its flow, and who else writes there.
+    fn receiving(folder: &std::path::Path) -> (Receiving, Flow, Claims) {
+        let place = Place::Folder {
+            path: folder.to_owned(),
+            replace: false,
+        };
+        let peer = ([127, 0, 0, 1], 1).into();
+        let claims = Claims::new(Duration::from_ms(1_000));
+        (
+            Receiving::new(&place, peer),
+            Flow::listener(&FlowConfig::default()),
+            claims,
+        )
+    }
+
+    /// Nobody types such names; a stranger's may give orders to the terminal of who receives.
+    #[test]
+    fn a_name_that_is_not_plain_is_refused_and_shown_harmless() {
+        for name in ["\x1b]0;owned\x07x", "a\u{202e}gpj.exe", "a\nb"] {
+            let folder = tempfile::tempdir().unwrap();
+            let (mut r, mut flow, mut claims) = receiving(folder.path());
+            let name = name.to_owned();
+            r.inbox.push(&Offer { name, size: None }.octets());
+            for _ in 0..2 {
+                let _ = r.turn(Instant::ZERO, &mut flow, Instant::ZERO, &mut claims);
+            }
+            let Some(Err(why)) = r.verdict() else {
+                panic!("it was taken")
+            };
+            let shown = format!("{} {why}", r.name);
+            assert!(shown.chars().all(crate::plain::is_plain), "{shown:?}");
+            assert!(shown.contains("--name"), "{shown}");
+            assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+        }
     }
 }

@@ -14,6 +14,7 @@ use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
 
 use crate::message::{Digest, MAX_NAME_OCTETS};
+use crate::plain::is_plain;
 
 /// Tasks that wait to be done.
 const BEHIND: usize = 16;
@@ -35,12 +36,12 @@ pub enum Place {
 }
 
 /// A name that is safe to use in a folder; `None` for one that leads elsewhere, and for hidden ones, which programs take for their
-/// settings.
+/// settings. Nor is one that does not show as what it is.
 pub fn safe_name(name: &str) -> Option<&str> {
     let plain = !name.is_empty()
         && !name.starts_with('.')
-        && !name.contains(['/', '\\', '\0'])
-        && !name.chars().any(char::is_control);
+        && !name.contains(['/', '\\'])
+        && name.chars().all(is_plain);
     plain.then_some(name)
 }
 
@@ -498,7 +499,18 @@ mod tests {
 
     #[test]
     fn names_that_lead_elsewhere() {
-        for bad in ["", ".", "..", "../x", "/etc/passwd", "a/b", "a\\b", "a\0", "a\nb"] {
+        for bad in [
+            "",
+            ".",
+            "..",
+            "../x",
+            "/etc/passwd",
+            "a/b",
+            "a\\b",
+            "a\0",
+            "a\nb",
+            "a\u{202e}b",
+        ] {
             assert_eq!(safe_name(bad), None, "{bad:?}");
         }
         for hidden in [".bashrc", "..a", ".x.sdmac-part"] {
