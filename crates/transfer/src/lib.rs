@@ -129,7 +129,8 @@ impl TransferError {
 /// How far a transfer is.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Progress {
-    /// Octets of the content that both ends have, as far as this end knows: what was acknowledged, not what waits in a buffer.
+    /// Octets of the content that both ends have, as far as this end knows: at the one that sends what was acknowledged, not what waits
+    /// in a buffer; at the one that receives what is written, not what waits for the disk.
     pub done: u64,
     /// Of these, octets that were there before.
     pub resumed: u64,

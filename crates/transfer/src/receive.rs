@@ -1,6 +1,8 @@
 //! The end that receives: offer, answer, content, verdict.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use protocols::transport::{State, Transport};
 use radio::{Duration, Instant};
@@ -44,7 +46,10 @@ pub struct Receiving {
     inbox: Inbox,
     out: Vec<u8>,
     total: Option<u64>,
-    done: u64,
+    /// Octets that went to the sink.
+    given: u64,
+    /// Octets of these that the sink has written.
+    written: Arc<AtomicU64>,
     resumed: u64,
     failed: Option<TransferError>,
     /// Name of the content, once it is known, as it can be shown.
@@ -64,21 +69,27 @@ impl Receiving {
             inbox: Inbox::default(),
             out: Vec::new(),
             total: None,
-            done: 0,
+            given: 0,
+            written: Arc::default(),
             resumed: 0,
             failed: None,
             name: String::new(),
         }
     }
 
-    /// How far it is.
+    /// How far it is; what is written counts.
     pub fn progress(&self, flow: &Flow) -> Progress {
         Progress {
-            done: self.done,
+            done: self.resumed + self.written.load(Ordering::Relaxed),
             resumed: self.resumed,
             total: self.total,
             ..flow.progress()
         }
+    }
+
+    /// Whether anything of the content may have gone where it goes to.
+    pub fn has_given(&self) -> bool {
+        self.given > 0
     }
 
     /// True if it waits for a disk, which does not wake the loop.
@@ -170,6 +181,7 @@ impl Receiving {
             Ruling::Wait => return,
             Ruling::Yes => match Sink::open(&self.place, &self.name) {
                 Ok(sink) => {
+                    self.written = sink.written();
                     self.sink = Some(sink);
                     self.step = Step::Opening;
                     return;
@@ -219,7 +231,11 @@ impl Receiving {
                 self.step = Step::From;
             }
             Ok(Some(News::Kept(true))) => self.tell(Verdict::Same, None),
-            Ok(Some(News::Kept(false))) => self.tell(Verdict::Differs, Some(TransferError::Damaged)),
+            Ok(Some(News::Kept(false))) => {
+                // it was thrown away
+                (self.resumed, self.written) = (0, Arc::default());
+                self.tell(Verdict::Differs, Some(TransferError::Damaged));
+            }
             Err(e) => {
                 let why = TransferError::io(&self.name, e);
                 let reason = why.to_string();
@@ -264,7 +280,7 @@ impl Receiving {
                 } else if from != self.there {
                     return Err(MessageError::Value("it goes on from where nobody is").into());
                 }
-                (self.done, self.resumed) = (from, from);
+                self.resumed = from;
                 self.step = Step::Block;
             }
             Step::Block => return self.block(),
@@ -308,7 +324,7 @@ impl Receiving {
             return Ok(false);
         };
         sink.write(block);
-        self.done += n as u64;
+        self.given += n as u64;
         Ok(true)
     }
 
@@ -338,6 +354,25 @@ mod tests {
             Flow::listener(&FlowConfig::default()),
             claims,
         )
+    }
+
+    /// What a disk has taken before it was full, not what waited for it.
+    #[test]
+    fn what_is_told_is_what_is_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut r, mut flow, mut claims) = receiving(folder.path());
+        let sink = Sink::full_after(1_500);
+        r.written = sink.written();
+        (r.sink, r.step) = (Some(sink), Step::Opening);
+        r.inbox.push(&0_u64.to_be_bytes());
+        for _ in 0..4 {
+            r.inbox.push(&1_000_u32.to_be_bytes());
+            r.inbox.push(&[7; 1_000]);
+        }
+        while r.failed.is_none() {
+            let _ = r.turn(Instant::ZERO, &mut flow, Instant::ZERO, &mut claims);
+        }
+        assert_eq!(r.progress(&flow).done, 1_500);
     }
 
     /// Nobody types such names; a stranger's may give orders to the terminal of who receives.
