@@ -3,8 +3,9 @@
 //! Anybody can send a call again that he has recorded, from as many ports as he likes. With a key such a call costs a handshake
 //! and a place among those who are [`waiting`](crate::waiting); a connection begins with the first packet that is sealed, and
 //! who has not made the call cannot seal one. Without a key a call is all there is to go by: a connection that does not come about
-//! within [`HALF_OPEN`] is forgotten, and within a second if there is no room for others. A host with several of these gives way at
-//! once to one with fewer, so that nobody keeps others out from one address; who can forge addresses still can.
+//! within [`HALF_OPEN`] is forgotten, and within a second if there is no room for others; so does one on which nothing has been said,
+//! for then it is worth no more than a call. A host with several of these gives way at once to one with fewer, so that nobody keeps
+//! others out from one address; who can forge addresses still can.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -63,6 +64,11 @@ pub trait Called {
 
     /// A packet of the peer, opened.
     fn packet(&mut self, now: Instant, socket: &mut Socket, peer: SocketAddr, packet: &[u8]);
+
+    /// Whether it has done no more than call, so that it gives way to others when there is no room for them.
+    fn is_idle(&self) -> bool {
+        half_open(self.state())
+    }
 
     /// Whether it has taken too long to come about.
     fn is_late(&self, now: Instant) -> bool {
@@ -183,7 +189,7 @@ fn make_room<G: Called>(
     }
     let half: Vec<_> = all
         .iter()
-        .filter(|(_, guest)| half_open(guest.state()))
+        .filter(|(_, guest)| guest.is_idle())
         .map(|(peer, guest)| (*peer, guest.since()))
         .collect();
     let mut hosts: BTreeMap<IpAddr, usize> = BTreeMap::new();

@@ -87,6 +87,11 @@ impl Receiving {
         }
     }
 
+    /// Whether the sender has said what it sends.
+    pub fn is_offered(&self) -> bool {
+        self.step != Step::Offer
+    }
+
     /// Whether anything of the content may have gone where it goes to.
     pub fn has_given(&self) -> bool {
         self.given > 0

@@ -167,6 +167,11 @@ impl Called for Guest {
         self.guard.as_mut()
     }
 
+    fn is_idle(&self) -> bool {
+        let calls = matches!(self.flow.state(), State::Listening | State::Opening);
+        calls || !self.over && !self.receiving.is_offered()
+    }
+
     fn packet(&mut self, now: Instant, socket: &mut Socket, peer: SocketAddr, packet: &[u8]) {
         self.heard = now;
         let path = &mut socket.path(peer, self.guard.as_mut());

@@ -9,11 +9,12 @@ use std::sync::{Arc, Mutex};
 
 use common::*;
 use protocols::transport::Failure;
-use protocols::transport::wire::{Control, HEADER_OCTETS};
+use protocols::transport::wire::{Control, HEADER_OCTETS, Header, ProtocolId};
 use radio::Duration;
 use transfer::flow::{FlowConfig, Variant};
 use transfer::secure::Key;
 use transfer::send::Content;
+use transfer::serve::MAX_CONNECTIONS;
 
 fn never() -> Arc<AtomicBool> {
     Arc::default()
@@ -226,4 +227,45 @@ fn a_recorded_call_keeps_nobody_out() {
     s.thread.join().unwrap().0.unwrap();
     stop.store(true, Ordering::Relaxed);
     assert_eq!(fs::read(dir.path().join("second")).unwrap(), b"content");
+}
+
+/// Strangers that bring a connection about and say nothing on it take no place from those who want to send something.
+#[test]
+fn who_says_nothing_keeps_nobody_out() {
+    let dir = tempfile::tempdir().unwrap();
+    let config = config(Variant::Adaptive);
+    let s = server_with(folder(dir.path()), Some(1), config);
+    let mute: Vec<_> = (0..MAX_CONNECTIONS)
+        .map(|_| open_and_say_nothing(s.address))
+        .collect();
+    let content = Content::File(file_with(dir.path(), b"content"));
+    let ended = caller(s.address, "content", content, &config, &never());
+    ended.recv_timeout(HANGS).expect("it ends").0.unwrap();
+    s.thread.join().unwrap().0.unwrap();
+    assert_eq!(fs::read(dir.path().join("content")).unwrap(), b"content");
+    drop(mute);
+}
+
+fn open_and_say_nothing(to: SocketAddr) -> UdpSocket {
+    const FIRST: u32 = 1_000;
+    let socket = UdpSocket::bind(LOCAL_TUPLE).unwrap();
+    socket.connect(to).unwrap();
+    socket.set_read_timeout(Some(HANGS)).unwrap();
+    let call = Header {
+        sequence: FIRST,
+        spacing_us: 40_000,
+        ..Header::new(ProtocolId::Atp, Control::SYN.with(Control::SACK_REQ))
+    };
+    socket.send(&call.octets()).unwrap();
+    let mut octets = [0; 2_000];
+    let n = socket.recv(&mut octets).unwrap();
+    let (answer, _) = Header::parse(&octets[..n]).unwrap();
+    assert!(answer.control.has(Control::SYN.with(Control::ACK)), "{answer:?}");
+    let heard = Header {
+        sequence: FIRST + 1,
+        acknowledgement: answer.sequence.wrapping_add(1),
+        ..Header::new(ProtocolId::Atp, Control::SACK_OPT.with(Control::ACK))
+    };
+    socket.send(&heard.octets()).unwrap();
+    socket
 }
