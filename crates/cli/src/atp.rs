@@ -61,7 +61,7 @@ struct Common {
     #[arg(long, default_value = "adaptive", value_name = "NAME")]
     variant: Variant,
     /// Time between two packets at first, and at most, while no hop on the way tells its delay; less as long as little is lost. Never less than
-    /// 200us, which is 58 Mb/s, or than this if it is shorter
+    /// 200us, which is 58 Mb/s, or than this if it is shorter; 1s at most
     #[arg(long, value_name = "TIME", default_value = "10ms", value_parser = parse_time, allow_hyphen_values = true)]
     spacing: u64,
     /// How long the other end may be silent
@@ -78,9 +78,16 @@ impl Common {
             None => None,
             Some(path) => Some(read_key(path)?),
         };
+        let spacing = Duration::from_ns(self.spacing);
+        if spacing > MOST_SPACING {
+            return Err(Failure::input(format!(
+                "--spacing {} s: no packet waits for longer than 1 s after the one before; give 1s at most",
+                self.spacing as f64 / 1e9
+            )));
+        }
         Ok(FlowConfig {
             variant: self.variant,
-            spacing: Some(Duration::from_ns(self.spacing)),
+            spacing: Some(spacing),
             patience: Duration::from_ns(self.patience),
             key,
             ..FlowConfig::default()
@@ -88,6 +95,8 @@ impl Common {
     }
 }
 
+/// The slowest rate of the transport, a packet each second.
+const MOST_SPACING: Duration = Duration::from_ms(1_000);
 /// A file of a key is no longer than this.
 const MAX_KEY_OCTETS: u64 = 4_096;
 
@@ -200,7 +209,7 @@ fn send(args: &SendArgs, ui: &Ui) -> Result<ExitCode, Failure> {
     };
     if safe_name(&name).is_none() {
         return Err(Failure::input(format!(
-            "'{name}' is no name for a file: give one without slashes, and without a dot in front, with --name"
+            "'{name}' is no name for a file: give one without slashes and control characters, and without a dot in front, with --name"
         )));
     }
     let config = args.common.config()?;

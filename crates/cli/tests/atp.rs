@@ -292,7 +292,7 @@ fn bad_input_gets_a_sentence() {
     std::fs::write(&file, "x").unwrap();
     let file = file.to_str().unwrap();
     let folder = dir.path().to_str().unwrap();
-    let cases: [(&[&str], i32, &str); 14] = [
+    let cases: [(&[&str], i32, &str); 16] = [
         (
             &["proxy", "tcp:127.0.0.1:0", "tcp:127.0.0.1:9"],
             2,
@@ -330,6 +330,12 @@ fn bad_input_gets_a_sentence() {
         ),
     ];
     for (args, code, expected) in cases {
+        (
+            &["send", file, "127.0.0.1:9", "--spacing", "1.1s"],
+            2,
+            "--spacing 1.1 s: no packet waits for longer than 1 s",
+        ),
+        (&["recv", "--spacing", "1e9s"], 2, "give 1s at most"),
         let out = sdmac()
             .arg("atp")
             .args(args)
