@@ -25,7 +25,7 @@ use transfer::source::Source;
 use transfer::{Progress, TransferError};
 
 use crate::ui::{Failure, Ui};
-use show::{Line, Trace, document, summary};
+use show::{End, Line, Trace, document, summary};
 
 /// Carry files, streams and connections of TCP over ATP, a transport whose rate follows the delays that the hops measure
 #[derive(clap::Args, Debug)]
@@ -216,7 +216,7 @@ fn send(args: &SendArgs, ui: &Ui) -> Result<ExitCode, Failure> {
     let mut sending = Sending::new(&name, content).map_err(Failure::input)?;
     let trace = args.trace.as_deref();
     let mut trace = trace.map(|path| Trace::create(path, &args.file)).transpose()?;
-    let line = Line::new(ui);
+    let line = Line::new(ui, End::Sends);
     let begun = Instant::now();
     let elapsed = || begun.elapsed().as_secs_f64();
     let mut last = Progress::default();
@@ -241,8 +241,8 @@ fn send(args: &SendArgs, ui: &Ui) -> Result<ExitCode, Failure> {
         let why = match result {
             Ok(Done { progress: p, took }) => {
                 let seconds = took.as_ns() as f64 / 1e9;
-                ui.say(summary("sent", &name, &p, seconds))?;
-                ui.answer(&document(&name, &p, seconds, None))?;
+                ui.say(summary(End::Sends, &name, &p, seconds))?;
+                ui.answer(&document(End::Sends, &name, &p, seconds, None))?;
                 // what went well is told in any case
                 return traced.map(|()| ExitCode::SUCCESS);
             }
@@ -257,7 +257,7 @@ fn send(args: &SendArgs, ui: &Ui) -> Result<ExitCode, Failure> {
     let code = failures.last().map_or(1, |(_, code)| *code);
     let sentences: Vec<_> = failures.into_iter().map(|(sentence, _)| sentence).collect();
     let sentence = sentences.join("; ");
-    ui.answer(&document(&name, &last, elapsed(), Some(&sentence)))?;
+    ui.answer(&document(End::Sends, &name, &last, elapsed(), Some(&sentence)))?;
     Err(Failure::on_the_way(sentence).with_code(code))
 }
 
@@ -305,7 +305,7 @@ fn receive(args: &RecvArgs, ui: &Ui) -> Result<ExitCode, Failure> {
         0 => Until::Stopped,
         n => Until::Whole(n),
     };
-    let line = Line::new(ui);
+    let line = Line::new(ui, End::Receives);
     let (mut missing, mut refused, mut documents) = (BTreeSet::new(), false, Vec::new());
     let mut broken = None;
     let tell = |told: Told<'_>| match told {
@@ -332,12 +332,18 @@ fn receive(args: &RecvArgs, ui: &Ui) -> Result<ExitCode, Failure> {
             }
             let sentence = result.err().map(|why| format!("{name} from {peer}: {why}"));
             match &sentence {
-                None => ui.tell(&summary("received", name, &progress, seconds)),
+                None => ui.tell(&summary(End::Receives, name, &progress, seconds)),
                 // it ends with the last one
                 Some(_) if args.once => {}
                 Some(sentence) => ui.tell(sentence),
             }
-            documents.push(document(name, &progress, seconds, sentence.as_deref()));
+            documents.push(document(
+                End::Receives,
+                name,
+                &progress,
+                seconds,
+                sentence.as_deref(),
+            ));
             broken = sentence.or(broken.take());
         }
     };

@@ -138,10 +138,14 @@ pub struct Progress {
     pub total: Option<u64>,
     /// Delay of the path as the hops tell it, us, or that of the other end's reader if it is longer; 0 while no hop tells.
     pub delay_us: u32,
-    /// Time between two packets, us; 0 if the transport has none.
+    /// Time between two packets of data, us; 0 if the transport has none, and at the end that receives if the sender does not tell it.
     pub spacing_us: u32,
-    /// Octets of data in the packets that this end sends: fewer than at first if the path drops those.
+    /// Octets of data in the packets that this end sends: fewer than at first if the path drops those. At the end that receives, of the
+    /// longest that came.
     pub packet_octets: u16,
-    /// Packets that were sent again.
+    /// Packets that were sent again; 0 at the end that receives.
     pub resent: u64,
+    /// Packets that held nothing new, since their content had come before; `None` at the end that sends, and with TCP, which does not
+    /// count them.
+    pub repeated: Option<u64>,
 }

@@ -83,7 +83,7 @@ impl Receiving {
             done: self.resumed + self.written.load(Ordering::Relaxed),
             resumed: self.resumed,
             total: self.total,
-            ..flow.progress()
+            ..flow.arriving()
         }
     }
 

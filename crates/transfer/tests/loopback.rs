@@ -92,6 +92,56 @@ fn feedback_is_seen_as_it_comes() {
     assert_eq!(all.last().unwrap().resent, done.progress.resent);
 }
 
+/// What a receiver tells is about the data that come to it, not about the little that it sends.
+#[test]
+fn a_receiver_tells_of_the_data_that_come() {
+    const TWICE: u32 = 5;
+    for (variant, spacing) in [(Variant::Adaptive, true), (Variant::Default, false)] {
+        let socket = Socket::bind(LOCAL.into()).unwrap();
+        let address = socket.address().unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        // it would send a packet each 10 ms
+        let (place, there) = (
+            folder(dir.path()),
+            FlowConfig {
+                spacing: None,
+                ..config(variant)
+            },
+        );
+        let listening = thread::spawn(move || {
+            let mut last = None;
+            let tell = |told: Told<'_>| {
+                if let Told::Ended { progress, .. } = told {
+                    last = Some(progress);
+                }
+            };
+            let stop = AtomicBool::new(false);
+            serve(socket, &there, &place, Until::Whole(1), &stop, tell).unwrap();
+            last.unwrap()
+        });
+        let stop = Arc::new(AtomicBool::new(false));
+        let to = middle(address, &stop, |n, way, datagram, send| {
+            send(way, datagram);
+            let (_, body) = Header::parse(datagram).unwrap();
+            if way == Way::ToReceiver && body.len() > 1_000 && n.is_multiple_of(TWICE) {
+                send(way, datagram);
+            }
+        });
+        let file = Content::File(file_with(dir.path(), &noise(300_000, 4)));
+        let progress = send(to, "content", file, variant).unwrap();
+        let told = listening.join().unwrap();
+        stop.store(true, Ordering::Relaxed);
+        assert_eq!((told.done, told.packet_octets, told.resent), (300_000, 1_448, 0));
+        assert!(told.repeated.is_some_and(|n| n > 5), "{variant}: {told:?}");
+        match spacing {
+            true => assert!((1..10_000).contains(&told.spacing_us), "{variant}: {told:?}"),
+            // the authors' variants do not tell it
+            false => assert_eq!(told.spacing_us, 0),
+        }
+        assert_eq!(progress.repeated, None);
+    }
+}
+
 /// What a transfer took is told without the second in which a sender of TCP waits for the other end to part.
 #[test]
 fn a_farewell_is_no_part_of_a_transfer() {
