@@ -56,7 +56,7 @@ pub trait Called {
                 Opened::Packet(n) => &room[..n],
                 Opened::Handshake(Some(answer)) => return socket.send(peer, &answer),
                 Opened::Handshake(None) => return self.agreed(now, socket, peer),
-                Opened::Nothing => return,
+                Opened::Anew | Opened::Nothing => return,
             },
         };
         self.packet(now, socket, peer, packet);
@@ -163,7 +163,7 @@ impl Door {
         match self.waiting.open(peer, datagram, room) {
             (Opened::Packet(n), guard) => return Knock::In(guard, &room[..n]),
             (Opened::Handshake(answer), _) => return answer.map_or(Knock::Unheard, Knock::Answer),
-            (Opened::Nothing, _) => {}
+            (Opened::Anew | Opened::Nothing, _) => {}
         }
         let Some((guard, answer)) = Guard::listener(key, datagram) else {
             return Knock::Unheard;

@@ -12,7 +12,7 @@ use protocols::transport::Failure;
 use protocols::transport::wire::{Control, HEADER_OCTETS, Header, ProtocolId};
 use radio::Duration;
 use transfer::flow::{FlowConfig, Variant};
-use transfer::secure::Key;
+use transfer::secure::{Guard, Key};
 use transfer::send::Content;
 use transfer::serve::MAX_CONNECTIONS;
 
@@ -227,6 +227,43 @@ fn a_recorded_call_keeps_nobody_out() {
     s.thread.join().unwrap().0.unwrap();
     stop.store(true, Ordering::Relaxed);
     assert_eq!(fs::read(dir.path().join("second")).unwrap(), b"content");
+}
+
+/// More calls than may wait come from the caller's own address, before his first packet: the keys that he has agreed on are gone, and he
+/// calls anew.
+#[test]
+fn who_was_pushed_out_calls_anew() {
+    const MORE: usize = 8;
+    let key = Key::random().unwrap();
+    let config = FlowConfig {
+        key: Some(key),
+        ..config(Variant::Adaptive)
+    };
+    let mut recorded: Vec<_> = (0..MORE)
+        .map(|_| Guard::caller(&key, config.patience).unwrap())
+        .collect();
+    let dir = tempfile::tempdir().unwrap();
+    let s = server_with(folder(dir.path()), Some(1), config);
+    let (stop, calls) = (never(), Arc::new(AtomicU32::new(0)));
+    let count = Arc::clone(&calls);
+    let to = middle(s.address, &stop, move |_, way, datagram, send| {
+        count.fetch_add(u32::from(is_handshake(datagram, CALL)), Ordering::Relaxed);
+        if is_handshake(datagram, ANSWER) && !recorded.is_empty() {
+            for mut guard in recorded.drain(..) {
+                let call = guard.call(radio::Instant::ZERO).unwrap().unwrap();
+                send(Way::ToReceiver, call);
+            }
+            std::thread::sleep(std::time::Duration::from_millis(100));
+        }
+        send(way, datagram);
+    });
+    let content = Content::File(file_with(dir.path(), b"content"));
+    let ended = caller(to, "content", content, &config, &never());
+    ended.recv_timeout(HANGS).expect("it ends").0.unwrap();
+    s.thread.join().unwrap().0.unwrap();
+    stop.store(true, Ordering::Relaxed);
+    assert_eq!(fs::read(dir.path().join("content")).unwrap(), b"content");
+    assert!(calls.load(Ordering::Relaxed) >= 2);
 }
 
 /// Strangers that bring a connection about and say nothing on it take no place from those who want to send something.
