@@ -25,7 +25,7 @@ use transfer::source::Source;
 use transfer::{Progress, TransferError};
 
 use crate::ui::{Failure, Ui};
-use show::{Line, Trace, document, summary};
+use show::{End, Line, Trace, document, summary};
 
 /// Carry files, streams and connections of TCP over ATP, a transport whose rate follows the delays that the hops measure
 #[derive(clap::Args, Debug)]
@@ -61,7 +61,7 @@ struct Common {
     #[arg(long, default_value = "adaptive", value_name = "NAME")]
     variant: Variant,
     /// Time between two packets at first, and at most, while no hop on the way tells its delay; less as long as little is lost. Never less than
-    /// 200us, which is 58 Mb/s, or than this if it is shorter
+    /// 200us, which is 58 Mb/s, or than this if it is shorter; 1s at most
     #[arg(long, value_name = "TIME", default_value = "10ms", value_parser = parse_time, allow_hyphen_values = true)]
     spacing: u64,
     /// How long the other end may be silent
@@ -78,9 +78,16 @@ impl Common {
             None => None,
             Some(path) => Some(read_key(path)?),
         };
+        let spacing = Duration::from_ns(self.spacing);
+        if spacing > MOST_SPACING {
+            return Err(Failure::input(format!(
+                "--spacing {} s: no packet waits for longer than 1 s after the one before; give 1s at most",
+                self.spacing as f64 / 1e9
+            )));
+        }
         Ok(FlowConfig {
             variant: self.variant,
-            spacing: Some(Duration::from_ns(self.spacing)),
+            spacing: Some(spacing),
             patience: Duration::from_ns(self.patience),
             key,
             ..FlowConfig::default()
@@ -88,6 +95,8 @@ impl Common {
     }
 }
 
+/// The slowest rate of the transport, a packet each second.
+const MOST_SPACING: Duration = Duration::from_ms(1_000);
 /// A file of a key is no longer than this.
 const MAX_KEY_OCTETS: u64 = 4_096;
 
@@ -200,14 +209,14 @@ fn send(args: &SendArgs, ui: &Ui) -> Result<ExitCode, Failure> {
     };
     if safe_name(&name).is_none() {
         return Err(Failure::input(format!(
-            "'{name}' is no name for a file: give one without slashes, and without a dot in front, with --name"
+            "'{name}' is no name for a file: give one without slashes and control characters, and without a dot in front, with --name"
         )));
     }
     let config = args.common.config()?;
     let mut sending = Sending::new(&name, content).map_err(Failure::input)?;
     let trace = args.trace.as_deref();
     let mut trace = trace.map(|path| Trace::create(path, &args.file)).transpose()?;
-    let line = Line::new(ui);
+    let line = Line::new(ui, End::Sends);
     let begun = Instant::now();
     let elapsed = || begun.elapsed().as_secs_f64();
     let mut last = Progress::default();
@@ -232,8 +241,8 @@ fn send(args: &SendArgs, ui: &Ui) -> Result<ExitCode, Failure> {
         let why = match result {
             Ok(Done { progress: p, took }) => {
                 let seconds = took.as_ns() as f64 / 1e9;
-                ui.say(summary("sent", &name, &p, seconds))?;
-                ui.answer(&document(&name, &p, seconds, None))?;
+                ui.say(summary(End::Sends, &name, &p, seconds))?;
+                ui.answer(&document(End::Sends, &name, &p, seconds, None))?;
                 // what went well is told in any case
                 return traced.map(|()| ExitCode::SUCCESS);
             }
@@ -248,7 +257,7 @@ fn send(args: &SendArgs, ui: &Ui) -> Result<ExitCode, Failure> {
     let code = failures.last().map_or(1, |(_, code)| *code);
     let sentences: Vec<_> = failures.into_iter().map(|(sentence, _)| sentence).collect();
     let sentence = sentences.join("; ");
-    ui.answer(&document(&name, &last, elapsed(), Some(&sentence)))?;
+    ui.answer(&document(End::Sends, &name, &last, elapsed(), Some(&sentence)))?;
     Err(Failure::on_the_way(sentence).with_code(code))
 }
 
@@ -296,7 +305,7 @@ fn receive(args: &RecvArgs, ui: &Ui) -> Result<ExitCode, Failure> {
         0 => Until::Stopped,
         n => Until::Whole(n),
     };
-    let line = Line::new(ui);
+    let line = Line::new(ui, End::Receives);
     let (mut missing, mut refused, mut documents) = (BTreeSet::new(), false, Vec::new());
     let mut broken = None;
     let tell = |told: Told<'_>| match told {
@@ -323,12 +332,18 @@ fn receive(args: &RecvArgs, ui: &Ui) -> Result<ExitCode, Failure> {
             }
             let sentence = result.err().map(|why| format!("{name} from {peer}: {why}"));
             match &sentence {
-                None => ui.tell(&summary("received", name, &progress, seconds)),
+                None => ui.tell(&summary(End::Receives, name, &progress, seconds)),
                 // it ends with the last one
                 Some(_) if args.once => {}
                 Some(sentence) => ui.tell(sentence),
             }
-            documents.push(document(name, &progress, seconds, sentence.as_deref()));
+            documents.push(document(
+                End::Receives,
+                name,
+                &progress,
+                seconds,
+                sentence.as_deref(),
+            ));
             broken = sentence.or(broken.take());
         }
     };

@@ -219,6 +219,13 @@ fn who_is_stopped_tells_how_far_it_came() {
             let transfer = &said["transfers"][0];
             assert_eq!(transfer["octets"], OCTETS, "{said}");
             assert!(transfer["failed"].as_str().unwrap().contains("kept"), "{said}");
+            // what the sender tells and what has come twice, not what this end would send
+            let spacing = transfer["spacing_us"].as_u64();
+            assert!(spacing.is_some_and(|us| us < 10_000), "{said}");
+            assert!(
+                transfer["repeated"].is_u64() && transfer.get("resent").is_none(),
+                "{said}"
+            );
         } else {
             assert!(said.contains("kept"), "{said}");
         }
@@ -292,7 +299,7 @@ fn bad_input_gets_a_sentence() {
     std::fs::write(&file, "x").unwrap();
     let file = file.to_str().unwrap();
     let folder = dir.path().to_str().unwrap();
-    let cases: [(&[&str], i32, &str); 14] = [
+    let cases: [(&[&str], i32, &str); 16] = [
         (
             &["proxy", "tcp:127.0.0.1:0", "tcp:127.0.0.1:9"],
             2,
@@ -323,6 +330,12 @@ fn bad_input_gets_a_sentence() {
         ),
         (&["send", file, "127.0.0.1:9"], 1, "nobody listens at 127.0.0.1:9"),
         (&["recv", "--dir", "nowhere"], 2, "nowhere is no folder"),
+        (
+            &["send", file, "127.0.0.1:9", "--spacing", "1.1s"],
+            2,
+            "--spacing 1.1 s: no packet waits for longer than 1 s",
+        ),
+        (&["recv", "--spacing", "1e9s"], 2, "give 1s at most"),
         (
             &["recv", "--listen", "192.0.2.1:1"],
             2,

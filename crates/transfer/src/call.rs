@@ -191,7 +191,7 @@ impl Call {
                         self.start();
                         continue;
                     }
-                    Opened::Nothing => continue,
+                    Opened::Anew | Opened::Nothing => continue,
                 },
             };
             // what the network had to say is over

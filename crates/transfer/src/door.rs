@@ -1,10 +1,11 @@
 //! Who may come in: callers, once they have shown that they hear the answer.
 //!
 //! Anybody can send a call again that he has recorded, from as many ports as he likes. With a key such a call costs a handshake
-//! and a place among [`MOST_WAITING`], of which the oldest gives way; a connection begins with the first packet that is sealed, and
+//! and a place among those who are [`waiting`](crate::waiting); a connection begins with the first packet that is sealed, and
 //! who has not made the call cannot seal one. Without a key a call is all there is to go by: a connection that does not come about
-//! within [`HALF_OPEN`] is forgotten, and within a second if there is no room for others. A host with several of these gives way at
-//! once to one with fewer, so that nobody keeps others out from one address; who can forge addresses still can.
+//! within [`HALF_OPEN`] is forgotten, and within a second if there is no room for others; so does one on which nothing has been said,
+//! for then it is worth no more than a call. A host with several of these gives way at once to one with fewer, so that nobody keeps
+//! others out from one address; who can forge addresses still can.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -17,9 +18,8 @@ use radio::{Duration, Instant};
 use crate::flow::{FlowConfig, Variant};
 use crate::secure::{Guard, Key, Opened};
 use crate::socket::{Clock, Octets, Socket};
+use crate::waiting::Waiting;
 
-/// Callers with a key who have not sent a packet yet.
-pub const MOST_WAITING: usize = 1_024;
 /// How long a caller may take to show that he is there.
 pub const HALF_OPEN: Duration = Duration::from_ms(10_000);
 /// For so long he does not give way to others, if his host has no more such than theirs.
@@ -56,7 +56,7 @@ pub trait Called {
                 Opened::Packet(n) => &room[..n],
                 Opened::Handshake(Some(answer)) => return socket.send(peer, &answer),
                 Opened::Handshake(None) => return self.agreed(now, socket, peer),
-                Opened::Nothing => return,
+                Opened::Anew | Opened::Nothing => return,
             },
         };
         self.packet(now, socket, peer, packet);
@@ -64,6 +64,11 @@ pub trait Called {
 
     /// A packet of the peer, opened.
     fn packet(&mut self, now: Instant, socket: &mut Socket, peer: SocketAddr, packet: &[u8]);
+
+    /// Whether it has done no more than call, so that it gives way to others when there is no room for them.
+    fn is_idle(&self) -> bool {
+        half_open(self.state())
+    }
 
     /// Whether it has taken too long to come about.
     fn is_late(&self, now: Instant) -> bool {
@@ -88,7 +93,7 @@ pub struct Door {
     variant: Variant,
     /// Connections at once.
     most: usize,
-    waiting: BTreeMap<SocketAddr, (Box<Guard>, Instant)>,
+    waiting: Waiting,
 }
 
 impl Door {
@@ -98,7 +103,7 @@ impl Door {
             key: config.key,
             variant: config.variant,
             most,
-            waiting: BTreeMap::new(),
+            waiting: Waiting::default(),
         }
     }
 
@@ -136,8 +141,8 @@ impl Door {
 
     /// There is no room for a caller who was let in: he stays before the door, and may come in with a packet that he repeats.
     fn turn_away(&mut self, now: Instant, peer: SocketAddr, guard: Option<Box<Guard>>) {
-        if let Some(guard) = guard.filter(|_| self.waiting.len() < MOST_WAITING) {
-            self.waiting.insert(peer, (guard, now));
+        if let Some(guard) = guard.filter(|_| self.waiting.has_room()) {
+            self.waiting.add(now, peer, guard, HALF_OPEN);
         }
     }
 
@@ -155,29 +160,15 @@ impl Door {
                 None => Knock::Unheard,
             };
         };
-        match self
-            .waiting
-            .get_mut(&peer)
-            .map(|(guard, _)| guard.open(datagram, room))
-        {
-            Some(Opened::Packet(n)) => {
-                let guard = self.waiting.remove(&peer).map(|(guard, _)| guard);
-                return Knock::In(guard, &room[..n]);
-            }
-            Some(Opened::Handshake(answer)) => return answer.map_or(Knock::Unheard, Knock::Answer),
-            Some(Opened::Nothing) | None => {}
+        match self.waiting.open(peer, datagram, room) {
+            (Opened::Packet(n), guard) => return Knock::In(guard, &room[..n]),
+            (Opened::Handshake(answer), _) => return answer.map_or(Knock::Unheard, Knock::Answer),
+            (Opened::Anew | Opened::Nothing, _) => {}
         }
         let Some((guard, answer)) = Guard::listener(key, datagram) else {
             return Knock::Unheard;
         };
-        self.waiting.retain(|_, (_, since)| now.since(*since) < HALF_OPEN);
-        if self.waiting.len() >= MOST_WAITING
-            && let Some((oldest, _)) = self.waiting.iter().min_by_key(|(_, (_, since))| *since)
-        {
-            let oldest = *oldest;
-            self.waiting.remove(&oldest);
-        }
-        self.waiting.insert(peer, (Box::new(guard), now));
+        self.waiting.add(now, peer, Box::new(guard), HALF_OPEN);
         Knock::Answer(answer)
     }
 }
@@ -198,7 +189,7 @@ fn make_room<G: Called>(
     }
     let half: Vec<_> = all
         .iter()
-        .filter(|(_, guest)| half_open(guest.state()))
+        .filter(|(_, guest)| guest.is_idle())
         .map(|(peer, guest)| (*peer, guest.since()))
         .collect();
     let mut hosts: BTreeMap<IpAddr, usize> = BTreeMap::new();
@@ -226,6 +217,7 @@ mod tests {
     use super::*;
     use crate::secure::KEY_OCTETS;
     use crate::socket::new_octets;
+    use crate::waiting::{MOST_ALIKE, MOST_WAITING};
     use protocols::transport::wire::{Control, Header, ProtocolId};
 
     const KEY: Key = Key([7; KEY_OCTETS]);
@@ -247,42 +239,106 @@ mod tests {
         Instant::from_us(ms * 1_000)
     }
 
-    /// A recorded call from thousands of ports keeps nobody with the key from coming in.
-    #[test]
-    fn replayed_calls_take_no_place() {
-        let mut door = door(Some(KEY));
+    /// A call as somebody with the key makes it.
+    fn caller() -> (Guard, Vec<u8>) {
+        let mut guard = Guard::caller(&KEY, PATIENCE).unwrap();
+        let call = guard.call(at(0)).unwrap().unwrap().to_vec();
+        (guard, call)
+    }
+
+    /// Somebody calls from `here`, others replay calls as `attack` does while the answer is on its way, and he seals his first
+    /// packet: he is let in. Tells how many waited before that.
+    fn comes_in(door: &mut Door, here: SocketAddr, attack: impl Fn(&mut Door, &[u8])) -> usize {
+        let (mut owner, own) = caller();
         let mut room = new_octets();
-        let mut recorded = Guard::caller(&KEY, PATIENCE).unwrap();
-        let call = recorded.call(at(0)).unwrap().unwrap().to_vec();
-        let mut owner = Guard::caller(&KEY, PATIENCE).unwrap();
-        let own = owner.call(at(0)).unwrap().unwrap().to_vec();
-        let replay = |door: &mut Door, ports: std::ops::Range<u16>| {
-            let mut room = new_octets();
-            for port in ports {
-                let knock = door.knock(at(1), peer(port), &call, &mut room);
-                assert!(matches!(knock, Knock::Answer(_)));
-                // and whatever else he says is not sealed
-                let knock = door.knock(at(1), peer(port), &[0; 80], &mut room);
-                assert!(matches!(knock, Knock::Unheard));
-            }
-        };
-        replay(&mut door, 1..3_000);
-        assert!(door.waiting.len() <= MOST_WAITING);
-        let Knock::Answer(answer) = door.knock(at(2), peer(9), &own, &mut room) else {
+        let Knock::Answer(answer) = door.knock(at(2), here, &own, &mut room) else {
             panic!("no answer")
         };
-        owner.open(&answer, &mut new_octets());
-        replay(&mut door, 3_000..3_500);
+        assert_eq!(owner.open(&answer, &mut new_octets()), Opened::Handshake(None));
+        attack(door, &own);
+        let waited = door.waiting.len();
+        assert!(waited <= MOST_WAITING);
         let header = Header::new(ProtocolId::Atp, Control::SYN).octets();
         let sealed = owner.seal(&header).unwrap().to_vec();
-        let Knock::In(Some(_), packet) = door.knock(at(3), peer(9), &sealed, &mut room) else {
+        let Knock::In(Some(_), packet) = door.knock(at(3), here, &sealed, &mut room) else {
             panic!("not let in")
         };
         assert_eq!(packet, header);
-        assert!(!door.waiting.contains_key(&peer(9)));
+        assert_eq!(door.waiting.at(here), 0);
+        waited
+    }
+
+    /// Replays a call from there; whatever else he says is not sealed.
+    fn replay(door: &mut Door, from: SocketAddr, call: &[u8]) {
+        let mut room = new_octets();
+        assert!(matches!(
+            door.knock(at(2), from, call, &mut room),
+            Knock::Answer(_)
+        ));
+        assert!(matches!(
+            door.knock(at(2), from, &[0; 80], &mut room),
+            Knock::Unheard
+        ));
+    }
+
+    /// A recorded call from thousands of ports of the owner's own computer, or from thousands of forged addresses, keeps nobody
+    /// with the key from coming in, and nor does his own.
+    #[test]
+    fn replayed_calls_push_nobody_out() {
+        let ports = |n: u16| from(1, n);
+        let hosts = |n: u16| SocketAddr::from(([10, 0, (n >> 8) as u8, n as u8], 5));
+        let (_, recorded) = caller();
+        for elsewhere in [&ports as &dyn Fn(u16) -> SocketAddr, &hosts] {
+            let mut door = door(Some(KEY));
+            let before = 0..MOST_WAITING as u16 + 500;
+            let after = before.end..2 * before.end;
+            for n in before {
+                replay(&mut door, elsewhere(n), &recorded);
+            }
+            let waited = comes_in(&mut door, from(1, 9_999), |door, _| {
+                after.clone().for_each(|n| replay(door, elsewhere(n), &recorded));
+            });
+            assert_eq!(waited, MOST_WAITING, "all places were taken");
+        }
+        let mut door = door(Some(KEY));
+        let waited = comes_in(&mut door, from(2, 9_999), |door, own| {
+            (0..2_000).for_each(|n| replay(door, ports(n), own));
+        });
+        assert_eq!(waited, MOST_WAITING);
         // those who do not go on are forgotten
-        door.knock(at(10_002), peer(9), &own, &mut room);
+        let (_, call) = caller();
+        door.knock(at(10_002), from(1, 1), &call, &mut new_octets());
         assert_eq!(door.waiting.len(), 1);
+    }
+
+    /// Many recorded calls, each of them once, from one computer.
+    #[test]
+    fn a_host_with_many_recorded_calls_pushes_out_its_own() {
+        let recorded: Vec<_> = (0..MOST_WAITING + 100).map(|_| caller().1).collect();
+        let waited = comes_in(&mut door(Some(KEY)), from(2, 9_999), |door, _| {
+            for (n, call) in recorded.iter().enumerate() {
+                replay(door, from(1, n as u16), call);
+            }
+        });
+        assert_eq!(waited, MOST_WAITING);
+    }
+
+    /// Who forges the owner's address takes a place beside him, and not his.
+    #[test]
+    fn calls_that_are_replayed_from_the_owners_address_push_nobody_out() {
+        let recorded: Vec<_> = (1..MOST_ALIKE).map(|_| caller().1).collect();
+        let waited = comes_in(&mut door(Some(KEY)), peer(9), |door, own| {
+            for call in recorded.iter().cycle().take(3 * MOST_WAITING) {
+                replay(door, peer(9), call);
+                replay(door, peer(9), own);
+            }
+        });
+        assert_eq!(waited, MOST_ALIKE);
+        let mut door = door(Some(KEY));
+        for _ in 0..3 * MOST_ALIKE {
+            replay(&mut door, peer(9), &caller().1);
+        }
+        assert_eq!(door.waiting.at(peer(9)), MOST_ALIKE);
     }
 
     /// His handshake is over, so he would never make another.

@@ -134,6 +134,10 @@ pub struct Flow {
     transport: Kind,
     /// Nodes that data have passed on their way to the other end, as its latest feedback says.
     hops: u8,
+    /// Of the data that came last: time between two packets as their sender tells it, us, 0 if it does not.
+    told_spacing_us: u32,
+    /// Octets of the longest data that came.
+    came_octets: u16,
 }
 
 #[derive(Debug)]
@@ -158,6 +162,8 @@ impl Flow {
         Flow {
             transport: Flow::transport(config, calls),
             hops: 0,
+            told_spacing_us: 0,
+            came_octets: 0,
         }
     }
 
@@ -216,6 +222,19 @@ impl Flow {
         }))
     }
 
+    /// What a packet of the other end tells beside its content.
+    fn note(&mut self, header: &Header, body: &[u8]) {
+        if header.is_feedback() {
+            self.hops = header.hops;
+        } else if !body.is_empty() {
+            // in the header of TCP a time stamp stands there
+            if header.protocol == ProtocolId::Atp {
+                self.told_spacing_us = header.spacing_us;
+            }
+            self.came_octets = self.came_octets.max(body.len() as u16);
+        }
+    }
+
     fn inner(&mut self) -> &mut dyn Transport {
         match &mut self.transport {
             Kind::Atp(c) => &mut **c,
@@ -238,7 +257,22 @@ impl Flow {
         }
     }
 
-    /// What the transport knows of a transfer.
+    /// What the transport knows of data that come: nothing of the other direction, which carries next to nothing.
+    pub fn arriving(&self) -> Progress {
+        let (delay_us, repeated) = match &self.transport {
+            Kind::Atp(c) => (c.delay_us() as u32, Some(c.counters().repeated)),
+            Kind::Tcp(..) => (0, None),
+        };
+        Progress {
+            delay_us,
+            spacing_us: self.told_spacing_us,
+            packet_octets: self.came_octets,
+            repeated,
+            ..Progress::default()
+        }
+    }
+
+    /// What the transport knows of data that are sent.
     pub fn progress(&self) -> Progress {
         match &self.transport {
             Kind::Atp(c) => {
@@ -264,10 +298,9 @@ impl Flow {
 impl Transport for Flow {
     fn handle(&mut self, now: Instant, event: Event<'_>, path: &mut dyn Path) {
         if let Event::Indication(packet) = event
-            && let Ok((header, _)) = Header::parse(packet)
-            && header.is_feedback()
+            && let Ok((header, body)) = Header::parse(packet)
         {
-            self.hops = header.hops;
+            self.note(&header, body);
         }
         self.inner().handle(now, event, path);
     }

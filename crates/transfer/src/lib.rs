@@ -6,11 +6,12 @@
 //! | [`socket`] | UDP, the clock, and waiting for both |
 //! | [`secure`] | datagrams that strangers can neither read nor forge |
 //! | [`message`] | what the two ends say to each other on the stream |
+//! | `plain` | what the other end says, as it can be shown |
 //! | `claims` | one place, one transfer |
 //! | [`source`], [`sink`] | octets from and to files, pipes and terminals, in threads of their own |
 //! | `ledger` | how much of the content has arrived |
 //! | [`send`], [`receive`] | the two ends of a transfer, as state machines over a transport |
-//! | `door` | who may come in: a call that was recorded keeps nobody out |
+//! | `door`, `waiting` | who may come in: with a key, a call that was recorded and is sent again takes nobody's place |
 //! | [`call`], [`serve`] | the loops around them: one connection that calls, many that are called |
 //! | [`proxy`] | connections of TCP, carried by flows of ATP |
 //! | [`hop`] | a Linux computer on the way: packets that pass learn its delay |
@@ -25,6 +26,7 @@ pub mod flow;
 pub mod hop;
 mod ledger;
 pub mod message;
+mod plain;
 pub mod proxy;
 pub mod receive;
 pub mod secure;
@@ -33,6 +35,7 @@ pub mod serve;
 pub mod sink;
 pub mod socket;
 pub mod source;
+mod waiting;
 
 use protocols::transport::Failure;
 
@@ -126,7 +129,8 @@ impl TransferError {
 /// How far a transfer is.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Progress {
-    /// Octets of the content that both ends have, as far as this end knows: what was acknowledged, not what waits in a buffer.
+    /// Octets of the content that both ends have, as far as this end knows: at the one that sends what was acknowledged, not what waits
+    /// in a buffer; at the one that receives what is written, not what waits for the disk.
     pub done: u64,
     /// Of these, octets that were there before.
     pub resumed: u64,
@@ -134,10 +138,14 @@ pub struct Progress {
     pub total: Option<u64>,
     /// Delay of the path as the hops tell it, us, or that of the other end's reader if it is longer; 0 while no hop tells.
     pub delay_us: u32,
-    /// Time between two packets, us; 0 if the transport has none.
+    /// Time between two packets of data, us; 0 if the transport has none, and at the end that receives if the sender does not tell it.
     pub spacing_us: u32,
-    /// Octets of data in the packets that this end sends: fewer than at first if the path drops those.
+    /// Octets of data in the packets that this end sends: fewer than at first if the path drops those. At the end that receives, of the
+    /// longest that came.
     pub packet_octets: u16,
-    /// Packets that were sent again.
+    /// Packets that were sent again; 0 at the end that receives.
     pub resent: u64,
+    /// Packets that held nothing new, since their content had come before; `None` at the end that sends, and with TCP, which does not
+    /// count them.
+    pub repeated: Option<u64>,
 }

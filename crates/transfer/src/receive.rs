@@ -1,6 +1,8 @@
 //! The end that receives: offer, answer, content, verdict.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use protocols::transport::{State, Transport};
 use radio::{Duration, Instant};
@@ -8,6 +10,7 @@ use radio::{Duration, Instant};
 use crate::claims::{Claims, Ruling, Taken, Wish};
 use crate::flow::Flow;
 use crate::message::{Answer, Inbox, MAX_BLOCK_OCTETS, MessageError, Verdict};
+use crate::plain::plain;
 use crate::sink::{News, Place, Sink};
 use crate::{Progress, TransferError};
 
@@ -43,10 +46,13 @@ pub struct Receiving {
     inbox: Inbox,
     out: Vec<u8>,
     total: Option<u64>,
-    done: u64,
+    /// Octets that went to the sink.
+    given: u64,
+    /// Octets of these that the sink has written.
+    written: Arc<AtomicU64>,
     resumed: u64,
     failed: Option<TransferError>,
-    /// Name of the content, once it is known.
+    /// Name of the content, once it is known, as it can be shown.
     pub name: String,
 }
 
@@ -63,21 +69,32 @@ impl Receiving {
             inbox: Inbox::default(),
             out: Vec::new(),
             total: None,
-            done: 0,
+            given: 0,
+            written: Arc::default(),
             resumed: 0,
             failed: None,
             name: String::new(),
         }
     }
 
-    /// How far it is.
+    /// How far it is; what is written counts.
     pub fn progress(&self, flow: &Flow) -> Progress {
         Progress {
-            done: self.done,
+            done: self.resumed + self.written.load(Ordering::Relaxed),
             resumed: self.resumed,
             total: self.total,
-            ..flow.progress()
+            ..flow.arriving()
         }
+    }
+
+    /// Whether the sender has said what it sends.
+    pub fn is_offered(&self) -> bool {
+        self.step != Step::Offer
+    }
+
+    /// Whether anything of the content may have gone where it goes to.
+    pub fn has_given(&self) -> bool {
+        self.given > 0
     }
 
     /// True if it waits for a disk, which does not wake the loop.
@@ -169,6 +186,7 @@ impl Receiving {
             Ruling::Wait => return,
             Ruling::Yes => match Sink::open(&self.place, &self.name) {
                 Ok(sink) => {
+                    self.written = sink.written();
                     self.sink = Some(sink);
                     self.step = Step::Opening;
                     return;
@@ -218,7 +236,11 @@ impl Receiving {
                 self.step = Step::From;
             }
             Ok(Some(News::Kept(true))) => self.tell(Verdict::Same, None),
-            Ok(Some(News::Kept(false))) => self.tell(Verdict::Differs, Some(TransferError::Damaged)),
+            Ok(Some(News::Kept(false))) => {
+                // it was thrown away
+                (self.resumed, self.written) = (0, Arc::default());
+                self.tell(Verdict::Differs, Some(TransferError::Damaged));
+            }
             Err(e) => {
                 let why = TransferError::io(&self.name, e);
                 let reason = why.to_string();
@@ -239,7 +261,8 @@ impl Receiving {
                 let Some(offer) = self.inbox.offer()? else {
                     return Ok(false);
                 };
-                self.name.clone_from(&offer.name);
+                // a name that changes by that is none for a file, so it is refused as it would have been
+                self.name = plain(&offer.name);
                 self.total = offer.size;
                 let (name, size) = match &self.place {
                     Place::Folder { .. } => (offer.name, offer.size),
@@ -262,7 +285,7 @@ impl Receiving {
                 } else if from != self.there {
                     return Err(MessageError::Value("it goes on from where nobody is").into());
                 }
-                (self.done, self.resumed) = (from, from);
+                self.resumed = from;
                 self.step = Step::Block;
             }
             Step::Block => return self.block(),
@@ -306,7 +329,7 @@ impl Receiving {
             return Ok(false);
         };
         sink.write(block);
-        self.done += n as u64;
+        self.given += n as u64;
         Ok(true)
     }
 
@@ -314,5 +337,67 @@ impl Receiving {
         self.out.extend_from_slice(&verdict.octets());
         self.failed = failed;
         self.step = Step::Done;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::flow::FlowConfig;
+    use crate::message::Offer;
+
+    /// A receiver for `folder`, its flow, and who else writes there.
+    fn receiving(folder: &std::path::Path) -> (Receiving, Flow, Claims) {
+        let place = Place::Folder {
+            path: folder.to_owned(),
+            replace: false,
+        };
+        let peer = ([127, 0, 0, 1], 1).into();
+        let claims = Claims::new(Duration::from_ms(1_000));
+        (
+            Receiving::new(&place, peer),
+            Flow::listener(&FlowConfig::default()),
+            claims,
+        )
+    }
+
+    /// What a disk has taken before it was full, not what waited for it.
+    #[test]
+    fn what_is_told_is_what_is_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut r, mut flow, mut claims) = receiving(folder.path());
+        let sink = Sink::full_after(1_500);
+        r.written = sink.written();
+        (r.sink, r.step) = (Some(sink), Step::Opening);
+        r.inbox.push(&0_u64.to_be_bytes());
+        for _ in 0..4 {
+            r.inbox.push(&1_000_u32.to_be_bytes());
+            r.inbox.push(&[7; 1_000]);
+        }
+        while r.failed.is_none() {
+            let _ = r.turn(Instant::ZERO, &mut flow, Instant::ZERO, &mut claims);
+        }
+        assert_eq!(r.progress(&flow).done, 1_500);
+    }
+
+    /// Nobody types such names; a stranger's may give orders to the terminal of who receives.
+    #[test]
+    fn a_name_that_is_not_plain_is_refused_and_shown_harmless() {
+        for name in ["\x1b]0;owned\x07x", "a\u{202e}gpj.exe", "a\nb"] {
+            let folder = tempfile::tempdir().unwrap();
+            let (mut r, mut flow, mut claims) = receiving(folder.path());
+            let name = name.to_owned();
+            r.inbox.push(&Offer { name, size: None }.octets());
+            for _ in 0..2 {
+                let _ = r.turn(Instant::ZERO, &mut flow, Instant::ZERO, &mut claims);
+            }
+            let Some(Err(why)) = r.verdict() else {
+                panic!("it was taken")
+            };
+            let shown = format!("{} {why}", r.name);
+            assert!(shown.chars().all(crate::plain::is_plain), "{shown:?}");
+            assert!(shown.contains("--name"), "{shown}");
+            assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+        }
     }
 }

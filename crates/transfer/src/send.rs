@@ -8,6 +8,7 @@ use radio::Instant;
 use crate::flow::Flow;
 use crate::ledger::Ledger;
 use crate::message::{Answer, Inbox, Offer, Verdict};
+use crate::plain::plain;
 use crate::source::{Next, Source};
 use crate::{Progress, TransferError};
 
@@ -184,7 +185,7 @@ impl Sending {
             // a receiver that cannot keep it says so early
             Step::Content | Step::Verdict => match self.inbox.verdict()? {
                 None => {}
-                Some(Verdict::NotKept(reason)) => return Err(TransferError::Refused(reason)),
+                Some(Verdict::NotKept(reason)) => return Err(TransferError::Refused(plain(&reason))),
                 Some(Verdict::Differs) => return Err(TransferError::Damaged),
                 Some(Verdict::Same) => {
                     self.arrived = self.read - self.resumed;
@@ -200,7 +201,7 @@ impl Sending {
     /// The receiver has answered: goes to where it is, if it has the same beginning.
     fn begin(&mut self, answer: Answer) -> Result<(), TransferError> {
         let theirs = match answer {
-            Answer::No(reason) => return Err(TransferError::Refused(reason)),
+            Answer::No(reason) => return Err(TransferError::Refused(plain(&reason))),
             Answer::Have { octets, digest } => Some((octets, digest)),
             Answer::Begin => None,
         };
@@ -218,6 +219,26 @@ impl Sending {
 mod tests {
     use super::*;
     use crate::flow::FlowConfig;
+
+    /// A stranger's reason may give orders to the terminal of who sends.
+    #[test]
+    fn a_reason_is_shown_harmless() {
+        let reason = || "\x1b[2J\x1b]0;owned\x07 \u{202e}disk full\n".to_owned();
+        let octets = [
+            (Step::Answer, Answer::No(reason()).octets()),
+            (Step::Verdict, Verdict::NotKept(reason()).octets()),
+        ];
+        for (step, octets) in octets {
+            let file = tempfile::tempfile().unwrap();
+            let mut sending = Sending::new("x", Content::File(file)).unwrap();
+            sending.step = step;
+            sending.inbox.push(&octets);
+            let mut flow = Flow::caller(&FlowConfig::default());
+            let why = sending.turn(Instant::ZERO, &mut flow).unwrap_err().to_string();
+            assert!(why.contains("disk full"), "{why}");
+            assert!(why.chars().all(crate::plain::is_plain), "{why:?}");
+        }
+    }
 
     /// The digest of what the other end has takes hours; the connection goes on.
     #[test]

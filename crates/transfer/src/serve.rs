@@ -122,7 +122,7 @@ pub fn serve(
             good += u64::from(told == Some(true));
             bad += u64::from(told == Some(false));
             // what another one would write behind a part of something else is of no use to anybody
-            let written = *place == Place::Stdout && guest.receiving.progress(&guest.flow).done > 0;
+            let written = *place == Place::Stdout && guest.receiving.has_given();
             spoilt |= told == Some(false) && written;
         }
         guests.retain(|_, g| !(g.over && g.flow.state().is_over() || g.is_late(now)));
@@ -165,6 +165,11 @@ impl Called for Guest {
 
     fn guard(&mut self) -> Option<&mut Guard> {
         self.guard.as_mut()
+    }
+
+    fn is_idle(&self) -> bool {
+        let calls = matches!(self.flow.state(), State::Listening | State::Opening);
+        calls || !self.over && !self.receiving.is_offered()
     }
 
     fn packet(&mut self, now: Instant, socket: &mut Socket, peer: SocketAddr, packet: &[u8]) {

@@ -1,25 +1,22 @@
 //! Where received octets go: a thread writes and reads them, so that a slow disk, a full pipe or a long file slows the connection
 //! down and does not stop it. Files are written under another name until they are whole.
 
-use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+mod store;
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, TrySendError, sync_channel};
 use std::thread;
 
-use rustix::fs::{CWD, RenameFlags, renameat_with};
-use rustix::io::Errno;
-
-use crate::message::{Digest, MAX_NAME_OCTETS};
+use crate::message::Digest;
+use crate::plain::is_plain;
+use store::{Part, Standard, Store, part_of};
 
 /// Tasks that wait to be done.
 const BEHIND: usize = 16;
-/// What the name of a part begins and ends with.
-const PART: (&str, &str) = (".", ".sdmac-part");
-
 /// Where the content goes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Place {
@@ -35,26 +32,13 @@ pub enum Place {
 }
 
 /// A name that is safe to use in a folder; `None` for one that leads elsewhere, and for hidden ones, which programs take for their
-/// settings.
+/// settings. Nor is one that does not show as what it is.
 pub fn safe_name(name: &str) -> Option<&str> {
     let plain = !name.is_empty()
         && !name.starts_with('.')
-        && !name.contains(['/', '\\', '\0'])
-        && !name.chars().any(char::is_control);
+        && !name.contains(['/', '\\'])
+        && name.chars().all(is_plain);
     plain.then_some(name)
-}
-
-/// The file of what has arrived so far. A name that leaves no room for the rest is cut, and its digest stands for it.
-fn part_of(folder: &Path, name: &str) -> PathBuf {
-    let room = MAX_NAME_OCTETS - PART.0.len() - PART.1.len();
-    let short = if name.len() <= room {
-        name.to_owned()
-    } else {
-        let digest = blake3::hash(name.as_bytes()).to_hex();
-        let end = name.floor_char_boundary(room - digest.len());
-        format!("{}{digest}", &name[..end])
-    };
-    folder.join(format!("{}{short}{}", PART.0, PART.1))
 }
 
 #[derive(Debug)]
@@ -82,6 +66,7 @@ pub struct Sink {
     tasks: Option<SyncSender<Task>>,
     thread: Option<thread::JoinHandle<()>>,
     told: Receiver<io::Result<News>>,
+    written: Arc<AtomicU64>,
     /// What did not find room.
     waiting: Option<Task>,
     /// Nobody waits for a digest any more.
@@ -97,7 +82,7 @@ impl Sink {
     pub fn open(place: &Place, name: &str) -> Result<Sink, String> {
         match place {
             Place::Stdout => {
-                let mut sink = Sink::new(Standard(blake3::Hasher::new()));
+                let mut sink = Sink::new(Standard::default());
                 // nobody knows when a pipe will be read
                 sink.thread = None;
                 Ok(sink)
@@ -117,11 +102,13 @@ impl Sink {
     fn new(mut store: impl Store) -> Sink {
         let (tasks, take) = sync_channel::<Task>(BEHIND);
         let (tell, told) = sync_channel(2);
+        let written = Arc::new(AtomicU64::new(0));
+        let count = Arc::clone(&written);
         let dropped = Arc::new(AtomicBool::new(false));
         let stop = Arc::clone(&dropped);
         let thread = thread::spawn(move || {
             // who does not hear it has gone
-            if let Err(e) = work(&mut store, &take, &tell, &stop) {
+            if let Err(e) = work(&mut store, &take, &tell, &count, &stop) {
                 let _ = tell.send(Err(e));
             }
         });
@@ -129,6 +116,7 @@ impl Sink {
             tasks: Some(tasks),
             thread: Some(thread),
             told,
+            written,
             waiting: None,
             dropped,
         }
@@ -151,6 +139,12 @@ impl Sink {
     /// room.
     pub fn keep(&mut self, digest: Digest) {
         self.give(Task::Keep(digest));
+    }
+
+    /// Octets that are written, of those that were given. They are the last when the sink has been dropped; those for
+    /// standard output may become more.
+    pub fn written(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.written)
     }
 
     fn give(&mut self, task: Task) {
@@ -202,13 +196,14 @@ fn work(
     store: &mut impl Store,
     tasks: &Receiver<Task>,
     tell: &SyncSender<io::Result<News>>,
+    written: &AtomicU64,
     stop: &AtomicBool,
 ) -> io::Result<()> {
     let (octets, digest) = store.begin(stop)?;
     let _ = tell.send(Ok(News::Begun(octets, digest)));
     for task in tasks {
         match task {
-            Task::Write(octets) => store.write(&octets)?,
+            Task::Write(octets) => write_all(store, &octets, written)?,
             Task::Restart => store.restart()?,
             Task::Keep(digest) => {
                 let kept = store.keep(&digest, stop)?;
@@ -220,133 +215,21 @@ fn work(
     Ok(())
 }
 
-/// What can be written to.
-trait Store: Send + 'static {
-    /// Octets that are there, and their digest.
-    fn begin(&mut self, stop: &AtomicBool) -> io::Result<(u64, Digest)>;
-    fn restart(&mut self) -> io::Result<()>;
-    fn write(&mut self, octets: &[u8]) -> io::Result<()>;
-    /// Makes it last, if it has this digest.
-    fn keep(&mut self, digest: &Digest, stop: &AtomicBool) -> io::Result<bool>;
-}
-
-/// A file under another name; ours as long as it is open.
-struct Part {
-    file: File,
-    path: PathBuf,
-    whole: PathBuf,
-    /// Whether it may take the place of a file.
-    replace: bool,
-}
-
-impl Part {
-    fn open(path: PathBuf, whole: PathBuf, replace: bool) -> Result<Part, String> {
-        let wrong = |e: io::Error| format!("{}: {e}", path.display());
-        loop {
-            let file = OpenOptions::new()
-                .read(true)
-                .write(true)
-                .create(true)
-                .truncate(false)
-                .open(&path)
-                .map_err(wrong)?;
-            match file.try_lock() {
-                Ok(()) => {}
-                Err(TryLockError::WouldBlock) => {
-                    return Err(format!("another program writes {}", path.display()));
-                }
-                Err(TryLockError::Error(e)) => return Err(wrong(e)),
+/// Writes all of it, and counts what is written even if not all can be.
+fn write_all(store: &mut impl Store, octets: &[u8], written: &AtomicU64) -> io::Result<()> {
+    let mut rest = octets;
+    while !rest.is_empty() {
+        match store.write(rest) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(n) => {
+                rest = &rest[n..];
+                written.fetch_add(n as u64, Ordering::Relaxed);
             }
-            let ours = file.metadata().map_err(wrong)?;
-            if !ours.is_file() {
-                return Err(format!("{} is no file", path.display()));
-            }
-            // before it was locked, another one may have given it its last name
-            let there = std::fs::metadata(&path);
-            if there.is_ok_and(|there| (there.dev(), there.ino()) == (ours.dev(), ours.ino())) {
-                return Ok(Part {
-                    file,
-                    path,
-                    whole,
-                    replace,
-                });
-            }
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(e),
         }
     }
-
-    /// Gives it its own name.
-    fn rename(&self) -> io::Result<()> {
-        if self.replace {
-            return std::fs::rename(&self.path, &self.whole);
-        }
-        let taken = || {
-            let (part, name) = (self.path.display(), self.whole.display());
-            io::Error::other(format!(
-                "{name} has come up meanwhile; what was sent is kept as {part}"
-            ))
-        };
-        match renameat_with(CWD, &self.path, CWD, &self.whole, RenameFlags::NOREPLACE) {
-            // a file system without such a thing
-            Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) if !self.whole.exists() => {
-                std::fs::rename(&self.path, &self.whole)
-            }
-            Err(Errno::EXIST | Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => Err(taken()),
-            end => Ok(end?),
-        }
-    }
-
-    fn digest(&mut self, stop: &AtomicBool) -> io::Result<(u64, Digest)> {
-        let mut hasher = blake3::Hasher::new();
-        self.file.seek(SeekFrom::Start(0))?;
-        let octets = digest_of(&mut self.file, u64::MAX, &mut hasher, || {
-            stop.load(Ordering::Relaxed)
-        })?;
-        Ok((octets, digest(&hasher)))
-    }
-}
-
-impl Store for Part {
-    fn begin(&mut self, stop: &AtomicBool) -> io::Result<(u64, Digest)> {
-        self.digest(stop)
-    }
-    fn restart(&mut self) -> io::Result<()> {
-        self.file.set_len(0)?;
-        self.file.seek(SeekFrom::Start(0)).map(|_| ())
-    }
-    fn write(&mut self, octets: &[u8]) -> io::Result<()> {
-        self.file.write_all(octets)
-    }
-    fn keep(&mut self, digest: &Digest, stop: &AtomicBool) -> io::Result<bool> {
-        self.file.sync_all()?;
-        if self.digest(stop)?.1 != *digest {
-            // what is wrong must not be gone on from
-            self.restart()?;
-            return Ok(false);
-        }
-        self.rename()?;
-        Ok(true)
-    }
-}
-
-/// Standard output, and the digest of what has gone there.
-struct Standard(blake3::Hasher);
-
-impl Store for Standard {
-    fn begin(&mut self, _: &AtomicBool) -> io::Result<(u64, Digest)> {
-        Ok((0, digest(&self.0)))
-    }
-    fn restart(&mut self) -> io::Result<()> {
-        Ok(()) // nothing was there before
-    }
-    fn write(&mut self, octets: &[u8]) -> io::Result<()> {
-        self.0.update(octets);
-        // whoever reads it does not have to wait for the end of a line
-        let mut out = io::stdout().lock();
-        out.write_all(octets).and_then(|()| out.flush())
-    }
-    fn keep(&mut self, theirs: &Digest, _: &AtomicBool) -> io::Result<bool> {
-        Ok(digest(&self.0) == *theirs)
-    }
+    Ok(())
 }
 
 /// Adds the next octets of a file, `most` at most, to a digest; tells how many there were.
@@ -398,6 +281,47 @@ mod tests {
             }
             thread::yield_now();
         }
+    }
+
+    /// A disk for so many octets.
+    struct Full(u64);
+
+    impl Store for Full {
+        fn begin(&mut self, _: &AtomicBool) -> io::Result<(u64, Digest)> {
+            Ok((0, digest_of_all(b"")))
+        }
+        fn restart(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+        fn write(&mut self, octets: &[u8]) -> io::Result<usize> {
+            let n = self.0.min(octets.len() as u64);
+            self.0 -= n;
+            if n == 0 {
+                return Err(io::ErrorKind::StorageFull.into());
+            }
+            Ok(n as usize)
+        }
+        fn keep(&mut self, _: &Digest, _: &AtomicBool) -> io::Result<bool> {
+            Ok(true)
+        }
+    }
+
+    impl Sink {
+        /// A sink whose disk has room for so many octets.
+        pub fn full_after(octets: u64) -> Sink {
+            Sink::new(Full(octets))
+        }
+    }
+
+    #[test]
+    fn what_a_full_disk_has_taken_is_counted() {
+        let mut sink = Sink::full_after(100);
+        let written = sink.written();
+        next(&mut sink).unwrap();
+        sink.write(&[0; 64]);
+        sink.write(&[0; 64]);
+        assert_eq!(next(&mut sink).unwrap_err().kind(), io::ErrorKind::StorageFull);
+        assert_eq!(written.load(Ordering::Relaxed), 100);
     }
 
     fn digest_of_all(octets: &[u8]) -> Digest {
@@ -498,7 +422,18 @@ mod tests {
 
     #[test]
     fn names_that_lead_elsewhere() {
-        for bad in ["", ".", "..", "../x", "/etc/passwd", "a/b", "a\\b", "a\0", "a\nb"] {
+        for bad in [
+            "",
+            ".",
+            "..",
+            "../x",
+            "/etc/passwd",
+            "a/b",
+            "a\\b",
+            "a\0",
+            "a\nb",
+            "a\u{202e}b",
+        ] {
             assert_eq!(safe_name(bad), None, "{bad:?}");
         }
         for hidden in [".bashrc", "..a", ".x.sdmac-part"] {

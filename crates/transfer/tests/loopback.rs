@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use common::*;
-use protocols::transport::wire::{Control, Header};
+use protocols::transport::wire::{BLOCK_OCTETS, Control, Header, MAX_BLOCKS, ProtocolId};
 use radio::Duration;
 use transfer::TransferError;
 use transfer::call::{Feedback, Seen};
@@ -90,6 +90,56 @@ fn feedback_is_seen_as_it_comes() {
             .all(|f| (f.delay_us, f.hops) == (0, 0) && f.spacing_us > 0)
     );
     assert_eq!(all.last().unwrap().resent, done.progress.resent);
+}
+
+/// What a receiver tells is about the data that come to it, not about the little that it sends.
+#[test]
+fn a_receiver_tells_of_the_data_that_come() {
+    const TWICE: u32 = 5;
+    for (variant, spacing) in [(Variant::Adaptive, true), (Variant::Default, false)] {
+        let socket = Socket::bind(LOCAL.into()).unwrap();
+        let address = socket.address().unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        // it would send a packet each 10 ms
+        let (place, there) = (
+            folder(dir.path()),
+            FlowConfig {
+                spacing: None,
+                ..config(variant)
+            },
+        );
+        let listening = thread::spawn(move || {
+            let mut last = None;
+            let tell = |told: Told<'_>| {
+                if let Told::Ended { progress, .. } = told {
+                    last = Some(progress);
+                }
+            };
+            let stop = AtomicBool::new(false);
+            serve(socket, &there, &place, Until::Whole(1), &stop, tell).unwrap();
+            last.unwrap()
+        });
+        let stop = Arc::new(AtomicBool::new(false));
+        let to = middle(address, &stop, |n, way, datagram, send| {
+            send(way, datagram);
+            let (_, body) = Header::parse(datagram).unwrap();
+            if way == Way::ToReceiver && body.len() > 1_000 && n.is_multiple_of(TWICE) {
+                send(way, datagram);
+            }
+        });
+        let file = Content::File(file_with(dir.path(), &noise(300_000, 4)));
+        let progress = send(to, "content", file, variant).unwrap();
+        let told = listening.join().unwrap();
+        stop.store(true, Ordering::Relaxed);
+        assert_eq!((told.done, told.packet_octets, told.resent), (300_000, 1_448, 0));
+        assert!(told.repeated.is_some_and(|n| n > 5), "{variant}: {told:?}");
+        match spacing {
+            true => assert!((1..10_000).contains(&told.spacing_us), "{variant}: {told:?}"),
+            // the authors' variants do not tell it
+            false => assert_eq!(told.spacing_us, 0),
+        }
+        assert_eq!(progress.repeated, None);
+    }
 }
 
 /// What a transfer took is told without the second in which a sender of TCP waits for the other end to part.
@@ -298,19 +348,80 @@ fn a_black_hole_for_every_packet_is_an_error_and_not_a_wait_for_ever() {
     );
 }
 
+/// Datagrams of strangers: half of them noise, half with a header of ours and any flags, of which `allowed` may be set.
+fn strange(n: usize, allowed: Control) -> Vec<u8> {
+    let body = noise(n % 1_400, n as u64);
+    if n.is_multiple_of(2) {
+        return body;
+    }
+    let drawn = noise(4, n as u64 + 7);
+    let control = Control(u16::from_be_bytes([drawn[0], drawn[1]]) & allowed.0);
+    let protocol = [ProtocolId::Atp, ProtocolId::Tcp][usize::from(drawn[2] % 2)];
+    let mut header = Header {
+        hops: drawn[3],
+        sequence: n as u32,
+        acknowledgement: n as u32 * 3,
+        ..Header::new(protocol, control)
+    };
+    let mut octets = body.len();
+    if header.is_feedback() {
+        octets = octets / BLOCK_OCTETS % (MAX_BLOCKS + 1) * BLOCK_OCTETS;
+        header.size = octets as u16;
+    }
+    let datagram = [&header.octets()[..], &body[..octets]].concat();
+    Header::parse(&datagram).unwrap();
+    datagram
+}
+
+/// Sends 2,000 of these to a receiver.
+fn bother(to: std::net::SocketAddr, allowed: Control) -> std::net::UdpSocket {
+    let stranger = std::net::UdpSocket::bind(LOCAL_TUPLE).unwrap();
+    stranger.set_nonblocking(true).unwrap();
+    for n in 0..2_000 {
+        stranger.send_to(&strange(n, allowed), to).unwrap();
+        if n % 50 == 0 {
+            // so that they are heard, and do not only fill the buffer of the kernel
+            thread::sleep(std::time::Duration::from_millis(1));
+        }
+    }
+    stranger
+}
+
+/// Everything that a stranger was answered.
+fn answers(stranger: &std::net::UdpSocket) -> Vec<Vec<u8>> {
+    let mut octets = [0; 2_000];
+    std::iter::from_fn(|| stranger.recv(&mut octets).ok().map(|n| octets[..n].to_vec())).collect()
+}
+
+const ANY: Control = Control(u16::MAX);
+const NO_CALL: Control = Control(!Control::SYN.0);
+
+/// Without a key whoever calls is answered, and nobody else.
 #[test]
-fn strangers_get_no_answer_and_do_no_harm() {
+fn strangers_who_do_not_call_get_no_answer_and_do_no_harm() {
     let dir = tempfile::tempdir().unwrap();
     let s = server(folder(dir.path()), Some(1), Variant::Adaptive);
-    let stranger = std::net::UdpSocket::bind(LOCAL_TUPLE).unwrap();
-    for n in 0..2_000 {
-        let octets = noise(n % 1_500, n as u64);
-        stranger.send_to(&octets, s.address).unwrap();
-    }
+    let stranger = bother(s.address, NO_CALL);
+    // one that calls, and goes on with anything
+    bother(s.address, ANY);
+    let callers = [ProtocolId::Atp, ProtocolId::Tcp].map(|protocol| {
+        let caller = std::net::UdpSocket::bind(LOCAL_TUPLE).unwrap();
+        let call = Header::new(protocol, Control::SYN).octets();
+        caller.send_to(&call, s.address).unwrap();
+        caller
+    });
     let file = file_with(dir.path(), b"content");
     send(s.address, "content", Content::File(file), Variant::Adaptive).unwrap();
     s.thread.join().unwrap().0.unwrap();
     assert_eq!(fs::read(dir.path().join("content")).unwrap(), b"content");
+    assert_eq!(answers(&stranger), Vec::<Vec<u8>>::new());
+    let flags = [Control::SYN, Control::RST].map(|flag| flag.with(Control::ACK));
+    for (caller, expected) in callers.iter().zip(flags) {
+        caller.set_nonblocking(true).unwrap();
+        let answers = answers(caller);
+        let (header, body) = Header::parse(&answers[0]).unwrap();
+        assert!(header.control.has(expected) && body.is_empty(), "{header:?}");
+    }
 }
 
 #[test]
@@ -338,13 +449,11 @@ fn with_a_key_everything_goes_through_and_without_it_nothing() {
         };
         let wrong = give(s.address, &other).unwrap_err();
         assert!(matches!(wrong, TransferError::Unanswered(_)), "{wrong}");
-        let stranger = std::net::UdpSocket::bind(LOCAL_TUPLE).unwrap();
-        for n in 0..1_000 {
-            stranger.send_to(&noise(n % 1_500, n as u64), s.address).unwrap();
-        }
+        let stranger = bother(s.address, ANY);
         give(between, &keyed(key)).unwrap();
         s.thread.join().unwrap().0.unwrap();
         stop.store(true, Ordering::Relaxed);
         assert_eq!(fs::read(dir.path().join("content")).unwrap(), octets, "{variant}");
+        assert_eq!(answers(&stranger), Vec::<Vec<u8>>::new(), "{variant}");
     }
 }

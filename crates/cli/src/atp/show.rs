@@ -11,25 +11,54 @@ use transfer::call::Feedback;
 
 use crate::ui::{Failure, Ui};
 
+/// Which end this is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum End {
+    Sends,
+    Receives,
+}
+
+impl End {
+    /// Packets that were in vain, as this end knows them.
+    fn again(self, p: &Progress) -> String {
+        match self {
+            End::Sends => format!(", {} packets repeated", p.resent),
+            End::Receives => p
+                .repeated
+                .map_or(String::new(), |n| format!(", {n} packets came twice")),
+        }
+    }
+}
+
 /// One sentence on a transfer that went well.
-pub(super) fn summary(what: &str, name: &str, p: &Progress, seconds: f64) -> String {
+pub(super) fn summary(end: End, name: &str, p: &Progress, seconds: f64) -> String {
     let new = p.done - p.resumed.min(p.done);
+    let what = match end {
+        End::Sends => "sent",
+        End::Receives => "received",
+    };
     let resumed = match p.resumed {
         0 => String::new(),
         n => format!(", {} of them were there before", octets(n)),
     };
     format!(
-        "{what} {name}: {}{resumed}, {:.2} s, {:.2} Mb/s, {} packets repeated",
+        "{what} {name}: {}{resumed}, {:.2} s, {:.2} Mb/s{}",
         octets(p.done),
         seconds,
         new as f64 * 8.0 / 1e6 / seconds.max(1e-6),
-        p.resent
+        end.again(p)
     )
 }
 
-/// A transfer for machines.
-pub(super) fn document(name: &str, p: &Progress, seconds: f64, failed: Option<&str>) -> serde_json::Value {
-    json!({
+/// A transfer for machines. What this end does not know of it is null.
+pub(super) fn document(
+    end: End,
+    name: &str,
+    p: &Progress,
+    seconds: f64,
+    failed: Option<&str>,
+) -> serde_json::Value {
+    let mut document = json!({
         "name": name,
         "octets": p.done,
         "resumed_octets": p.resumed,
@@ -37,9 +66,18 @@ pub(super) fn document(name: &str, p: &Progress, seconds: f64, failed: Option<&s
         "delay_us": p.delay_us,
         "spacing_us": p.spacing_us,
         "packet_octets": p.packet_octets,
-        "resent": p.resent,
         "failed": failed,
-    })
+    });
+    match end {
+        End::Sends => document["resent"] = p.resent.into(),
+        End::Receives => {
+            document["repeated"] = p.repeated.into();
+            if p.spacing_us == 0 {
+                document["spacing_us"] = serde_json::Value::Null;
+            }
+        }
+    }
+    document
 }
 
 /// Octets as people read them.
@@ -55,11 +93,13 @@ fn octets(n: u64) -> String {
 /// The live line: how much, how fast, D and the rate of the transport.
 pub(super) struct Line {
     bar: crate::ui::Live,
+    end: End,
 }
 
 impl Line {
-    pub fn new(ui: &Ui) -> Line {
-        Line { bar: ui.live() }
+    pub fn new(ui: &Ui, end: End) -> Line {
+        let bar = ui.live();
+        Line { bar, end }
     }
 
     pub fn show(&self, name: &str, seconds: f64, p: &Progress) {
@@ -70,13 +110,14 @@ impl Line {
         let d = match (p.delay_us, p.spacing_us) {
             (0, 0) => String::new(),
             (0, s) => format!(", a packet of {} every {s} us", p.packet_octets),
+            (d, 0) => format!(", D {d} us"),
             (d, s) => format!(", D {d} us, a packet of {} every {s} us", p.packet_octets),
         };
         self.bar.set(&format!(
-            "{name}: {}{of}, {:.2} Mb/s{d}, {} repeated",
+            "{name}: {}{of}, {:.2} Mb/s{d}{}",
             octets(p.done),
             new as f64 * 8.0 / 1e6 / seconds.max(1e-3),
-            p.resent
+            self.end.again(p)
         ));
     }
 

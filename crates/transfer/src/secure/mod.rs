@@ -16,7 +16,12 @@
 //! ```text
 //! 0x53 'S' | version 1 | 1: call, 2: answer | message of Noise
 //! ```
+//!
+//! Both ends have keys then, and the one that was called may have lost its own before the first packet came, for want of room. So
+//! the end that calls goes on calling, each time with new keys, until a packet of the other end has come: which of the keys that
+//! one is sealed with counts from then on.
 
+mod calling;
 mod key;
 mod window;
 
@@ -25,8 +30,9 @@ use std::fmt;
 use protocols::transport::Failure;
 use protocols::transport::wire::{HEADER_OCTETS, Header, MAX_PACKET_OCTETS};
 use radio::{Duration, Instant};
-use snow::{Builder, HandshakeState, StatelessTransportState};
+use snow::{Builder, StatelessTransportState};
 
+use calling::Calling;
 pub use key::{KEY_OCTETS, Key};
 use window::Window;
 
@@ -48,8 +54,8 @@ const OPTIONS_AT: usize = 7;
 /// In the clear header alone: what follows is sealed. For readers of captures; nobody's belief rests on it.
 const OPTION_SEALED: u8 = 2;
 const DELAY_AT: usize = 16;
-/// From one call to the next at most; the first is repeated after 1 s.
-const MOST_WAIT: Duration = Duration::from_ms(8_000);
+/// Keys that the end that calls has agreed on at once: more than two are of no use, since it calls anew after seconds.
+const MOST_SESSIONS: usize = 2;
 
 /// What a datagram turned out to be.
 #[derive(Debug, PartialEq, Eq)]
@@ -58,36 +64,51 @@ pub enum Opened {
     Packet(usize),
     /// A part of the handshake; what is to be sent in answer, if anything.
     Handshake(Option<Vec<u8>>),
+    /// New keys, since nothing has come that was sealed with the former ones; the transport need not know.
+    Anew,
     /// Forged, old, or damaged.
     Nothing,
 }
 
 /// One end.
 pub struct Guard {
-    state: State,
+    /// At the end that calls, until a packet of the other end has come.
+    calling: Option<Calling>,
+    /// Keys that are agreed on: packets are sealed with the last ones.
+    sessions: Vec<Session>,
     /// The answer to a call, to be repeated if that call is.
     answered: Option<(Vec<u8>, Vec<u8>)>,
-    counter: u64,
     /// The latest sealed datagram: its memory is used again.
     sealed: Vec<u8>,
-    window: Window,
     /// Datagrams that were not what they should be.
     pub refused: u64,
 }
 
-enum State {
-    Calling {
-        noise: Box<HandshakeState>,
-        call: Vec<u8>,
-        calls: u32,
-        at: Instant,
-        /// When it gives up; known from the first call on.
-        until: Option<Instant>,
-        patience: Duration,
-    },
-    Open(Box<StatelessTransportState>),
-    /// The handshake cannot be brought to an end.
-    Broken,
+/// Keys, and which counters of theirs have gone and come.
+struct Session {
+    noise: Box<StatelessTransportState>,
+    counter: u64,
+    window: Window,
+}
+
+impl Session {
+    fn new(noise: StatelessTransportState) -> Session {
+        Session {
+            noise: Box::new(noise),
+            counter: 0,
+            window: Window::default(),
+        }
+    }
+
+    /// Opens what is sealed; tells its length.
+    fn open(&mut self, counter: u64, sealed: &[u8], out: &mut [u8]) -> Option<usize> {
+        if !self.window.is_new(counter) {
+            return None;
+        }
+        let n = self.noise.read_message(counter, sealed, out).ok()?;
+        self.window.note(counter);
+        Some(n)
+    }
 }
 
 impl fmt::Debug for Guard {
@@ -116,18 +137,10 @@ impl Guard {
     /// # Errors
     /// The system has no random numbers.
     pub fn caller(key: &Key, patience: Duration) -> Result<Guard, snow::Error> {
-        let mut noise = builder(key)?.build_initiator()?;
-        let mut message = [0; 256];
-        let n = noise.write_message(&[], &mut message)?;
-        let state = State::Calling {
-            noise: Box::new(noise),
-            call: handshake(CALL, &message[..n]),
-            calls: 0,
-            at: Instant::ZERO,
-            until: None,
-            patience,
-        };
-        Ok(Guard::with(state))
+        Ok(Guard {
+            calling: Some(Calling::new(key, patience)?),
+            ..Guard::with(Vec::new())
+        })
     }
 
     /// The end that is called, if this datagram is a call by somebody with the key; and the answer to it.
@@ -138,28 +151,32 @@ impl Guard {
         noise.read_message(message, &mut out).ok()?;
         let n = noise.write_message(&[], &mut out).ok()?;
         let answer = handshake(ANSWER, &out[..n]);
-        let state = State::Open(Box::new(noise.into_stateless_transport_mode().ok()?));
+        let session = Session::new(noise.into_stateless_transport_mode().ok()?);
         let guard = Guard {
             answered: Some((datagram.to_vec(), answer.clone())),
-            ..Guard::with(state)
+            ..Guard::with(vec![session])
         };
         Some((guard, answer))
     }
 
-    fn with(state: State) -> Guard {
+    fn with(sessions: Vec<Session>) -> Guard {
         Guard {
-            state,
+            calling: None,
+            sessions,
             answered: None,
-            counter: 0,
             sealed: Vec::new(),
-            window: Window::default(),
             refused: 0,
         }
     }
 
     /// Whether packets can be sent.
     pub fn is_open(&self) -> bool {
-        matches!(self.state, State::Open(_))
+        !self.sessions.is_empty()
+    }
+
+    /// The call that it has answered; nothing at the end that calls.
+    pub(crate) fn called(&self) -> &[u8] {
+        self.answered.as_ref().map_or(&[], |(call, _)| call)
     }
 
     /// The call, when it is due.
@@ -167,53 +184,36 @@ impl Guard {
     /// # Errors
     /// Nobody has answered any of them: there is nobody, or nobody with this key.
     pub fn call(&mut self, now: Instant) -> Result<Option<&[u8]>, Failure> {
-        let State::Calling {
-            call,
-            calls,
-            at,
-            until,
-            patience,
-            ..
-        } = &mut self.state
-        else {
-            return Ok(None);
-        };
-        if now < *at {
-            return Ok(None);
-        }
-        let until = *until.get_or_insert(now.after(*patience));
-        if now >= until {
-            return Err(Failure::NoAnswer);
-        }
-        let wait = Duration::from_ms(1_000 << *calls).min(MOST_WAIT);
-        *at = now.after(wait).min(until);
-        *calls = (*calls + 1).min(8);
-        Ok(Some(call))
+        // whoever has answered once is there, and how long its silence is borne is the transport's affair
+        let answered = !self.sessions.is_empty();
+        self.calling.take_if(|calling| answered && calling.is_over(now));
+        self.calling
+            .as_mut()
+            .map_or(Ok(None), |calling| calling.call(now))
     }
 
     /// When the next call is due.
     pub fn deadline(&self) -> Option<Instant> {
-        match &self.state {
-            State::Calling { at, .. } => Some(*at),
-            _ => None,
-        }
+        self.calling.as_ref().map(Calling::deadline)
     }
 
     /// The datagram of a packet; `None` before the handshake is over, and for what is no packet.
     pub fn seal(&mut self, packet: &[u8]) -> Option<&[u8]> {
-        let State::Open(noise) = &self.state else {
-            return None;
-        };
+        let session = self.sessions.last_mut()?;
         let header = packet.get(..HEADER_OCTETS)?;
         let out = &mut self.sealed;
         out.clear();
         out.extend_from_slice(header);
         out[OPTIONS_AT] |= OPTION_SEALED;
-        out.extend_from_slice(&self.counter.to_be_bytes());
+        out.extend_from_slice(&session.counter.to_be_bytes());
         let head = out.len();
         out.resize(head + packet.len() + TAG_OCTETS, 0);
-        noise.write_message(self.counter, packet, &mut out[head..]).ok()?;
-        self.counter += 1;
+        let counter = session.counter;
+        session
+            .noise
+            .write_message(counter, packet, &mut out[head..])
+            .ok()?;
+        session.counter += 1;
         Some(out)
     }
 
@@ -228,9 +228,6 @@ impl Guard {
         if datagram.starts_with(&MARK) {
             return self.shake_hands(datagram, out);
         }
-        let State::Open(noise) = &self.state else {
-            return Opened::Nothing;
-        };
         let Some((clear, rest)) = datagram.split_at_checked(HEADER_OCTETS) else {
             return Opened::Nothing;
         };
@@ -239,13 +236,22 @@ impl Guard {
         };
         let counter = u64::from_be_bytes(*counter);
         // the last counter is not ours to give (Noise reserves it)
-        if counter == u64::MAX || !self.window.is_new(counter) || sealed.len() > out.len() + TAG_OCTETS - 1 {
+        if counter == u64::MAX || sealed.len() > out.len() + TAG_OCTETS - 1 {
             return Opened::Nothing;
         }
-        let Ok(n) = noise.read_message(counter, sealed, &mut out[..]) else {
+        let sessions = self.sessions.iter_mut().enumerate();
+        let Some((at, n)) = sessions
+            .rev()
+            .find_map(|(at, session)| Some((at, session.open(counter, sealed, &mut out[..])?)))
+        else {
             return Opened::Nothing;
         };
-        self.window.note(counter);
+        // these keys the other end has, too
+        self.calling = None;
+        if self.sessions.len() > 1 {
+            self.sessions.swap(0, at);
+            self.sessions.truncate(1);
+        }
         if n < HEADER_OCTETS {
             return Opened::Nothing;
         }
@@ -263,33 +269,36 @@ impl Guard {
     }
 
     fn shake_hands(&mut self, datagram: &[u8], out: &mut [u8; MAX_PACKET_OCTETS + 1]) -> Opened {
-        match (&mut self.state, datagram[MARK.len()..].split_first()) {
-            (State::Open(_), Some((&CALL, _))) => match &self.answered {
+        match datagram[MARK.len()..].split_first() {
+            Some((&CALL, _)) => match &self.answered {
                 // the answer got lost
-                Some((call, answer)) if call == datagram && self.window.is_empty() => {
+                Some((call, answer)) if call == datagram && self.has_heard_nothing() => {
                     Opened::Handshake(Some(answer.clone()))
                 }
                 _ => Opened::Nothing,
             },
-            (State::Calling { noise, .. }, Some((&ANSWER, message))) => {
-                // a forged answer must not end the handshake: it is tried on the state only if it is authentic, which a
-                // failed read tells without changing it
-                if noise.read_message(message, &mut out[..]).is_err() {
-                    return Opened::Nothing;
-                }
-                let State::Calling { noise, .. } = std::mem::replace(&mut self.state, State::Broken) else {
+            Some((&ANSWER, message)) => {
+                let noise = self.calling.as_mut().and_then(|c| c.answered(message, out));
+                let Some(Ok(noise)) = noise.map(|noise| noise.into_stateless_transport_mode()) else {
                     return Opened::Nothing;
                 };
-                match noise.into_stateless_transport_mode() {
-                    Ok(open) => {
-                        self.state = State::Open(Box::new(open));
-                        Opened::Handshake(None)
-                    }
-                    Err(_) => Opened::Nothing,
+                let is_first = self.sessions.is_empty();
+                if self.sessions.len() >= MOST_SESSIONS {
+                    self.sessions.remove(0);
+                }
+                self.sessions.push(Session::new(noise));
+                if is_first {
+                    Opened::Handshake(None)
+                } else {
+                    Opened::Anew
                 }
             }
             _ => Opened::Nothing,
         }
+    }
+
+    fn has_heard_nothing(&self) -> bool {
+        self.sessions.iter().all(|session| session.window.is_empty())
     }
 }
 
@@ -408,6 +417,49 @@ mod tests {
         };
         assert_eq!(at, [0, 1, 3, 7, 15].map(|s| (s, true)));
         assert_eq!(end, 20);
+    }
+
+    /// The end that was called has lost its keys before the first packet came.
+    #[test]
+    fn who_was_forgotten_calls_anew() {
+        let mut out = [0; MAX_PACKET_OCTETS + 1];
+        let mut a = Guard::caller(&key(1), PATIENCE).unwrap();
+        let first = a.call(Instant::ZERO).unwrap().unwrap().to_vec();
+        let (mut b, answer) = Guard::listener(&key(1), &first).unwrap();
+        assert_eq!(a.open(&answer, &mut out), Opened::Handshake(None));
+        assert_eq!(a.open(&answer, &mut out), Opened::Nothing, "it counts once");
+        assert_eq!(a.call(Instant::ZERO.after(Duration::from_ms(999))), Ok(None));
+        let mut anew = |a: &mut Guard| {
+            let now = a.deadline().unwrap();
+            let call = a.call(now).unwrap().unwrap().to_vec();
+            assert_ne!(call, first);
+            let (c, answer) = Guard::listener(&key(1), &call).unwrap();
+            assert_eq!(a.open(&answer, &mut out), Opened::Anew);
+            c
+        };
+        let mut c = anew(&mut a);
+        let p = packet(0, 0, b"x");
+        let d = sealed(&mut a, &p);
+        assert_eq!(opened(&mut b, &d), None);
+        assert_eq!(opened(&mut c, &d), Some(p.clone()));
+        // but what the other end seals with counts, and it may not have lost its keys
+        let d = sealed(&mut b, &p);
+        assert_eq!(opened(&mut a, &d), Some(p.clone()));
+        assert_eq!((a.deadline(), a.call(Instant::MAX)), (None, Ok(None)));
+        let d = sealed(&mut a, &p);
+        assert_eq!(opened(&mut b, &d), Some(p.clone()));
+        assert_eq!(opened(&mut c, &d), None);
+        // who answers and says nothing more is called for no longer than the patience
+        let mut a = Guard::caller(&key(1), PATIENCE).unwrap();
+        for _ in 0..4 {
+            let now = a.deadline().unwrap();
+            let call = a.call(now).unwrap().unwrap().to_vec();
+            let (_, answer) = Guard::listener(&key(1), &call).unwrap();
+            assert_ne!(a.open(&answer, &mut out), Opened::Nothing);
+            assert!(a.sessions.len() <= MOST_SESSIONS);
+        }
+        assert_eq!(a.call(Instant::ZERO.after(PATIENCE)), Ok(None));
+        assert_eq!(a.deadline(), None);
     }
 
     #[test]

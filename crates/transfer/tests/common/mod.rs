@@ -174,6 +174,61 @@ pub fn relay(
     address
 }
 
+/// One of the two directions of a path.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Way {
+    ToReceiver,
+    ToSender,
+}
+
+impl Way {
+    pub fn back(self) -> Way {
+        match self {
+            Way::ToReceiver => Way::ToSender,
+            Way::ToSender => Way::ToReceiver,
+        }
+    }
+}
+
+/// Somebody between a sender and a receiver, whom `does` tells what to do with each datagram, by its number and its way: it sends what
+/// it likes either way.
+pub fn middle(
+    to: SocketAddr,
+    stop: &Arc<AtomicBool>,
+    mut does: impl FnMut(u32, Way, &[u8], &dyn Fn(Way, &[u8])) + Send + 'static,
+) -> SocketAddr {
+    let sockets = [(); 2].map(|()| std::net::UdpSocket::bind(LOCAL_TUPLE).unwrap());
+    for s in &sockets {
+        s.set_read_timeout(Some(std::time::Duration::from_millis(1)))
+            .unwrap();
+    }
+    let address = sockets[0].local_addr().unwrap();
+    let stop = Arc::clone(stop);
+    thread::spawn(move || {
+        let (mut caller, mut n, mut octets) = (None, 0, [0; 2_000]);
+        let [outside, inside] = &sockets;
+        while !stop.load(Ordering::Relaxed) {
+            for (socket, way) in [(outside, Way::ToReceiver), (inside, Way::ToSender)] {
+                while let Ok((len, from)) = socket.recv_from(&mut octets) {
+                    n += 1;
+                    if way == Way::ToReceiver {
+                        caller = Some(from);
+                    }
+                    let send = |way, datagram: &[u8]| {
+                        let _ = match (way, caller) {
+                            (Way::ToReceiver, _) => inside.send_to(datagram, to),
+                            (Way::ToSender, Some(caller)) => outside.send_to(datagram, caller),
+                            (Way::ToSender, None) => Ok(0),
+                        };
+                    };
+                    does(n, way, &octets[..len], &send);
+                }
+            }
+        }
+    });
+    address
+}
+
 pub const LOCAL_TUPLE: (&str, u16) = ("127.0.0.1", 0);
 
 /// Nothing here takes as long; what hangs fails.
