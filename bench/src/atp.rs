@@ -17,11 +17,12 @@ fn end(mut socket: Socket, peer: Option<SocketAddr>, config: &FlowConfig, octets
     without_timer_slack();
     let clock = Clock::default();
     let calls = peer.is_some();
+    let to = peer.unwrap_or(LOCAL.into());
     let (mut flow, mut peer) = (
         if calls {
-            Flow::caller(config)
+            Flow::caller(config, to)
         } else {
-            Flow::listener(config)
+            Flow::listener(config, to)
         },
         peer,
     );
@@ -81,10 +82,10 @@ pub fn atp(spacing_us: u64, octets: usize) -> (Vec<Instant>, Cost) {
         spacing: Some(Duration::from_us(spacing_us)),
         ..FlowConfig::default()
     };
-    let socket = Socket::bind(LOCAL.into()).expect("a port");
+    let socket = Socket::bind(LOCAL.into(), config.variant).expect("a port");
     let to = socket.address().expect("bound");
     let called = thread::spawn(move || (end(socket, None, &config, octets), thread_ns()));
-    let socket = Socket::connect(to).expect("a port");
+    let socket = Socket::connect(to, config.variant).expect("a port");
     let sends = cost(|| drop(end(socket, Some(to), &config, octets)));
     let (came, receives) = called.join().expect("all came");
     (came, [sends, receives])

@@ -286,7 +286,7 @@ fn receive(args: &RecvArgs, ui: &Ui) -> Result<ExitCode, Failure> {
         }
     };
     let config = args.common.config()?;
-    let socket = Socket::bind(args.listen)
+    let socket = Socket::bind(args.listen, config.variant)
         .map_err(|e| Failure::input(format!("cannot listen at {}: {e}", args.listen)))?;
     let address = socket.address().unwrap_or(args.listen);
     ui.tell(&format!("waiting at {address}"));

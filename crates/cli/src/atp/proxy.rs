@@ -96,7 +96,7 @@ pub fn main(args: &Args, ui: &Ui) -> Result<ExitCode, Failure> {
                 .map_err(|e: TransferError| Failure::on_the_way(e))?;
         }
         End::Leave => {
-            let socket = listen(&from, Socket::bind)?;
+            let socket = listen(&from, |at| Socket::bind(at, config.variant))?;
             ui.tell(&format!(
                 "connections leave at {}",
                 socket.address().unwrap_or(from[0])

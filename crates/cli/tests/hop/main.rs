@@ -2,6 +2,7 @@
 //! make namespaces and has queues for packets; where something is missing, the tests say what and are skipped.
 
 mod fragments;
+mod full;
 mod network;
 
 use std::collections::BTreeMap;

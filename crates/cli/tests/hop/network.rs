@@ -35,6 +35,22 @@ traffic() { # FROM TO, one way
     wait $receiver
     rm listening
 }
+full() { # NAME ADDRESS OPTIONS: a file of 1.5 MB to b, while the hop is there; what both ends say, and the hop
+    name=$1; to=$2; shift 2
+    [ -e content ] || head -c 1500000 /dev/urandom > content
+    mkdir -p in; rm -f in/*
+    hop --json
+    ip netns exec b "$SDMAC" atp recv --listen "$to" --dir in --once "$@" > recv.out 2> recv.err & receiver=$!
+    while ! grep -q waiting recv.err; do
+        kill -0 $receiver
+        sleep 0.05
+    done
+    ip netns exec a "$SDMAC" atp send content "$to" --json "$@" > $name.sent
+    wait $receiver
+    cmp content in/content
+    kill -INT $hop; wait $hop
+    mv hop.out $name.hop
+}
 hop() { # starts it in the background, and waits until it is there
     rm -f "$PWD/delay"
     ip netns exec r "$SDMAC" hop tob --delay 3ms --file "$PWD/delay" "$@" > hop.out 2> hop.err & hop=$!
