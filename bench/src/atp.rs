@@ -45,11 +45,12 @@ fn end(mut socket: Socket, peer: Option<SocketAddr>, config: &FlowConfig, octets
     let mut guard = key
         .filter(|_| calls)
         .map(|key| Guard::caller(key, config.patience).expect("random numbers"));
+    let to = peer.unwrap_or(LOCAL.into());
     let (mut flow, mut peer) = (
         if calls {
-            Flow::caller(config)
+            Flow::caller(config, to)
         } else {
-            Flow::listener(config)
+            Flow::listener(config, to)
         },
         peer,
     );
@@ -123,11 +124,11 @@ pub fn atp(spacing_us: u64, octets: usize, key: Option<Key>) -> (Vec<Instant>, C
         key,
         ..FlowConfig::default()
     };
-    let socket = Socket::bind(LOCAL.into()).expect("a port");
+    let socket = Socket::bind(LOCAL.into(), config.variant).expect("a port");
     let to = socket.address().expect("bound");
     let theirs = config.clone();
     let called = thread::spawn(move || (end(socket, None, &theirs, octets), thread_ns()));
-    let socket = Socket::connect(to).expect("a port");
+    let socket = Socket::connect(to, config.variant).expect("a port");
     let sends = cost(|| drop(end(socket, Some(to), &config, octets)));
     let (came, receives) = called.join().expect("all came");
     (came, [sends, receives])

@@ -33,10 +33,10 @@ use show::{End, Line, Trace, document, summary};
   sdmac atp recv --dir incoming                  # on the computer at 192.0.2.7
   sdmac atp send video.bin 192.0.2.7:7800        # on the other one; again after a break: it goes on from there
   tar c folder | sdmac atp send - 192.0.2.7:7800
-  sdmac atp recv --stdout --listen 0.0.0.0:7801 | tar x
+  sdmac atp recv --stdout | tar x
   sdmac atp recv --dir incoming --once && ./use-it        # ends after one file, with 0 if it is whole
-  sdmac atp proxy atp:0.0.0.0:7802 tcp:127.0.0.1:80          # TCP over ATP, on the computer with the web server
-  sdmac atp proxy tcp:127.0.0.1:8080 atp:192.0.2.7:7802      # and on the one with the browser
+  sdmac atp proxy atp:0.0.0.0:7800 tcp:127.0.0.1:80          # TCP over ATP, on the computer with the web server
+  sdmac atp proxy tcp:127.0.0.1:8080 atp:192.0.2.7:7800      # and on the one with the browser
   sdmac atp key > shared.key                     # then --key shared.key at both ends
 
 Exit code: 0 everything arrived and has the right checksum, 1 something did not, 2 the input makes no sense.
@@ -295,7 +295,7 @@ fn receive(args: &RecvArgs, ui: &Ui) -> Result<ExitCode, Failure> {
         }
     };
     let config = args.common.config()?;
-    let socket = Socket::bind(args.listen)
+    let socket = Socket::bind(args.listen, config.variant)
         .map_err(|e| Failure::input(format!("cannot listen at {}: {e}", args.listen)))?;
     let address = socket.address().unwrap_or(args.listen);
     ui.tell(&format!("waiting at {address}"));

@@ -115,7 +115,12 @@ pub fn main(args: &Args, ui: &Ui) -> Result<ExitCode, Failure> {
         queue.way()
     ));
     let begun = Instant::now();
+    let mut told = false;
     let shown = |counts: &Counts| {
+        if counts.fragments > 0 && !told {
+            told = true;
+            ui.tell(&cut(&args.interface));
+        }
         if args.stats {
             // a closed stdout is noticed in the end
             let _ = ui.say(sentence(counts));
@@ -124,10 +129,21 @@ pub fn main(args: &Args, ui: &Ui) -> Result<ExitCode, Failure> {
     };
     let counts = run(queue, &mut *source, &config, Some(export), ui.stop(), shown)
         .map_err(|e| Failure::on_the_way(format!("{}: {e}", args.interface)))?;
+    if counts.fragments > 0 && !told {
+        ui.tell(&cut(&args.interface));
+    }
     ui.say(sentence(&counts))?;
     ui.answer(&document(&args.interface, &counts, begun))?;
     // Ctrl-C is how it ends
     Ok(ExitCode::SUCCESS)
+}
+
+/// What it means that packets come in fragments.
+fn cut(interface: &str) -> String {
+    format!(
+        "packets of ATP come in fragments, which cannot be marked, so their senders do not learn the delay of {interface}: a sender of \
+         an older version, or another program, lets its packets be cut; renew it, or raise the MTU of the links before this computer"
+    )
 }
 
 fn sentence(c: &Counts) -> String {
@@ -135,6 +151,9 @@ fn sentence(c: &Counts) -> String {
         "{} packets, {} of them marked, D {} us from {} samples",
         c.packets, c.marked, c.delay_us, c.samples
     );
+    if c.fragments > 0 {
+        text += &format!("; {} came in fragments, which cannot be marked", c.fragments);
+    }
     if c.missed > 0 {
         text += &format!(
             "; {} went by unmarked, because this computer was too slow",
@@ -153,6 +172,7 @@ fn document(interface: &str, c: &Counts, begun: Instant) -> serde_json::Value {
         "seconds": begun.elapsed().as_secs_f64(),
         "packets": c.packets,
         "marked": c.marked,
+        "fragments": c.fragments,
         "missed": c.missed,
         "refused": c.refused,
         "delay_us": c.delay_us,
@@ -178,10 +198,13 @@ mod tests {
             "9 packets, 7 of them marked, D 800 us from 5 samples"
         );
         let bad = Counts {
+            fragments: 2,
             missed: 3,
             refused: 1,
             ..good
         };
-        assert!(sentence(&bad).contains("3 went by unmarked") && sentence(&bad).contains("1 verdicts"));
+        for part in ["2 came in fragments", "3 went by unmarked", "1 verdicts"] {
+            assert!(sentence(&bad).contains(part), "{part}");
+        }
     }
 }

@@ -108,9 +108,9 @@ impl Call {
             patience: config.patience,
             overhead: config.key.map_or(0, |_| OVERHEAD_OCTETS),
             clock: Clock::default(),
-            socket: Socket::connect(peer).map_err(|e| TransferError::io(peer, e))?,
+            socket: Socket::connect(peer, config.variant).map_err(|e| TransferError::io(peer, e))?,
             guard: config.guard()?,
-            flow: Flow::caller(config),
+            flow: Flow::caller(config, peer),
             called: Instant::MAX,
             was_open: false,
         })

@@ -1,13 +1,15 @@
 //! The transport of one connection, by the name of its variant.
 
 use std::fmt;
+use std::net::SocketAddr;
 use std::str::FromStr;
 
-use protocols::transport::wire::{Control, HEADER_OCTETS, Header, MAX_DATA_OCTETS, ProtocolId};
+use protocols::transport::wire::{Control, HEADER_OCTETS, Header, ProtocolId};
 use protocols::transport::{Buffers, Event, Path, Sent, State, Transport, atp, tahoe};
 use radio::{Duration, Instant};
 
 use crate::secure::{Guard, Key, OVERHEAD_OCTETS};
+use crate::socket::longest_packet;
 use crate::{Progress, TransferError};
 
 /// Octets for which there is one record of a packet on the way.
@@ -60,6 +62,11 @@ impl Variant {
             Variant::Tahoe | Variant::NewReno => ProtocolId::Tcp,
             _ => ProtocolId::Atp,
         }
+    }
+
+    /// Whether it finds out how long packets may be, so that none need be cut on the way.
+    pub(crate) const fn finds_length(self) -> bool {
+        matches!(self.protocol(), ProtocolId::Atp)
     }
 
     /// The answer to a call of a transport that this one cannot speak to: a reset that it understands. `None` for everything else.
@@ -148,30 +155,30 @@ enum Kind {
 }
 
 impl Flow {
-    /// The end that calls.
-    pub fn caller(config: &FlowConfig) -> Flow {
-        Flow::new(config, true)
+    /// The end that calls `peer`.
+    pub fn caller(config: &FlowConfig, peer: SocketAddr) -> Flow {
+        Flow::new(config, peer, true)
     }
 
-    /// The end that is called.
-    pub fn listener(config: &FlowConfig) -> Flow {
-        Flow::new(config, false)
+    /// The end that `peer` calls.
+    pub fn listener(config: &FlowConfig, peer: SocketAddr) -> Flow {
+        Flow::new(config, peer, false)
     }
 
-    fn new(config: &FlowConfig, calls: bool) -> Flow {
+    fn new(config: &FlowConfig, peer: SocketAddr, calls: bool) -> Flow {
+        let overhead = HEADER_OCTETS + config.key.map_or(0, |_| OVERHEAD_OCTETS);
         Flow {
-            transport: Flow::transport(config, calls),
+            transport: Flow::transport(config, longest_packet(peer) - overhead, calls),
             hops: 0,
             told_spacing_us: 0,
             came_octets: 0,
         }
     }
 
-    fn transport(config: &FlowConfig, calls: bool) -> Kind {
+    fn transport(config: &FlowConfig, packet_octets: usize, calls: bool) -> Kind {
         let buffer = || vec![0; config.buffer_octets];
         let records = config.buffer_octets / RECORD_OCTETS;
         let initial_number = random();
-        let packet_octets = MAX_DATA_OCTETS - config.key.map_or(0, |_| OVERHEAD_OCTETS);
         let standard = match config.variant {
             Variant::Default => atp::Config::standard(),
             Variant::Aggressive => atp::Config::aggressive(),
@@ -345,6 +352,26 @@ mod tests {
             assert_eq!(v.name().parse(), Ok(v));
         }
         assert!("reno".parse::<Variant>().unwrap_err().contains("newreno"));
+    }
+
+    /// Over IPv6 with 20 octets less, since its header is longer; with a key with those less that sealing takes.
+    #[test]
+    fn packets_fill_an_ethernet_in_both_families() {
+        for (peer, key, octets) in [
+            ("127.0.0.1:7800", None, 1_448),
+            ("[::1]:7800", None, 1_428),
+            ("[::1]:7800", Some(Key([7; 32])), 1_380),
+        ] {
+            let config = |variant| FlowConfig {
+                key,
+                variant,
+                ..FlowConfig::default()
+            };
+            for variant in Variant::ALL {
+                let flow = Flow::caller(&config(variant), peer.parse().unwrap());
+                assert_eq!(flow.progress().packet_octets, octets, "{peer} {variant}");
+            }
+        }
     }
 
     #[test]

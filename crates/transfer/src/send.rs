@@ -248,7 +248,7 @@ mod tests {
             let file = tempfile::tempfile().unwrap();
             file.set_len(1 << 42).unwrap();
             let mut sending = Sending::new("long", Content::File(file)).unwrap();
-            let mut flow = Flow::caller(&FlowConfig::default());
+            let mut flow = Flow::caller(&FlowConfig::default(), ([127, 0, 0, 1], 7_800).into());
             let has = Answer::Have {
                 octets: 1 << 41,
                 digest: [0; 32],

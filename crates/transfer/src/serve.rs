@@ -104,7 +104,7 @@ pub fn serve(
             &mut rooms,
             |peer, guard, now| Guest {
                 variant: config.variant,
-                flow: Flow::listener(config),
+                flow: Flow::listener(config, peer),
                 guard,
                 receiving: Receiving::new(place, peer),
                 since: now,

@@ -1,7 +1,7 @@
 //! UDP, the clock, and waiting for both.
 
 use std::io;
-use std::net::{SocketAddr, ToSocketAddrs, UdpSocket};
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs, UdpSocket};
 use std::num::NonZeroU64;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time;
@@ -10,11 +10,20 @@ use protocols::transport::Path;
 use protocols::transport::wire::MAX_PACKET_OCTETS;
 use radio::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::net::sockopt;
 
+use crate::flow::Variant;
 use crate::secure::Guard;
 
 /// Octets of the kernel's buffers that are asked for; it may give less.
 const KERNEL_BUFFER: usize = 4 << 20;
+/// Octets of the longest packets of IP that are sent: those that Ethernet takes.
+const MOST_MTU: usize = 1_500;
+/// Octets of packets that every host takes (RFC 1122, section 3.3.2). Who says less is not believed.
+const LEAST_MTU: usize = 576;
+const IPV4_OCTETS: usize = 20;
+const IPV6_OCTETS: usize = 40;
+const UDP_OCTETS: usize = 8;
 
 /// Room for one datagram, and one octet more, by which those that are too long are known.
 pub type Octets = [u8; MAX_PACKET_OCTETS + 1];
@@ -52,16 +61,19 @@ pub struct Socket {
 }
 
 impl Socket {
-    /// Bound to `address`; port 0 means any.
+    /// Bound to `address`, for packets of this variant; port 0 means any.
     ///
     /// # Errors
     /// The address is taken, forbidden, or not ours.
-    pub fn bind(address: SocketAddr) -> io::Result<Socket> {
+    pub fn bind(address: SocketAddr, variant: Variant) -> io::Result<Socket> {
         let socket = UdpSocket::bind(address)?;
         socket.set_nonblocking(true)?;
         // a short buffer costs packets when this thread is late, and nothing else
-        let _ = rustix::net::sockopt::set_socket_recv_buffer_size(&socket, KERNEL_BUFFER);
-        let _ = rustix::net::sockopt::set_socket_send_buffer_size(&socket, KERNEL_BUFFER);
+        let _ = sockopt::set_socket_recv_buffer_size(&socket, KERNEL_BUFFER);
+        let _ = sockopt::set_socket_send_buffer_size(&socket, KERNEL_BUFFER);
+        if variant.finds_length() {
+            forbid_fragments(&socket, address);
+        }
         Ok(Socket {
             socket,
             connected: false,
@@ -73,8 +85,8 @@ impl Socket {
     ///
     /// # Errors
     /// No route leads there.
-    pub fn connect(peer: SocketAddr) -> io::Result<Socket> {
-        let mut socket = Socket::bind(any_like(peer))?;
+    pub fn connect(peer: SocketAddr, variant: Variant) -> io::Result<Socket> {
+        let mut socket = Socket::bind(any_like(peer), variant)?;
         socket.socket.connect(peer)?;
         socket.connected = true;
         Ok(socket)
@@ -105,9 +117,17 @@ impl Socket {
                 Ok((n, from)) => return Some((&octets[..n], from)),
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => return None,
                 // an answer of the network to an earlier datagram (ICMP): the transport notices by itself
-                Err(e) if e.kind() != io::ErrorKind::Interrupted => self.complaint = Some(e),
+                Err(e) if e.kind() != io::ErrorKind::Interrupted => self.complain(e),
                 Err(_) => {}
             }
+        }
+    }
+
+    /// A packet that is too long for an interface or for a link further on is lost, which is the transport's affair, and no reason
+    /// for a silence.
+    fn complain(&mut self, why: io::Error) {
+        if why.raw_os_error() != Some(rustix::io::Errno::MSGSIZE.raw_os_error()) {
+            self.complaint = Some(why);
         }
     }
 
@@ -120,15 +140,19 @@ impl Socket {
         }
     }
 
-    /// Sends one datagram as it is.
+    /// Sends one datagram as it is. One that is too long for the interface is lost.
     pub fn send(&mut self, to: SocketAddr, datagram: &[u8]) {
-        let sent = if self.connected {
-            self.socket.send(datagram)
-        } else {
-            self.socket.send_to(datagram, to)
-        };
-        if let Err(e) = sent {
-            self.complaint = Some(e);
+        // an answer of the network to an earlier datagram (ICMP) is told in place of sending, once (udp(7))
+        for _ in 0..2 {
+            let sent = if self.connected {
+                self.socket.send(datagram)
+            } else {
+                self.socket.send_to(datagram, to)
+            };
+            match sent {
+                Ok(_) => return,
+                Err(e) => self.complain(e),
+            }
         }
     }
 
@@ -209,6 +233,40 @@ pub fn resolve(peer: &str) -> Result<Vec<SocketAddr>, String> {
     Ok(found)
 }
 
+/// Octets of the longest packet of a transport that goes to `peer` as one: those of an Ethernet without the headers of IP and UDP,
+/// or fewer, 576 with all headers at least, where the kernel knows that an interface or a link on the way takes no more.
+pub fn longest_packet(peer: SocketAddr) -> usize {
+    let peer = match peer.ip().to_canonical() {
+        // a socket of IPv6 reaches it as well, with packets of IPv4
+        ip @ IpAddr::V4(_) => SocketAddr::new(ip, peer.port()),
+        IpAddr::V6(_) => peer,
+    };
+    let known = mtu(peer).map_or(MOST_MTU, |octets| octets as usize);
+    let ip = if peer.is_ipv4() { IPV4_OCTETS } else { IPV6_OCTETS };
+    known.clamp(LEAST_MTU, MOST_MTU) - ip - UDP_OCTETS
+}
+
+/// What the kernel knows of the way to `peer`.
+fn mtu(peer: SocketAddr) -> io::Result<u32> {
+    let socket = UdpSocket::bind(any_like(peer))?;
+    socket.connect(peer)?;
+    Ok(if peer.is_ipv4() {
+        sockopt::ip_mtu(&socket)?
+    } else {
+        sockopt::ipv6_mtu(&socket)?
+    })
+}
+
+/// Packets that are too long for the way are lost, and do not go on in fragments, which no hop can mark: in IPv4 they say so
+/// (Don't Fragment), and the kernel cuts none, whatever it has heard of the way (`IP_PMTUDISC_PROBE`, ip(7)).
+fn forbid_fragments(socket: &UdpSocket, address: SocketAddr) {
+    // where the kernel does not know it, packets go in fragments, as before
+    let _ = sockopt::set_ip_mtu_discover(socket, sockopt::Ipv4PathMtuDiscovery::PROBE);
+    if address.is_ipv6() {
+        let _ = sockopt::set_ipv6_mtu_discover(socket, sockopt::Ipv6PathMtuDiscovery::PROBE);
+    }
+}
+
 /// An address of the same family as `peer`, any port.
 fn any_like(peer: SocketAddr) -> SocketAddr {
     match peer {
@@ -237,7 +295,8 @@ mod tests {
     #[test]
     fn there_and_back() {
         let here = ([127, 0, 0, 1], 0).into();
-        let (mut a, mut b) = (Socket::bind(here).unwrap(), Socket::bind(here).unwrap());
+        let bind = || Socket::bind(here, Variant::Adaptive).unwrap();
+        let (mut a, mut b) = (bind(), bind());
         let to = b.address().unwrap();
         a.path(to, None).request(b"hello");
         let clock = Clock::default();
@@ -246,5 +305,51 @@ mod tests {
         let (got, from) = b.receive(&mut octets).unwrap();
         assert_eq!((got, from.port()), (&b"hello"[..], a.address().unwrap().port()));
         assert!(b.receive(&mut octets).is_none());
+    }
+
+    /// It is lost like one that the path drops: nothing is left of it, and the next one goes.
+    #[test]
+    fn a_datagram_that_is_too_long_for_the_interface() {
+        for here in ["127.0.0.1:0", "[::1]:0"] {
+            let Ok(mut b) = Socket::bind(here.parse().unwrap(), Variant::Adaptive) else {
+                eprintln!("skipped: no {here} here");
+                continue;
+            };
+            let to = b.address().unwrap();
+            let connected = Socket::connect(to, Variant::Adaptive).unwrap();
+            let unconnected = Socket::bind(any_like(to), Variant::Adaptive).unwrap();
+            for mut a in [connected, unconnected] {
+                a.send(to, &[0; 70_000]);
+                assert!(a.complaint.is_none(), "{:?}", a.complaint);
+                a.send(to, b"short");
+                b.wait(Clock::default().now(), None, Duration::from_ms(10_000));
+                let mut octets = new_octets();
+                assert_eq!(b.receive(&mut octets).unwrap().0, b"short");
+                assert!(a.receive(&mut octets).is_none() && a.complaint.is_none());
+            }
+        }
+    }
+
+    /// What the network says of an earlier datagram does not cost the next one, which finds its peer come back.
+    #[test]
+    fn an_old_answer_of_the_network_costs_no_datagram() {
+        let peer = Socket::bind(([127, 0, 0, 1], 0).into(), Variant::Adaptive).unwrap();
+        let to = peer.address().unwrap();
+        let mut a = Socket::connect(to, Variant::Adaptive).unwrap();
+        drop(peer);
+        a.send(to, b"in vain");
+        let mut peer = Socket::bind(to, Variant::Adaptive).unwrap();
+        a.send(to, b"again");
+        assert!(a.is_refused());
+        peer.wait(Clock::default().now(), None, Duration::from_ms(10_000));
+        assert_eq!(peer.receive(&mut new_octets()).unwrap().0, b"again");
+    }
+
+    #[test]
+    fn packets_are_as_long_as_their_family_lets_them_be() {
+        let of = |peer: &str| longest_packet(peer.parse().unwrap());
+        assert_eq!(of("127.0.0.1:7800"), MAX_PACKET_OCTETS);
+        assert_eq!(of("[::1]:7800"), MAX_PACKET_OCTETS - 20);
+        assert_eq!(of("[::ffff:127.0.0.1]:7800"), MAX_PACKET_OCTETS);
     }
 }

@@ -22,7 +22,7 @@ use transfer::source::Source;
 /// Its time begins with its first datagram, not when somebody began to listen for it.
 #[test]
 fn waiting_for_a_call_is_no_part_of_a_transfer() {
-    let socket = Socket::bind(LOCAL.into()).unwrap();
+    let socket = Socket::bind(LOCAL.into(), Variant::ALL[0]).unwrap();
     let address = socket.address().unwrap();
     let dir = tempfile::tempdir().unwrap();
     let (place, config) = (folder(dir.path()), config(Variant::ALL[0]));
@@ -225,7 +225,10 @@ fn names_that_lead_elsewhere_and_files_that_are_there_are_refused() {
 
 #[test]
 fn nobody_there_is_an_error_and_not_a_wait_for_ever() {
-    let to = Socket::bind(LOCAL.into()).unwrap().address().unwrap();
+    let to = Socket::bind(LOCAL.into(), Variant::Adaptive)
+        .unwrap()
+        .address()
+        .unwrap();
     let dir = tempfile::tempdir().unwrap();
     let mut sending = Sending::new("x", Content::File(file_with(dir.path(), b"x"))).unwrap();
     let config = config(Variant::Adaptive);

@@ -20,9 +20,9 @@ use crate::ui::{Failure, Ui};
 /// addresses all are tried, one after the other, for each connection: all but the last for 5 s at most.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
-  sdmac atp proxy atp:0.0.0.0:7802 tcp:127.0.0.1:80        # where they leave: on the computer with the server, 192.0.2.7
-  sdmac atp proxy tcp:127.0.0.1:8080 atp:192.0.2.7:7802    # where they enter: then http://127.0.0.1:8080
-  sdmac atp proxy 'tcp:[::1]:2222' 'atp:[2001:db8::7]:7802' --key shared.key")]
+  sdmac atp proxy atp:0.0.0.0:7800 tcp:127.0.0.1:80        # where they leave: on the computer with the server, 192.0.2.7
+  sdmac atp proxy tcp:127.0.0.1:8080 atp:192.0.2.7:7800    # where they enter: then http://127.0.0.1:8080
+  sdmac atp proxy 'tcp:[::1]:2222' 'atp:[2001:db8::7]:7800' --key shared.key")]
 pub struct Args {
     /// Where it listens: tcp:ADDRESS:PORT or atp:ADDRESS:PORT
     from: String,
@@ -47,7 +47,7 @@ fn ends<'a>(from: &'a str, to: &'a str) -> Result<(End, &'a str, &'a str), Strin
         (_, Some(from), Some(to), _) => Ok((End::Leave, from, to)),
         _ => Err(format!(
             "'{from}' and '{to}' make no proxy: one begins with tcp: and the other with atp:, as in \
-             `tcp:127.0.0.1:8080 atp:192.0.2.7:7802`"
+             `tcp:127.0.0.1:8080 atp:192.0.2.7:7800`"
         )),
     }
 }
@@ -96,7 +96,7 @@ pub fn main(args: &Args, ui: &Ui) -> Result<ExitCode, Failure> {
                 .map_err(|e: TransferError| Failure::on_the_way(e))?;
         }
         End::Leave => {
-            let socket = listen(&from, Socket::bind)?;
+            let socket = listen(&from, |at| Socket::bind(at, config.variant))?;
             ui.tell(&format!(
                 "connections leave at {}",
                 socket.address().unwrap_or(from[0])

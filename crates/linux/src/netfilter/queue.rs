@@ -36,6 +36,8 @@ pub struct Taken {
     pub packets: u64,
     /// Of these, packets that were changed.
     pub changed: u64,
+    /// Of these, first fragments of datagrams that were cut before: nobody can change them alone. The others do not come here.
+    pub fragments: u64,
     /// Packets that went on without having come here, because this program was too slow.
     pub missed: u64,
     /// Verdicts that the kernel did not take; their packets are lost.
@@ -154,6 +156,7 @@ impl Queue {
                 let packet = find(attributes, libc::NFQA_PAYLOAD as u16).unwrap_or(&[]);
                 let changed = verdict(&mut self.verdicts, self.number, id, packet, &mut change);
                 taken.changed += u64::from(changed);
+                taken.fragments += u64::from(udp::is_fragment(packet));
             }
         }
         if !self.verdicts.is_empty() {
@@ -178,6 +181,7 @@ impl Queue {
                 return Ok(all);
             }
             all.packets += taken.packets;
+            all.fragments += taken.fragments;
             all.missed += taken.missed;
             all.refused += taken.refused;
         }

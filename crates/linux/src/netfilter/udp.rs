@@ -5,6 +5,7 @@ pub const HEADER_OCTETS: usize = 8;
 
 const CHECKSUM_AT: usize = 6;
 const UDP: u8 = libc::IPPROTO_UDP as u8;
+const FRAGMENT: u8 = libc::IPPROTO_FRAGMENT as u8;
 /// Extension headers of IPv6 that are passed over, at most.
 const MOST_EXTENSIONS: usize = 8;
 
@@ -24,26 +25,43 @@ fn find(packet: &[u8]) -> Option<std::ops::Range<usize>> {
 fn ipv4(packet: &[u8]) -> Option<usize> {
     let head = packet.first_chunk::<20>()?;
     let begin = usize::from(head[0] & 15) * 4;
-    // More fragments, or not the first one.
-    let fragment = u16::from_be_bytes([head[6], head[7]]) & 0x3fff;
-    (begin >= 20 && fragment == 0 && head[9] == UDP).then_some(begin)
+    (begin >= 20 && !is_ipv4_fragment(head) && head[9] == UDP).then_some(begin)
+}
+
+/// There are more, or this is not the first one.
+fn is_ipv4_fragment(head: &[u8; 20]) -> bool {
+    u16::from_be_bytes([head[6], head[7]]) & 0x3fff != 0
 }
 
 fn ipv6(packet: &[u8]) -> Option<usize> {
+    let (next, begin) = ipv6_end(packet)?;
+    (next == UDP).then_some(begin)
+}
+
+/// What follows the headers of IPv6 that are passed over, and where it begins.
+fn ipv6_end(packet: &[u8]) -> Option<(u8, usize)> {
     let (mut next, mut begin) = (packet.first_chunk::<40>()?[6], 40);
     for _ in 0..=MOST_EXTENSIONS {
         match next {
-            UDP => return Some(begin),
             // Hop by hop, routing, destination: next header, and octets beyond 8 in units of 8 (RFC 8200, 4.3 to 4.6).
             0 | 43 | 60 => {
                 let head = packet.get(begin..)?.first_chunk::<2>()?;
                 next = head[0];
                 begin += (usize::from(head[1]) + 1) * 8;
             }
-            _ => return None,
+            _ => return Some((next, begin)),
         }
     }
     None
+}
+
+/// Whether a packet is a part of a datagram that somebody has cut.
+pub fn is_fragment(packet: &[u8]) -> bool {
+    match packet.first().map(|octet| octet >> 4) {
+        Some(4) => packet.first_chunk().is_some_and(is_ipv4_fragment),
+        Some(6) => ipv6_end(packet).is_some_and(|(next, _)| next == FRAGMENT),
+        _ => false,
+    }
 }
 
 /// The payload of the datagram in a packet.
@@ -199,20 +217,24 @@ mod tests {
     #[test]
     fn other_things_are_left_alone() {
         let good = packet(false, 0, b"data");
-        let with = |at: usize, octet: u8| {
+        let changed = |at: usize, octet: u8| {
             let mut p = good.clone();
             p[at] = octet;
-            payload(&p).is_some()
+            p
         };
+        let with = |at: usize, octet: u8| payload(&changed(at, octet)).is_some();
         assert!(with(6, 0x40), "don't fragment");
-        assert!(!with(6, 0x20), "the first fragment of more");
-        assert!(!with(7, 1), "a later one");
+        assert!(!is_fragment(&changed(6, 0x40)));
+        for (at, octet, which) in [(6, 0x20, "the first fragment of more"), (7, 1, "a later one")] {
+            assert!(!with(at, octet) && is_fragment(&changed(at, octet)), "{which}");
+        }
         assert!(!with(9, 6), "TCP");
         assert!(!with(0, 0x44), "a header shorter than any");
         assert!(!with(25, 7), "a datagram shorter than its header");
         let mut endless = packet(true, 12, b"data");
         assert_eq!(payload(&endless), None, "more extensions than anybody has");
+        assert!(!is_fragment(&endless) && !is_fragment(b""));
         endless[6] = 44;
-        assert_eq!(payload(&endless), None, "a fragment");
+        assert!(payload(&endless).is_none() && is_fragment(&endless));
     }
 }

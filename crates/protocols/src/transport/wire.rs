@@ -7,7 +7,8 @@ use core::fmt;
 
 /// Octets of the header.
 pub const HEADER_OCTETS: usize = 24;
-/// Octets of data in one packet at most: Ethernet's 1500 without IPv4, UDP and the header.
+/// Octets of data in one packet at most: Ethernet's 1500 without IPv4, UDP and the header. The header of IPv6 is 20 octets longer, so
+/// that the hosts of a connection over it must send shorter ones.
 pub const MAX_DATA_OCTETS: usize = 1_500 - 20 - 8 - HEADER_OCTETS;
 /// Octets of the longest packet.
 pub const MAX_PACKET_OCTETS: usize = HEADER_OCTETS + MAX_DATA_OCTETS;

@@ -35,8 +35,10 @@ const BATCHES: usize = 8;
 pub struct Counts {
     /// Packets that came, and went on.
     pub packets: u64,
-    /// Of these, packets that were counted and marked with the delay; the others are feedback, or not ATP.
+    /// Of these, packets that were counted and marked with the delay; the others are feedback, fragments, or not ATP.
     pub marked: u64,
+    /// Of these, first fragments of packets that were cut before, which cannot be marked.
+    pub fragments: u64,
     /// Packets that went on as they were, because this program was too slow.
     pub missed: u64,
     /// Verdicts that the kernel did not take.
@@ -82,6 +84,7 @@ pub fn run(
             })?;
             counts.packets += taken.packets;
             counts.marked += taken.changed;
+            counts.fragments += taken.fragments;
             counts.missed += taken.missed;
             counts.refused += taken.refused;
             if taken.packets == 0 {
@@ -104,6 +107,7 @@ pub fn run(
     }
     let last = queue.close()?;
     counts.packets += last.packets;
+    counts.fragments += last.fragments;
     counts.missed += last.missed;
     counts.refused += last.refused;
     Ok(counts)

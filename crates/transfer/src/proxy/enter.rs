@@ -24,15 +24,15 @@ struct Guest {
 
 impl Guest {
     /// Calls the next address if there is one and this one is called in vain.
-    fn call_on(&mut self, now: Instant, to: &[SocketAddr]) {
+    fn call_on(&mut self, now: Instant, to: &[SocketAddr], config: &FlowConfig) {
         if self.next < to.len() && self.link.is_in_vain(now, &self.socket) {
             // where none of the others can be called, this one goes on
-            let Ok((at, socket)) = first(to, self.next, Socket::connect) else {
+            let Ok((at, socket)) = first(to, self.next, |to| Socket::connect(to, config.variant)) else {
                 self.next = to.len();
                 return;
             };
             (self.at, self.next, self.socket) = (at, at + 1, socket);
-            self.link.anew(now);
+            self.link.anew(now, to[at]);
             self.link.start(now, &mut self.socket, to[at]);
         }
     }
@@ -64,12 +64,12 @@ pub fn enter(
                 Err(e) => return Err(broken(e)),
             };
             let now = clock.now();
-            let socket = first(to, 0, Socket::connect);
+            let socket = first(to, 0, |to| Socket::connect(to, config.variant));
             let ready = tcp.set_nonblocking(true).and_then(|()| tcp.set_nodelay(true));
             let made = ready
                 .map_err(|e| TransferError::io(peer, e))
                 .and(socket)
-                .and_then(|(at, socket)| Ok((at, socket, Link::entering(tcp, config, now)?)));
+                .and_then(|(at, socket)| Ok((at, socket, Link::entering(tcp, to[at], config, now)?)));
             match made {
                 Ok((at, mut socket, mut link)) => {
                     link.start(now, &mut socket, to[at]);
@@ -96,7 +96,7 @@ pub fn enter(
                 let (link, to) = (&mut guest.link, to[guest.at]);
                 link.datagram(clock.now(), &mut guest.socket, to, datagram, &mut room);
             }
-            guest.call_on(clock.now(), to);
+            guest.call_on(clock.now(), to, config);
             let to = to[guest.at];
             if let Some(result) = guest.link.turn(clock.now(), &mut guest.socket, to) {
                 tell(Ended {

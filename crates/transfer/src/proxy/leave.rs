@@ -27,9 +27,13 @@ pub fn leave(
     let mut guests: BTreeMap<SocketAddr, Link> = BTreeMap::new();
     let mut door = Door::new(config, MAX_CONNECTIONS);
     while !stop.load(Ordering::Relaxed) {
-        door.take(&clock, &mut socket, &mut guests, &mut rooms, |_, guard, now| {
-            Link::leaving(Arc::clone(&to), guard, config, now)
-        });
+        door.take(
+            &clock,
+            &mut socket,
+            &mut guests,
+            &mut rooms,
+            |peer, guard, now| Link::leaving(peer, Arc::clone(&to), guard, config, now),
+        );
         for (peer, link) in &mut guests {
             if let Some(result) = link.turn(clock.now(), &mut socket, *peer) {
                 tell(Ended {

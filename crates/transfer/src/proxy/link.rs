@@ -103,18 +103,29 @@ impl Called for Link {
 }
 
 impl Link {
-    /// From a connection that was accepted: calls.
-    pub fn entering(tcp: TcpStream, config: &FlowConfig, now: Instant) -> Result<Link, TransferError> {
+    /// From a connection that was accepted: calls `peer`.
+    pub fn entering(
+        tcp: TcpStream,
+        peer: SocketAddr,
+        config: &FlowConfig,
+        now: Instant,
+    ) -> Result<Link, TransferError> {
         let guard = config.guard()?;
         let tcp = Tcp::Open(tcp);
-        Ok(Link::new(Flow::caller(config), guard, tcp, config, now))
+        Ok(Link::new(Flow::caller(config, peer), guard, tcp, config, now))
     }
 
-    /// From a call: connects when that has become a connection.
-    pub fn leaving(to: Arc<[SocketAddr]>, guard: Option<Guard>, config: &FlowConfig, now: Instant) -> Link {
+    /// From a call of `peer`: connects when that has become a connection.
+    pub fn leaving(
+        peer: SocketAddr,
+        to: Arc<[SocketAddr]>,
+        guard: Option<Guard>,
+        config: &FlowConfig,
+        now: Instant,
+    ) -> Link {
         Link {
             called: true,
-            ..Link::new(Flow::listener(config), guard, Tcp::Wanted(to), config, now)
+            ..Link::new(Flow::listener(config, peer), guard, Tcp::Wanted(to), config, now)
         }
     }
 
@@ -154,13 +165,13 @@ impl Link {
         in_vain && !self.was_open && !self.told
     }
 
-    /// Begins anew, to call another address: nothing of TCP has gone into the flow yet.
-    pub fn anew(&mut self, now: Instant) {
+    /// Begins anew, to call another address, `peer`: nothing of TCP has gone into the flow yet.
+    pub fn anew(&mut self, now: Instant, peer: SocketAddr) {
         // without random numbers the old handshake is as good as any, and fails as it would
         if let Ok(guard) = self.config.guard() {
             self.guard = guard;
         }
-        self.flow = Flow::caller(&self.config);
+        self.flow = Flow::caller(&self.config, peer);
         self.since = now;
     }
 

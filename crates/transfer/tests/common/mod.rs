@@ -46,7 +46,7 @@ pub fn server(place: Place, count: Option<u64>, variant: Variant) -> Server {
 }
 
 pub fn server_with(place: Place, count: Option<u64>, config: FlowConfig) -> Server {
-    let socket = Socket::bind(LOCAL.into()).unwrap();
+    let socket = Socket::bind(LOCAL.into(), config.variant).unwrap();
     let address = socket.address().unwrap();
     let stop = Arc::new(AtomicBool::new(false));
     let stopped = Arc::clone(&stop);

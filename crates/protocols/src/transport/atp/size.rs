@@ -11,7 +11,8 @@ use crate::transport::wire::HEADER_OCTETS;
 use radio::{Duration, Instant};
 
 /// Octets of data in a packet to which the sender goes down: those of packets of 576 octets, which every host takes (RFC
-/// 1122, section 3.3.2), without the headers of IPv4 and UDP.
+/// 1122, section 3.3.2), without the headers of IPv4 and UDP. With IPv6 they have 596, of 1280 that every link carries (RFC 8200,
+/// section 5).
 pub const BASE: u16 = 576 - 28 - HEADER_OCTETS as u16;
 /// Long packets that are lost in a row before the sender is in doubt. Of one feedback at most [`AT_ONCE`] count, so that
 /// a path that is down for a moment raises none.

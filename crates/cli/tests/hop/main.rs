@@ -1,102 +1,22 @@
 //! `sdmac hop` in network namespaces: a - r - b, with the hop on r. Needs `ip`, `unshare`, and a kernel that lets this user
 //! make namespaces and has queues for packets; where something is missing, the tests say what and are skipped.
 
+mod fragments;
+mod full;
+mod network;
+
 use std::collections::BTreeMap;
 use std::net::UdpSocket;
-use std::process::{Command, Output};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
+use network::script;
 use protocols::transport::wire::{Control, Header, ProtocolId};
 
 /// What the packets carry when they are sent, and what the hop says.
 const SENT_US: u32 = 500;
 const HOP_US: u32 = 3_000;
 const SILENCE: Duration = Duration::from_secs(2);
-
-/// The network, and functions for the scripts.
-const NETWORK: &str = r#"
-set -eu
-mount -t tmpfs none /run
-for n in a r b; do
-    ip netns add $n
-    # neighbours answer at once, and not after a second of looking for others with their address
-    ip netns exec $n sh -c 'echo 0 > /proc/sys/net/ipv6/conf/default/accept_dad'
-    ip -n $n link set lo up
-done
-for n in a b; do
-    ip link add name e$n netns $n type veth peer name to$n netns r
-    ip -n $n link set e$n up
-    ip -n r link set to$n up
-done
-ip -n a addr add 10.0.1.2/24 dev ea; ip -n a addr add fd00:1::2/64 dev ea nodad
-ip -n r addr add 10.0.1.1/24 dev toa; ip -n r addr add fd00:1::1/64 dev toa nodad
-ip -n r addr add 10.0.2.1/24 dev tob; ip -n r addr add fd00:2::1/64 dev tob nodad
-ip -n b addr add 10.0.2.2/24 dev eb; ip -n b addr add fd00:2::2/64 dev eb nodad
-ip -n a route add default via 10.0.1.1; ip -n a route add default via fd00:1::1
-ip -n b route add default via 10.0.2.1; ip -n b route add default via fd00:2::1
-ip netns exec r sh -c 'echo 1 > /proc/sys/net/ipv4/ip_forward; echo 1 > /proc/sys/net/ipv6/conf/all/forwarding'
-role() { # NAME NAMESPACE: a part of this program there
-    ip netns exec $2 env "$TEST" --ignored --exact --nocapture "roles::$1" >> $1.out 2>&1
-}
-traffic() { # FROM TO, one way
-    export TO=$2
-    role receiver $1 & receiver=$!
-    while [ ! -e listening ]; do sleep 0.05; done
-    role sender $3
-    wait $receiver
-    rm listening
-}
-hop() { # starts it in the background, and waits until it is there
-    rm -f "$PWD/delay"
-    ip netns exec r "$SDMAC" hop tob --delay 3ms --file "$PWD/delay" "$@" > hop.out 2> hop.err & hop=$!
-    while [ ! -e "$PWD/delay" ]; do
-        if ! kill -0 $hop 2> /dev/null; then echo "HOP $(cat hop.err)"; exit 0; fi
-        sleep 0.05
-    done
-    sleep 0.2
-}
-"#;
-
-/// Runs a script in namespaces of its own. `None` if that is not possible here.
-fn script(dir: &std::path::Path, text: &str, count: u32, rate: u32) -> Option<Output> {
-    // root needs no namespace of users, and gets none in the lab, where it lives in another root folder
-    let user: &[&str] = if rustix::process::geteuid().is_root() {
-        &[]
-    } else {
-        &["--user", "--map-root-user"]
-    };
-    let output = Command::new("unshare")
-        .args(user)
-        .args(["--net", "--mount-proc", "--pid", "--fork", "--kill-child"])
-        .args(["sh", "-c", &format!("{NETWORK}\n{text}\necho DONE")])
-        .env("TEST", std::env::current_exe().unwrap())
-        .env("SDMAC", env!("CARGO_BIN_EXE_sdmac"))
-        .env("COUNT", count.to_string())
-        .env("RATE", rate.to_string())
-        .current_dir(dir)
-        .output();
-    let output = match output {
-        Ok(output) => output,
-        Err(e) => {
-            eprintln!("skipped: unshare: {e}");
-            return None;
-        }
-    };
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    if let Some(why) = said.lines().find_map(|l| l.strip_prefix("HOP ")) {
-        assert!(why.contains("this kernel cannot"), "{why}");
-        eprintln!("skipped: {why}");
-        return None;
-    }
-    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
-    if !said.contains("DONE") {
-        let early = ["unshare:", "mount:", "ip: not found", "Operation not supported"];
-        assert!(early.iter().any(|e| errors.contains(e)), "{said}{errors}");
-        eprintln!("skipped: {errors}");
-        return None;
-    }
-    Some(output)
-}
 
 /// What the receiver found, one map for each run.
 fn found(dir: &std::path::Path) -> Vec<BTreeMap<String, u32>> {
