@@ -463,7 +463,7 @@ mod tests {
     }
 
     #[test]
-    fn hops_may_raise_and_nothing_else() {
+    fn hops_may_raise_what_was_sealed_and_nothing_else() {
         let (mut a, mut b) = pair();
         let p = packet(1_000, 2, b"x");
         let changed = |a: &mut Guard, b: &mut Guard, delay: u32, hops: u8| {
@@ -481,6 +481,18 @@ mod tests {
             (MOST_DELAY_US, 2 + MOST_HOPS),
             "within limits"
         );
+        // no hop has the key: what one has told, the next one can take away again, down to what was sealed
+        let p = packet(0, 0, b"x");
+        let mut d = sealed(&mut a, &p);
+        for delay in [30_000_u32, 0] {
+            d[DELAY_AT..DELAY_AT + 4].copy_from_slice(&delay.to_be_bytes());
+        }
+        assert_eq!(
+            opened(&mut b, &d),
+            Some(p.clone()),
+            "the receiver hears of no delay"
+        );
+        let p = packet(1_000, 2, b"x");
         // what the receiver feeds back is no hop's to change
         let told = Header {
             delay_us: 2_000,
