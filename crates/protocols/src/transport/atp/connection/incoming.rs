@@ -109,6 +109,10 @@ where
             .filter(|s| s.abs_diff(expected) < NEAR);
         let (Some(ack), Some(start)) = (ack, start) else {
             self.counters.foreign += 1;
+            // who knows our number has called, and somebody else's call has come after his: better that he hears of it than that he waits
+            if self.state == State::Opening && ack == Some(0) {
+                refuse(h, body, path);
+            }
             return;
         };
         if c.has(Control::RST) {

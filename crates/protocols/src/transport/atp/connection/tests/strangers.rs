@@ -35,6 +35,31 @@ struct Met {
     foreign: u64,
 }
 
+/// A call with the caller's address that comes before his first packet takes his place, since he may have begun anew. He is told at once.
+#[test]
+fn whose_place_is_taken_is_told() {
+    let [mut a, mut b] = ends(5, &Config::adaptive());
+    let (mut s, mut back) = (Sheet::default(), Sheet::default());
+    a.handle(at(0), Event::Start, &mut s);
+    let call = s.one();
+    b.handle(at(0), Event::Indication(&call), &mut back);
+    a.handle(at(1), Event::Indication(&back.one()), &mut s);
+    let mut other = call.clone();
+    other[8..12].copy_from_slice(&0x1234_5678_u32.to_be_bytes());
+    b.handle(at(1), Event::Indication(&other), &mut back);
+    assert_eq!(parse(&back.one()).acknowledgement, 0x1234_5679);
+    b.handle(at(2), Event::Indication(&s.one()), &mut back);
+    a.handle(at(3), Event::Indication(&back.one()), &mut s);
+    assert_eq!(
+        (a.state(), b.state()),
+        (State::Failed(Failure::Reset), State::Opening)
+    );
+    // who does not know the number of the answer is told nothing
+    let blind = stranger(&mut Dice::new(1), [7, 9]);
+    b.handle(at(4), Event::Indication(&blind), &mut back);
+    assert!(back.0.iter().all(|d| !parse(d).control.has(Control::RST)));
+}
+
 /// Two ends talk in both directions, and for so many seconds strangers send each of them a packet every millisecond, with numbers
 /// that they cannot know. What is read is right (the network compares every octet), and all of it arrives.
 fn guesses(seed: u64, seconds: u64) -> Met {
@@ -48,7 +73,9 @@ fn guesses(seed: u64, seconds: u64) -> Met {
         parsed: 0,
         foreign: 0,
     };
-    for ms in 1..=seconds * 1_000 {
+    // the connection is there: before, a stranger's call would take the place of the caller's
+    assert!(!n.run_until(50_000) && states(&n) == [State::Open; 2]);
+    for ms in 51..=seconds * 1_000 {
         assert!(!n.run_until(ms * 1_000), "{:?}", states(&n));
         for end in 0..2 {
             let numbers = [dice.roll() as u32, dice.roll() as u32];
