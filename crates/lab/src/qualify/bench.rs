@@ -3,11 +3,10 @@
 use super::admission::Share;
 use super::clocks::ClockError;
 use super::facts::Facts;
-use super::layers::counted;
-use super::own::Sum;
 use super::question::{Link, Question, Scheme, Turn};
 use super::roaming::{self, Whereabouts};
 use super::tdma;
+use super::{layers::counted, own::Sum};
 use frame::{AccessCategory, edca_default_ap};
 use protocols::mac::data::Identity;
 use protocols::mac::edf::coordinator::{Coordinator, CoordinatorConfig};
