@@ -3,10 +3,10 @@
 use super::admission::Share;
 use super::clocks::ClockError;
 use super::facts::Facts;
-use super::own::Sum;
 use super::question::{Link, Question, Scheme, Turn};
 use super::roaming::{self, Whereabouts};
 use super::tdma;
+use super::{layers::counted, own::Sum};
 use frame::{AccessCategory, edca_default_ap};
 use protocols::mac::data::Identity;
 use protocols::mac::edf::coordinator::{Coordinator, CoordinatorConfig};
@@ -282,8 +282,8 @@ impl Bench {
     fn seat(&self, scheme: Scheme, (node, seed): (u32, u64), cycle_ns: u64, own: &Sum) -> Seat {
         match scheme.turn {
             Turn::Edca => self.edca(node),
-            Turn::Edf if node == 0 => self.coordinator(cycle_ns),
-            Turn::Edf => self.responder(node),
+            Turn::Edf if node == 0 => self.coordinator(cycle_ns, own),
+            Turn::Edf => self.responder(node, own),
             Turn::Tdma => self.tdma(scheme, node, cycle_ns, own),
             Turn::Tbmac => self.celled(scheme, node, seed, own),
             Turn::Slotted => self.slotted(node, cycle_ns, own),
@@ -305,7 +305,7 @@ impl Bench {
         TxHow::one_shot(self.question.rate).queue(Queue::Voice)
     }
 
-    fn coordinator(&self, cycle_ns: u64) -> Seat {
+    fn coordinator(&self, cycle_ns: u64, own: &Sum) -> Seat {
         let extra = self.foreign_wait_ns();
         let config = CoordinatorConfig {
             identity: self.identity(0),
@@ -319,16 +319,16 @@ impl Bench {
             poll_again: None,
             access: Some(Access::without_backoff(Queue::Voice, 1)),
         };
-        Seat(match (self.question.nodes, self.question.simulated_octets()) {
-            (..=8, ..=256) => Box::new(Coordinator::<8, 256>::new(config)),
-            (..=32, ..=256) => Box::new(Coordinator::<32, 256>::new(config)),
-            (..=32, _) => Box::new(Coordinator::<32, 1500>::new(config)),
-            (_, ..=256) => Box::new(Coordinator::<256, 256>::new(config)),
-            _ => Box::new(Coordinator::<256, 1500>::new(config)),
-        })
+        match (self.question.nodes, self.question.simulated_octets()) {
+            (..=8, ..=256) => counted(Box::new(Coordinator::<8, 256>::new(config)), own),
+            (..=32, ..=256) => counted(Box::new(Coordinator::<32, 256>::new(config)), own),
+            (..=32, _) => counted(Box::new(Coordinator::<32, 1500>::new(config)), own),
+            (_, ..=256) => counted(Box::new(Coordinator::<256, 256>::new(config)), own),
+            _ => counted(Box::new(Coordinator::<256, 1500>::new(config)), own),
+        }
     }
 
-    fn responder(&self, node: u32) -> Seat {
+    fn responder(&self, node: u32, own: &Sum) -> Seat {
         let within = self.facts.reply.p99_99_ns + self.foreign_wait_ns();
         let config = ResponderConfig {
             identity: self.identity(node),
@@ -338,10 +338,10 @@ impl Bench {
             within: Duration::from_ns(within),
             access: Some(Access::without_backoff(Queue::Voice, 2)),
         };
-        Seat(match self.question.simulated_octets() {
-            ..=256 => Box::new(Responder::<256>::new(config)),
-            _ => Box::new(Responder::<1500>::new(config)),
-        })
+        match self.question.simulated_octets() {
+            ..=256 => counted(Box::new(Responder::<256>::new(config)), own),
+            _ => counted(Box::new(Responder::<1500>::new(config)), own),
+        }
     }
 
     /// Who sends without backoff and found the channel taken begins this long after it is free, at most, ns; `None` with

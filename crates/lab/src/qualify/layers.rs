@@ -125,7 +125,7 @@ impl Bench {
 }
 
 // by value, protocols with room for 256 frames would have their place on the stack more than once
-fn counted<P: Tells + 'static>(inner: Box<P>, sum: &Sum) -> Seat {
+pub(super) fn counted<P: Tells + 'static>(inner: Box<P>, sum: &Sum) -> Seat {
     let sum = sum.clone();
     Seat(Box::new(Counted { inner, sum }))
 }

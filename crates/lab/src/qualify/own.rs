@@ -1,12 +1,19 @@
 //! What overlays count of their own in a run, its warm-up included: how long hosts of a cell waited for a slot, what came too late
-//! for its slot, which copies were sent for nothing, and which rates were chosen.
+//! for its slot, which copies were sent for nothing, which rates were chosen, and what became of attempts under EDF.
+
+mod edf;
+mod numbers;
+
+pub use edf::{EdfNumbers, PollNumbers};
+pub use numbers::{CellNumbers, CopyNumbers, OwnSlots, RateShare};
 
 use super::air::share;
 use super::bench::Bench;
 use super::question::{Rule, Scheme, Turn};
 use super::tally::{Spread, Tally};
-use super::text::{count, percent, probability, time};
+use super::text::percent;
 use frame::Rate;
+use protocols::mac::edf::EdfCounters;
 use protocols::mac::redundancy::{Redundancy, RedundancyCounters};
 use protocols::mac::slotted::Slotted;
 use protocols::mac::tbmac::Tbmac;
@@ -34,6 +41,10 @@ pub(super) struct Counts {
     /// ... and gave one up.
     given_up: u64,
     copies: RedundancyCounters,
+    /// Of the layer that orders by deadline.
+    ordered: EdfCounters,
+    /// Of polling.
+    polls: edf::Polls,
     /// Frames with messages at each rate.
     pub rates: BTreeMap<Rate, u64>,
 }
@@ -48,6 +59,8 @@ impl Counts {
         self.asked += other.asked;
         self.given_up += other.given_up;
         self.add(&other.copies);
+        edf::add(&mut self.ordered, &other.ordered);
+        self.polls.merge(&other.polls);
         for (rate, frames) in &other.rates {
             *self.rates.entry(*rate).or_default() += frames;
         }
@@ -141,72 +154,12 @@ pub struct Overlay {
     pub own_slots: Option<OwnSlots>,
     /// Of two adapters.
     pub copies: Option<CopyNumbers>,
+    /// Of EDF above slots.
+    pub edf: Option<EdfNumbers>,
+    /// Of EDF by polls.
+    pub polls: Option<PollNumbers>,
     /// Of rate control: the rates of the frames with messages, the fastest first.
     pub rates: Option<Vec<RateShare>>,
-}
-
-/// How a cell agreed on slots.
-#[derive(Clone, Copy, PartialEq, Debug, serde::Serialize, schemars::JsonSchema)]
-pub struct CellNumbers {
-    /// Length of a round, ns.
-    pub round_ns: u64,
-    /// Slots in it.
-    pub slots: u8,
-    /// Hosts in all runs together; in each all begin at once.
-    pub hosts: u64,
-    /// Rounds in which a host had no slot: median; from its start until it has been given one, and behind each that it gave up.
-    pub without_p50_rounds: u64,
-    /// ... and most.
-    pub without_max_rounds: u64,
-    /// Hosts that never had one.
-    pub never: u64,
-    /// Times that a host asked for a slot, mean.
-    pub asked: f64,
-    /// Slots that hosts gave up, since others had them too or did not hear them.
-    pub given_up: u64,
-    /// Share of the frames with messages that were too late for their slot.
-    pub late_share: f64,
-}
-
-/// Slots that each node has by its own clock.
-#[derive(Clone, Copy, PartialEq, Debug, serde::Serialize, schemars::JsonSchema)]
-pub struct OwnSlots {
-    /// Length of a node's slot, ns.
-    pub node_ns: u64,
-    /// ... and of the controller's.
-    pub controller_ns: u64,
-    /// Share of the frames with messages that were too late for their slot.
-    pub late_share: f64,
-    /// Of these, the share that went in a later one before their deadline.
-    pub carried_share: f64,
-}
-
-/// What became of copies.
-#[derive(Clone, Copy, PartialEq, Debug, serde::Serialize, schemars::JsonSchema)]
-pub struct CopyNumbers {
-    /// Copies that went down, by adapter.
-    pub sent: [u64; 2],
-    /// Of these, acknowledged.
-    pub acked: [u64; 2],
-    /// Asked back, because the other one had been acknowledged; some are on the air by then.
-    pub cancelled: u64,
-    /// Never sent, because the other one had been acknowledged.
-    pub spared: u64,
-    /// Not sent, because too many of that adapter had no confirm yet.
-    pub no_room: u64,
-    /// Of the frames that arrived, the share that came first over each adapter.
-    pub first_share: [f64; 2],
-    /// Copies that arrived behind the other one, and were dropped.
-    pub dropped: u64,
-}
-
-/// A rate that was chosen.
-#[derive(Clone, PartialEq, Debug, serde::Serialize, schemars::JsonSchema)]
-pub struct RateShare {
-    /// Which: `54M`, `mcs7/20`.
-    pub rate: String,
-    /// Of the frames with messages, repetitions included.
-    pub share: f64,
 }
 
 impl Overlay {
@@ -255,6 +208,8 @@ impl Overlay {
             cell: cell.filter(|_| was_run),
             own_slots: own_slots.filter(|_| was_run),
             copies: copies.filter(|_| was_run),
+            edf: (was_run && scheme.ordered).then(|| EdfNumbers::of(&o.ordered)),
+            polls: (was_run && scheme.turn == Turn::Edf).then(|| PollNumbers::of(&o.polls)),
             rates: (was_run && scheme.rule != Rule::Fixed).then(rates),
         }
     }
@@ -264,6 +219,8 @@ impl Overlay {
         let cell = self.cell.map(|c| c.sentence());
         let slots = self.own_slots.map(|s| s.sentence());
         let copies = self.copies.map(|c| c.sentence());
+        let edf = self.edf.map(|e| e.sentence());
+        let polls = self.polls.map(|p| p.sentence());
         let rates = self.rates.as_ref().map(|all| {
             let mut all: Vec<_> = all.iter().collect();
             all.sort_by(|a, b| b.share.total_cmp(&a.share));
@@ -276,72 +233,10 @@ impl Overlay {
                 told.collect::<Vec<_>>().join(", ")
             )
         });
-        [cell, slots, copies, rates].into_iter().flatten().collect()
-    }
-}
-
-impl CellNumbers {
-    fn sentence(&self) -> String {
-        let long = |rounds: u64| {
-            let s = if rounds == 1 { "" } else { "s" };
-            format!(
-                "{} round{s} ({})",
-                count(rounds),
-                time((rounds * self.round_ns) as f64)
-            )
-        };
-        let mut text = format!(
-            "Rounds of {} with {} slots: a host was without a slot for {} at the median, {} at most, and asked {:.1} times.",
-            time(self.round_ns as f64),
-            self.slots,
-            long(self.without_p50_rounds),
-            long(self.without_max_rounds),
-            self.asked
-        );
-        if self.never > 0 {
-            text += &format!(" {} of {} never had one.", count(self.never), count(self.hosts));
-        }
-        if self.given_up > 0 {
-            text += &format!(" Slots given up: {}.", count(self.given_up));
-        }
-        text + &late(self.late_share)
-    }
-}
-
-impl OwnSlots {
-    fn sentence(&self) -> String {
-        let (node, controller) = (time(self.node_ns as f64), time(self.controller_ns as f64));
-        let mut text = format!("A node has a slot each {node}, the controller each {controller}.");
-        text += &late(self.late_share);
-        if self.late_share > 0.0 {
-            text += &format!(" Of these {} went in a later one.", percent(self.carried_share));
-        }
-        text
-    }
-}
-
-fn late(share: f64) -> String {
-    format!(" Too late for their slot: {} of the frames.", probability(share))
-}
-
-impl CopyNumbers {
-    fn sentence(&self) -> String {
-        let [one, two] = self.sent.map(count);
-        let mut text = format!("Copies over the two adapters: {one} and {two}");
-        for (n, what) in [
-            (self.cancelled, "asked back"),
-            (self.spared, "never needed"),
-            (self.no_room, "without room"),
-        ] {
-            if n > 0 {
-                text += &format!(", {} {what}", count(n));
-            }
-        }
-        format!(
-            "{text}. Of what arrived {} came first over the second adapter; {} came behind the other copy, and were dropped.",
-            percent(self.first_share[1]),
-            count(self.dropped)
-        )
+        [cell, slots, copies, edf, polls, rates]
+            .into_iter()
+            .flatten()
+            .collect()
     }
 }
 
@@ -351,7 +246,7 @@ mod tests {
     use super::super::question::{Link, Question};
     use super::*;
 
-    fn told(scheme: &str, link: Link) -> (Overlay, Tally) {
+    pub(super) fn told(scheme: &str, link: Link) -> (Overlay, Tally) {
         let scheme = Scheme::parse(scheme).unwrap();
         let q = Question {
             nodes: 4,
@@ -366,7 +261,7 @@ mod tests {
         (Overlay::of(&bench, scheme, &tally), tally)
     }
 
-    const CLEAN: Link = Link::Per { data: 0.0, ack: 0.0 };
+    pub(super) const CLEAN: Link = Link::Per { data: 0.0, ack: 0.0 };
 
     /// Five hosts in three worlds: a request takes two rounds at least, and who asked at once asks again. Those that found a cell
     /// together may have to give up what they took.

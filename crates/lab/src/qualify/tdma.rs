@@ -276,6 +276,10 @@ impl Bench {
             // a slot without a frame in time is of no use: an attempt costs a slot
             let cost = CostEstimate::fixed(Duration::from_ns(self.slot_ns(scheme)));
             let ordered = Edf::<_, N, L>::new(EdfConfig::new(cost, Duration::from_ns(cycle_ns)), sender);
+            let ordered = Counted {
+                inner: Box::new(ordered),
+                sum: sum.clone(),
+            };
             let inner = Box::new(Tdma::<_, N, L, S>::new(config, ordered));
             return Seat(Box::new(Counted { inner, sum }));
         }

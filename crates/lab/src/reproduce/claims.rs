@@ -200,6 +200,37 @@ mod tests {
         assert_eq!(v.accepts(&open), None, "too few samples");
     }
 
+    /// What is accepted and what is explained together leave room on both sides, or between: a value that has neither
+    /// can be wrong in no way that it could come out.
+    #[test]
+    fn a_value_that_is_explained_can_be_wrong() {
+        let (mut explained, mut open) = (0, Vec::new());
+        for (paper, text) in [
+            ("sdmac", include_str!("../../../../papers/sdmac/claims.toml")),
+            ("tdma", include_str!("../../../../papers/tdma/claims.toml")),
+            ("rtwlan", include_str!("../../../../papers/rtwlan/claims.toml")),
+            ("atp", include_str!("../../../../papers/atp/claims.toml")),
+            (
+                "contiki80211",
+                include_str!("../../../../papers/contiki80211/claims.toml"),
+            ),
+        ] {
+            for claim in parse(text).unwrap() {
+                for (name, Explanation { between, .. }) in &claim.explained {
+                    let value = claim.values.iter().find(|v| v.name == *name).unwrap();
+                    let (low, high) = value.accepted().unwrap();
+                    explained += 1;
+                    let apart = between[1] < low || high < between[0];
+                    if !(apart || low.is_finite() && high.is_finite()) {
+                        open.push(format!("{paper} {} {name}", claim.id));
+                    }
+                }
+            }
+        }
+        assert!(explained > 30, "{explained}");
+        assert!(open.is_empty(), "{open:?}");
+    }
+
     #[test]
     fn mistakes_in_the_file_are_named() {
         let wrong = "paper = 'x'\n[[claim]]\nid = '0-1'\nwhere = 'I'\nkind = 'emergend'\nwhat = 'y'\n";

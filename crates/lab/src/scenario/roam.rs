@@ -26,6 +26,8 @@ use super::world::What;
 const STEP_NS: u64 = 100_000_000;
 /// ...so many places in a walk.
 const STEPS: u64 = 10_000;
+/// `lost` where nothing is said.
+const LOST: Time = Time(350_000_000);
 /// Steps of all walks together.
 const MAX_STEPS: u64 = 1_000_000;
 
@@ -44,8 +46,9 @@ pub struct Roaming {
     pub better_db: Option<Small>,
     /// For so long it must have been better.
     pub hold: Option<Time>,
-    /// The present one is lost after so long without a beacon.
-    pub lost: Option<Time>,
+    /// The present one is lost after so long without a beacon: more than the interval of all access points.
+    #[schemars(with = "Option<Time>")]
+    pub lost: Option<Spanned<Time>>,
     /// The present one is left when the first number of the last frames to it, as many as the second says, had no ACK, although its
     /// beacons are heard: 32 at most; `[0, 0]`: never.
     #[schemars(with = "Option<(u8, u8)>")]
@@ -119,19 +122,34 @@ impl Check<'_> {
         }
         let home = group.ap.as_ref().map(|ap| names.node(ap)).transpose()?;
         let (mut channels, mut found) = (Vec::new(), false);
+        let (lost, at) = match &roam.lost {
+            Some(lost) => (*lost.get_ref(), lost.span()),
+            None => (LOST, list.span()),
+        };
         for ap in list.get_ref() {
             let node = names.node(ap)?;
             found |= home == Some(node);
             let of = ap.get_ref().split('.').next().unwrap_or_default();
             let other = self.file.group.iter().find(|g| g.name.get_ref() == of);
-            let other = other.filter(|g| matches!(g.protocol, Protocol::Beaconer(_)));
-            let Some(other) = other else {
+            let beacons = other.and_then(|g| match &g.protocol {
+                Protocol::Beaconer(b) => Some((g, *b.interval.get_ref())),
+                _ => None,
+            });
+            let Some((other, interval)) = beacons else {
                 let what = format!(
                     "{ap:?} sends no beacons: access points run beaconer",
                     ap = ap.get_ref()
                 );
                 return wrong(ap.span(), what);
             };
+            if lost.0 <= interval.0 {
+                let what = format!(
+                    "{name:?} takes an access point for lost after {lost}, and {ap:?} sends a beacon each {interval}: between two \
+                     of them it would be lost; give it a `lost` of three intervals or more",
+                    ap = ap.get_ref()
+                );
+                return wrong(at, what);
+            }
             let mhz = other.adapters().next().expect("a node has a first adapter").mhz();
             if !channels.contains(&mhz) {
                 channels.push(mhz);
@@ -188,7 +206,10 @@ pub(super) fn roaming(
     config.failed = roam.failed.as_ref().map_or(config.failed, |f| *f.get_ref());
     let times = [
         (roam.hold, &mut config.hold),
-        (roam.lost, &mut config.lost),
+        (
+            roam.lost.as_ref().map(|t| *t.get_ref()).or(Some(LOST)),
+            &mut config.lost,
+        ),
         (roam.rest, &mut config.rest),
         (roam.dwell, &mut config.dwell),
         (roam.answer, &mut config.answer),

@@ -93,7 +93,16 @@ fn choice(rows: &[Row], interval_us: u32) -> Option<Choice> {
         );
     }
     if let Some((_, own)) = of_these(&all, &OF_HOSTS) {
-        reason += &format!("; for hosts of this program: --wait {}", own.source);
+        reason += &if own.source == chosen.source {
+            format!("; for hosts of this program: --wait {}", own.source)
+        } else {
+            format!(
+                "; hosts of this program do not wait by {}: the best that they have is less than {} us late, --wait {}",
+                chosen.source,
+                digits(own.tail_us),
+                own.source
+            )
+        };
     }
     Some(Choice {
         interval_us,
@@ -225,7 +234,8 @@ mod tests {
             choice.reason
         );
         assert!(choice.reason.contains("busy"), "{}", choice.reason);
-        assert!(choice.reason.ends_with("--wait sleep"), "{}", choice.reason);
+        let own = "hosts of this program do not wait by hybrid: the best that they have is less than 60.0 us late, --wait sleep";
+        assert!(choice.reason.ends_with(own), "{}", choice.reason);
     }
 
     /// No deadline falls into a rest, so the best of tails says nothing of it.

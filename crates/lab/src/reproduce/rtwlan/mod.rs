@@ -50,7 +50,7 @@ pub(crate) enum Experiment {
     Every5,
     /// Every 3 ms, nobody else on the channel.
     Every3,
-    /// Every 3 ms in the office.
+    /// Every 3 ms in the office: there the others on the channel are fitted.
     Office,
     /// Every 1.5 ms, which is less than a round trip.
     Every1500,
@@ -64,10 +64,12 @@ pub(crate) enum Experiment {
     ThreeWide,
     /// Three hosts in slots of TBMAC.
     ThreeTbmac,
+    /// Every 5 ms in the office, with the others that were fitted at 3 ms.
+    Office5,
 }
 
 impl Experiment {
-    const ALL: [Experiment; 10] = [
+    const ALL: [Experiment; 11] = [
         Experiment::Benchmark,
         Experiment::Every5,
         Experiment::Every3,
@@ -78,6 +80,7 @@ impl Experiment {
         Experiment::ThreeNoCapture,
         Experiment::ThreeWide,
         Experiment::ThreeTbmac,
+        Experiment::Office5,
     ];
 
     /// Whether two hosts answer, and not one.
@@ -89,7 +92,7 @@ impl Experiment {
         )
     }
 
-    /// How it is run; in the office frames of others begin as if they alone were to delay the share `office`.
+    /// How it is run; in the office frames of others begin as if they alone were to delay the share `office` (0 to 1).
     fn conditions(self, office: f64) -> Conditions {
         let two = Conditions {
             period_ns: 20_000_000,
@@ -121,6 +124,11 @@ impl Experiment {
             },
             Experiment::Office => Conditions {
                 period_ns: 3_000_000,
+                delayed: office,
+                ..two
+            },
+            Experiment::Office5 => Conditions {
+                period_ns: 5_000_000,
                 delayed: office,
                 ..two
             },

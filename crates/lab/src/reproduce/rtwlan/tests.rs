@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
 
-use super::super::Verdict;
 use super::super::claims::Kind;
 use super::super::estimate::Estimate;
+use super::super::{Row, Verdict};
+use super::bed::Host;
 use super::*;
 
 const PLAN: Plan = Plan { seed: 5, quick: true };
@@ -87,6 +88,108 @@ fn claims_are_well_formed() {
             assert!(itself != Some(false) || kind == Kind::Exact, "{id} {}", v.name);
         }
     }
+}
+
+/// Measurements in which every experiment, host and quantity has samples of its own.
+fn marked() -> Measured {
+    let mut measured = Measured::default();
+    for (e, found) in measured.experiments.iter_mut().enumerate() {
+        let hosts = if Experiment::ALL[e].is_three() { 3 } else { 2 };
+        found.packets = 1_000 + e as u64;
+        found.hosts = (0..hosts)
+            .map(|host| {
+                let samples = |which: u64| {
+                    let ns = ((e as u64 * 3 + host) * 7 + which + 1) * 10_007;
+                    vec![ns, ns + 1_000, ns + 5_000]
+                };
+                Host {
+                    software: samples(0),
+                    firmware: samples(1),
+                    communication: samples(2),
+                    waiting: samples(3),
+                    total: samples(4),
+                    access: samples(5),
+                    round_trip: samples(6),
+                }
+            })
+            .collect();
+    }
+    measured
+}
+
+/// Two rows say the same of the same samples only if one of them names the other; else it looks as if more had been measured.
+#[test]
+fn rows_share_no_samples_unless_they_say_so() {
+    let rows = marked().judge(PLAN).rows;
+    let sampled = |row: &Row| -> Vec<(String, Estimate)> {
+        let numbers = row.numbers.iter().filter_map(|n| Some((n.name.clone(), n.ours?)));
+        numbers.filter(|(_, ours)| ours.low < ours.high).collect()
+    };
+    let mut met = 0;
+    for (i, a) in rows.iter().enumerate() {
+        for b in &rows[i + 1..] {
+            for (x, ours) in sampled(a) {
+                for (y, theirs) in sampled(b) {
+                    met += 1;
+                    let share =
+                        (ours.value - theirs.value).abs() < 1e-6 && (ours.high - theirs.high).abs() < 1e-6;
+                    let [a_id, b_id] = [a, b].map(|r| r.claim.id.as_str());
+                    let says = a.claim.note.contains(b_id) || b.claim.note.contains(a_id);
+                    // none and all look the same, whatever was counted
+                    let counted = [0.0, 100.0].contains(&ours.value);
+                    assert!(!share || says || counted, "{a_id} {x} and {b_id} {y}");
+                }
+            }
+        }
+    }
+    assert!(met > 500, "{met}");
+}
+
+/// What is fitted at 3 ms is only taken over at 5 ms.
+#[test]
+fn the_office_at_5_ms_has_the_others_of_3_ms_and_packets_of_its_own() {
+    let [three, five] = [Experiment::Office, Experiment::Office5].map(|e| e.conditions(0.01));
+    assert_eq!((three.period_ns, five.period_ns), (3_000_000, 5_000_000));
+    assert_eq!(three.delayed, five.delayed);
+    let late = |e: Experiment| {
+        let all = &measured().of(e).hosts[0].communication;
+        all.iter().filter(|ns| **ns as f64 / 1e3 > path::BOUND_US).count() as f64 / all.len() as f64
+    };
+    // answers to late packets meet no other packet
+    assert!(late(Experiment::Office5) < late(Experiment::Office));
+}
+
+/// The round trips are those that were simulated: not what the paper's own parts add up to.
+#[test]
+fn round_trips_are_simulated() {
+    let reproduction = measured().judge(PLAN);
+    for (id, experiment) in [("3-16", Experiment::Every5), ("3-18", Experiment::Every3)] {
+        let row = reproduction.rows.iter().find(|r| r.claim.id == id).unwrap();
+        let number = |name: &str| row.numbers.iter().find(|n| n.name == name).unwrap();
+        for place in ["bi", "h", "w"] {
+            assert_eq!(number(&format!("rtt_{place}")).kind, Kind::Emergent, "{id}");
+            assert_eq!(number(&format!("rtt_sum_{place}")).kind, Kind::Exact, "{id}");
+        }
+        let trips = &measured().of(experiment).hosts[1].round_trip;
+        let mean = trips.iter().map(|ns| *ns as f64 / 1e3).sum::<f64>() / trips.len() as f64;
+        let ours = number("rtt_bi").ours.unwrap();
+        assert!(
+            (ours.value - mean).abs() < 1e-6 && ours.low < ours.high,
+            "{id} {ours:?}"
+        );
+    }
+}
+
+/// More is asked for than the air carries, so that how long the originator's packets wait is a matter of how long one looks.
+#[test]
+fn at_1500_us_the_wait_grows_with_the_run() {
+    let wait = |packets: u64| {
+        let found = bed::run(&Experiment::Every1500.conditions(OFFICE), 7, packets);
+        let all = &found.hosts[0].communication;
+        all.iter().sum::<u64>() as f64 / 1e3 / all.len() as f64
+    };
+    let (short, long) = (wait(500), wait(4_000));
+    assert!(long > 2.0 * short, "{short} {long}");
 }
 
 #[test]

@@ -38,6 +38,16 @@ fn what_cannot_roam_is_said() {
         ),
         (
             both,
+            "roam = { access_points = [\"west\", \"east\"], lost = \"0us\" }",
+            "lost after 0s, and \"west\" sends a beacon each 102400us",
+        ),
+        (
+            both,
+            "roam = { access_points = [\"west\", \"east\"], lost = \"102400us\" }",
+            "three intervals or more",
+        ),
+        (
+            both,
             "roam = { access_points = [\"west\"], rate = \"11M\" }",
             "has no rate 11M",
         ),
