@@ -339,10 +339,14 @@ pub fn run(conditions: &Conditions, seed: u64, packets: u64) -> Found {
         world.add_node(node, protocol);
     }
     if conditions.delayed > 0.0 {
+        let pause_ns = path::foreign_pause_ns(conditions.delayed);
+        let mut stream = Stream::new(seed, 99, Cause::Traffic);
+        // not with the first packet, which they would delay in every run
+        let first = Duration::from_ns(stream.exponential(pause_ns) as u64);
         let foreigner = Foreigner {
-            stream: Stream::new(seed, 99, Cause::Traffic),
-            pause_ns: path::foreign_pause_ns(conditions.delayed),
-            next: Instant::from_ns(BEGIN_NS),
+            stream,
+            pause_ns,
+            next: Instant::from_ns(BEGIN_NS) + first,
         };
         world.add_node(
             NodeConfig::ideal(Position::default(), config(9)),
