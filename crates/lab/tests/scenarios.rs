@@ -164,8 +164,8 @@ fn hosts_that_start_together_agree() {
     for hosts in [2, 8, 13, 14, 15, 16_u32] {
         let changes: Vec<_> = [
             format!("hosts={hosts}"),
-            "run.warm_up=3s".to_owned(),
-            "duration=7s".to_owned(),
+            "run.warm_up=4s".to_owned(),
+            "duration=8s".to_owned(),
         ]
         .iter()
         .map(|change| Change::parse(change).unwrap())

@@ -272,8 +272,8 @@ fn who_does_not_fit_is_told_why() {
             Some(reason) => break reason,
         }
     };
-    // 4 ms less those of beacons and asks have 25 slots of 137 us
-    assert_eq!((n, last), (13, Reason::NoRoom));
+    // 4 ms less those of beacons and asks have 23 slots of 137 us
+    assert_eq!((n, last), (12, Reason::NoRoom));
     // who has slots keeps them, and who asks again for the same is not refused
     assert_eq!(ask(&mut r, 1, wish), None);
     // a second chance in each cycle makes 3 ms possible, as long as there are few
@@ -290,7 +290,7 @@ fn who_does_not_fit_is_told_why() {
         joined += 1;
         others = ask(&mut few, joined + 1, wish);
     }
-    assert_eq!((joined, others), (11, Some(Reason::OthersTooSlow)));
+    assert_eq!((joined, others), (10, Some(Reason::OthersTooSlow)));
     let list = few.publish(5, EVERY, &plan);
     let slots: std::vec::Vec<_> = list
         .roster
@@ -393,8 +393,8 @@ fn submit(room: &mut Room, stations: u32, cycles: core::ops::Range<u64>) {
     }
 }
 
-/// Six stations come within 200 ms; one leaves, one crashes, one loses every third frame. Collisions happen where they ask
-/// and nowhere else, and who stays is served.
+/// Six stations come within 200 ms; one leaves, one crashes, one loses every third frame. Collisions happen where they ask,
+/// and between those who repeat in a shared slot, and nowhere else, and who stays is served.
 #[test]
 fn stations_come_and_go() {
     let stay_of = |i: u32| Stay {
@@ -422,7 +422,11 @@ fn stations_come_and_go() {
             let local = room.protocol::<Stack>(f.node).sync();
             let at = local.to_network(room.local(f.node, f.start_ns)).unwrap().0 % CYCLE_NS;
             let (start, end) = (ask.start.as_ns(), (ask.start + ask.length).as_ns());
-            assert!((start - 3_000..end).contains(&at), "seed {seed}: {at}");
+            let repeats = f.frame[1] & 8 != 0;
+            assert!(
+                repeats || (start - 3_000..end).contains(&at),
+                "seed {seed}: {at}, {f:?}"
+            );
         }
         // up and down of 1, 5 and 6 in all 500 cycles, those in flight at the change included
         for i in [1, 5, 6] {
