@@ -353,6 +353,21 @@ mod tests {
         }
     }
 
+    /// Reception is switched off behind each slot: not before a frame is over that began at the end of the guard.
+    #[test]
+    fn who_listens_in_its_slots_only_hears_late_frames_too() {
+        let b = bench("table5", 2);
+        for scheme in ["tdma-reception-acks", "tdma-reception-carrier_sense-acks"] {
+            let t = replicate(&b, Scheme::parse(scheme).unwrap(), 5, 10_000_000, 1_000, 1);
+            assert_eq!(t.batches.trials(), 4_000);
+            let (missed, late) = (t.batches.misses(), t.own.late);
+            assert!(
+                missed <= late,
+                "{scheme}: {missed} missed, and {late} late for their slot"
+            );
+        }
+    }
+
     /// Nobody acknowledges, so that nobody repeats: not even a layer above the slots.
     #[test]
     fn without_acks_each_message_goes_once() {
