@@ -157,6 +157,70 @@ fn is(kind: &Value, value: &Value) -> bool {
     }
 }
 
+/// A whole number with commas.
+fn count(n: f64) -> String {
+    let digits = format!("{n:.0}");
+    let mut text = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// Pages and comments tell of scenarios what `sdmac run` says of them.
+#[test]
+fn pages_tell_what_the_scenarios_give() {
+    type Tell = fn(&dyn Fn(&str) -> f64) -> String;
+    let all: [(&str, &str, Tell); 4] = [
+        ("cells.toml", "docs/src/tbmac.md", |of| {
+            format!(
+                "In 40 s {} of {} messages are delivered, a message goes over a border {} times",
+                count(of("delivered")),
+                count(of("submitted")),
+                count(of("cells_crossed"))
+            )
+        }),
+        ("tbmac.toml", "docs/src/tbmac.md", |of| {
+            format!(
+                "all of {} deliveries happen once they have their slots, none later than {:.2} ms",
+                count(of("delivered")),
+                of("latency_max_us") / 1_000.0
+            )
+        }),
+        ("redundant-slots.toml", "scenarios/redundant-slots.toml", |of| {
+            format!(
+                "{} of {} messages arrive",
+                count(of("delivered")),
+                count(of("submitted"))
+            )
+        }),
+        ("tdma.toml", "docs/src/tdma.md", |of| {
+            format!(
+                "all of {} messages arrive in 20 s, nothing collides, and no message takes longer than {:.2} ms",
+                count(of("delivered")),
+                of("latency_max_us") / 1_000.0
+            )
+        }),
+    ];
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut wrong = Vec::new();
+    for (file, page, tell) in all {
+        let scenario = Scenario::open(&root.join("scenarios").join(file), &[]).unwrap();
+        let result = lab::run::run(&scenario, 1, None, &AtomicBool::new(false), |_| {}).unwrap();
+        let metrics = result.result.metrics;
+        let told = tell(&|name| metrics[name]);
+        let text = std::fs::read_to_string(root.join(page)).unwrap();
+        let words: Vec<_> = text.split_whitespace().filter(|word| *word != "#").collect();
+        if !words.join(" ").contains(&told) {
+            wrong.push(format!("{page} does not say: {told}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
 /// Claims of many hosts collide, and all of them found the cell. Each comes to a slot of its own all the same.
 #[test]
 fn hosts_that_start_together_agree() {
@@ -164,8 +228,8 @@ fn hosts_that_start_together_agree() {
     for hosts in [2, 8, 13, 14, 15, 16_u32] {
         let changes: Vec<_> = [
             format!("hosts={hosts}"),
-            "run.warm_up=3s".to_owned(),
-            "duration=7s".to_owned(),
+            "run.warm_up=4s".to_owned(),
+            "duration=8s".to_owned(),
         ]
         .iter()
         .map(|change| Change::parse(change).unwrap())

@@ -94,6 +94,6 @@ fn shared_slots_make_good_what_is_lost() {
         );
         // 14,800 messages
         assert!((once - loss).abs() < 0.1 * loss + 0.003, "{once}");
-        assert!(shared < 0.4 * once, "{shared} of {once}");
+        assert!(shared < 0.5 * once, "{shared} of {once}");
     }
 }

@@ -27,11 +27,16 @@ const SLOTS: usize = 16;
 type Host = Tbmac<Sender<16>, SLOTS, 4, 128>;
 
 fn rounds() -> Rounds {
+    rounds_with(4)
+}
+
+fn rounds_with(asks: u8) -> Rounds {
     let costs = RoundCosts {
         phy: Phy::B,
+        eifs: true,
         rate: Rate::DSSS_2,
         octets: 160,
-        asks: 4,
+        asks,
         release: Release {
             min: Duration::ZERO,
             high: Duration::from_us(80),

@@ -29,6 +29,7 @@ type Host = Tbmac<Sender<16>, SLOTS, 4, 128>;
 fn rounds() -> Rounds {
     let costs = RoundCosts {
         phy: Phy::B,
+        eifs: true,
         rate: Rate::DSSS_2,
         octets: 160,
         asks: 4,

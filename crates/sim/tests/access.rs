@@ -200,6 +200,31 @@ fn eifs() {
     assert_eq!(first(true, true), 18 + 32 + 34);
 }
 
+/// Without carrier sense the medium is idle all the time, behind a frame with errors, too.
+#[test]
+fn without_carrier_sense_there_is_no_eifs() {
+    for (on, expected_us) in [(true, 32 + 94), (false, 40)] {
+        let mut lab = Lab::near(3);
+        let adapter = AdapterConfig {
+            edca: [no_backoff(2); 5],
+            ..station(0)
+        };
+        let sense = (0, Act::Set(Attribute::CarrierSense(on)));
+        let behind = (5 * MS + 40 * US, send(1, 0, 0, one_shot()));
+        lab.adapter(adapter, vec![sense, behind]);
+        lab.node(vec![(5 * MS, Act::Send(data(None, 1, 0, 50), one_shot()))]);
+        lab.node(vec![]);
+        let corrupt = sim::LinkLoss {
+            data: Some(sim::Process::Fixed(1.0)),
+            response: None,
+            heard: 1.0,
+        };
+        lab.w.set_link_loss(1, 0, corrupt);
+        lab.run(10);
+        assert_eq!(lab.starts(0)[0], 5 * MS + expected_us * US, "{on}");
+    }
+}
+
 /// A station that is about to send cannot be stopped any more: sensing takes CCA time plus turnaround (8 us).
 #[test]
 fn two_can_start_within_the_sensing_time() {

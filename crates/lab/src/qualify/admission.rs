@@ -221,7 +221,7 @@ mod tests {
             );
             let lossy = bench(4, none, 0.05).admission(scheme).unwrap();
             assert!(lossy.attempts > few.attempts, "{lossy:?}");
-            let denied = bench(16, none, 0.05).admission(scheme).unwrap();
+            let denied = bench(14, none, 0.05).admission(scheme).unwrap();
             assert!(!denied.admitted && denied.reason.unwrap().contains(many));
         }
         assert_eq!(bench(4, none, 0.0).admission(Scheme::EDCA), None);

@@ -33,6 +33,7 @@ impl Bench {
         let wake = &self.facts.wake;
         let costs = RoundCosts {
             phy: q.phy,
+            eifs: true,
             rate: q.rate,
             octets: mpdu_octets(inner, ASKS) as u16,
             asks: ASKS,

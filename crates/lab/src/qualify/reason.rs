@@ -197,9 +197,10 @@ fn because(bench: &Bench, r: &Result, cause: Cause) -> String {
                 q.nodes
             ),
             Turn::Slotted => "their slots had passed".into(),
-            Turn::Tdma => {
-                "their slots had passed: the release came too late, or the retries found no slot".into()
-            }
+            Turn::Tdma => format!(
+                "their slots had passed: the release came too late, or the retries found no slot{}",
+                waits_for_eifs(q, r)
+            ),
         },
         Cause::NotPolled => format!(
             "the controller had not polled their node before the deadline: {} exchanges of {} take {} on average, without a retry",
@@ -254,6 +255,17 @@ fn because(bench: &Bench, r: &Result, cause: Cause) -> String {
             "the frame arrived in time, but a layer of the protocol never handed it up".into()
         }
         Cause::HandOver => "their node was being handed over".into(),
+    }
+}
+
+/// What makes more frames late for their slots than the guard leaves out, where frames get lost: slots have room for EIFS behind data, and for
+/// none behind an ACK.
+fn waits_for_eifs(q: &Question, r: &Result) -> &'static str {
+    let late = r.slots.and_then(|s| s.late_share).unwrap_or(0.0);
+    let often = late > 2.0 * (1.0 - q.guard_probability) && r.air.lost_alone > 0.0;
+    match often && r.scheme.left_on.carrier_sense {
+        true => "; who cannot decode an ACK, or a foreign frame, waits for EIFS into the next slot",
+        false => "",
     }
 }
 

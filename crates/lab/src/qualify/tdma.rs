@@ -42,7 +42,8 @@ pub(super) fn holdover(cycle_ns: u64) -> Duration {
 /// How the schedule was computed.
 #[derive(Clone, Copy, PartialEq, Debug, serde::Serialize, schemars::JsonSchema)]
 pub struct Slots {
-    /// Length of a message's slot: guard, data, SIFS, ACK, DIFS, ns; RTS, CTS and two SIFS more with RTS.
+    /// Length of a message's slot: guard, data, SIFS, ACK, DIFS, or EIFS behind the data where the carrier is sensed and that is longer, ns;
+    /// RTS, CTS and two SIFS more with RTS.
     pub slot_ns: u64,
     /// Guard: jitter of the release path and error of the clocks, ns.
     pub guard_ns: u64,
@@ -94,6 +95,7 @@ impl Bench {
         SlotCosts {
             overhead_octets: costs.overhead_octets + scheme.trailer_octets() as u16,
             acked: scheme.left_on.acks,
+            carrier_sense: scheme.left_on.carrier_sense,
             rts_threshold: if scheme.left_on.rts { 0 } else { NO_RTS },
             ..costs
         }
@@ -304,16 +306,16 @@ mod tests {
         Bench::new(&q).unwrap()
     }
 
-    /// 36 us data, 16 SIFS, 28 ACK, 34 DIFS, and the clocks.
+    /// 36 us data, 94 EIFS, and the clocks.
     #[test]
     fn slots_of_an_ideal_host() {
         let s = bench("ideal", 8).slots(Scheme::TDMA, 4_000_000);
         assert_eq!(
             (s.guard_ns, s.slot_ns),
-            (s.sync_error_ns, 114_000 + s.sync_error_ns)
+            (s.sync_error_ns, 130_000 + s.sync_error_ns)
         );
         assert!((500..4_000).contains(&s.sync_error_ns), "{s:?}");
-        assert_eq!(s.rounds, 2, "16 slots of about 116 us fit twice");
+        assert_eq!(s.rounds, 1, "16 slots of about 132 us do not fit twice");
         // beside a beacon of about 60 octets at 6 Mb/s
         let beacon = s.one_round_ns - 16 * s.slot_ns;
         assert!((100_000..200_000).contains(&beacon), "{beacon}");
@@ -352,6 +354,21 @@ mod tests {
         }
         for (p, (_, share)) in &all[..3] {
             assert!(*share > 0.1 * (1.0 - p), "{all:?}");
+        }
+    }
+
+    /// Reception is switched off behind each slot: not before a frame is over that began at the end of the guard.
+    #[test]
+    fn who_listens_in_its_slots_only_hears_late_frames_too() {
+        let b = bench("table5", 2);
+        for scheme in ["tdma-reception-acks", "tdma-reception-carrier_sense-acks"] {
+            let t = replicate(&b, Scheme::parse(scheme).unwrap(), 5, 10_000_000, 1_000, 1);
+            assert_eq!(t.batches.trials(), 4_000);
+            let (missed, late) = (t.batches.misses(), t.own.late);
+            assert!(
+                missed <= late,
+                "{scheme}: {missed} missed, and {late} late for their slot"
+            );
         }
     }
 

@@ -257,6 +257,7 @@ fn rounds(
     let high = p.release.high.as_ref().map_or(min, |h| duration(*h.get_ref()));
     let costs = RoundCosts {
         phy: *phy,
+        eifs: true,
         rate: p.send.rate.get_ref().0,
         octets: mpdu_octets(inner, asks).min(u16::MAX.into()) as u16,
         asks,

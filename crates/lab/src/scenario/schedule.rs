@@ -301,6 +301,7 @@ impl Check<'_> {
             rts_threshold: self.rts_threshold(schedule, members)?,
             overhead_octets: (QOS_OVERHEAD_OCTETS - if send.qos { 0 } else { QOS_OCTETS } + trailers) as u16,
             aifsn: schedule.aifsn.0,
+            carrier_sense: schedule.left_on.carrier_sense,
             ..slots::SlotCosts::new(timing, rate, release, duration(schedule.sync_error))
         };
         let mut wishes = BTreeMap::new();

@@ -225,7 +225,8 @@ impl Core {
             a.counters.rx_frames += 1;
             self.received(to, s, end, &rx);
         } else {
-            if a.rules.eifs {
+            // without carrier sense the medium is idle all the time
+            if a.rules.eifs && a.carrier_sense {
                 a.eifs_until = end + a.eifs_extra_ns;
             }
             a.counters.rx_errors += 1;

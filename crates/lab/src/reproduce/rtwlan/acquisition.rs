@@ -186,6 +186,7 @@ impl Acquired {
 fn rounds(asks: u8) -> Rounds {
     let costs = RoundCosts {
         phy: Phy::B,
+        eifs: false,
         rate: Rate::DSSS_2,
         octets: 160,
         asks,

@@ -227,6 +227,7 @@ pub fn rounds() -> Rounds {
     let us = |us: f64| Duration::from_ns((us * 1e3).round() as u64);
     let costs = RoundCosts {
         phy: Phy::B,
+        eifs: false,
         rate: RATE,
         octets: mpdu_octets(OCTETS - 4, ASKS) as u16,
         asks: ASKS,

@@ -8,7 +8,8 @@
 //! Between cells there may be six slots more before the first "hear", one for each border ([`Rounds::with_borders`]), each
 //! with time to change the channel before and after it.
 //!
-//! A slot is `T_DATA + DIFS + guard`: the adapters still sense the carrier. After each period there is time for the
+//! A slot is `T_DATA + EIFS + guard`: the adapters still sense the carrier, and who could not decode a frame waits for EIFS in place of
+//! DIFS (IEEE 802.11-2016, 10.3.2.3.7). After each period there is time for the
 //! last frame to be heard by the protocol and for the next one to be released.
 
 use super::cell::BORDERS;
@@ -27,6 +28,8 @@ const AROUND: usize = crate::mac::data::QOS_OVERHEAD_OCTETS;
 pub struct RoundCosts {
     /// PHY timing.
     pub phy: Phy,
+    /// Whether slots have room for EIFS. With DIFS only, a frame that somebody could not decode makes that host late for the next slot.
+    pub eifs: bool,
     /// Rate of all frames; should be a basic rate.
     pub rate: Rate,
     /// Octets of the longest MPDU, FCS included: a slot has room for it.
@@ -45,6 +48,7 @@ pub struct RoundCosts {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Rounds {
     phy: Phy,
+    eifs: bool,
     rate: Rate,
     octets: u16,
     slots: u8,
@@ -85,8 +89,9 @@ pub const fn mpdu_octets(inner: usize, asks: u8) -> usize {
     AROUND + report_octets(asks as usize) + inner
 }
 
-fn slot(phy: Phy, rate: Rate, octets: u16, guard: Duration) -> Duration {
-    let data = ppdu_us(rate, octets.into(), phy.band) + phy.difs_us();
+fn slot((phy, eifs): (Phy, bool), rate: Rate, octets: u16, guard: Duration) -> Duration {
+    let space = if eifs { phy.eifs_us() } else { phy.difs_us() };
+    let data = ppdu_us(rate, octets.into(), phy.band) + space;
     guard + Duration::from_us(data.into())
 }
 
@@ -98,6 +103,7 @@ impl Rounds {
     pub fn new(costs: &RoundCosts, slots: u8) -> Result<Rounds, RoundsError> {
         let RoundCosts {
             phy,
+            eifs,
             rate,
             octets,
             asks,
@@ -115,12 +121,13 @@ impl Rounds {
         let guard = release.jitter() + sync_error;
         Ok(Rounds {
             phy,
+            eifs,
             rate,
             octets,
             slots,
             asks,
             guard,
-            slot: slot(phy, rate, octets, guard),
+            slot: slot((phy, eifs), rate, octets, guard),
             lead: release.min,
             hear: heard + release.min,
             retune: None,
@@ -137,7 +144,7 @@ impl Rounds {
         let octets = self.octets.saturating_add(more);
         Rounds {
             octets,
-            slot: slot(self.phy, self.rate, octets, self.guard),
+            slot: slot((self.phy, self.eifs), self.rate, octets, self.guard),
             retune: Some(retune),
             ..self
         }
@@ -217,8 +224,13 @@ mod tests {
     use super::*;
 
     fn rounds(octets: u16, asks: u8) -> Result<Rounds, RoundsError> {
+        rounds_with(false, octets, asks)
+    }
+
+    fn rounds_with(eifs: bool, octets: u16, asks: u8) -> Result<Rounds, RoundsError> {
         let costs = RoundCosts {
             phy: Phy::B,
+            eifs,
             rate: Rate::DSSS_2,
             octets,
             asks,
@@ -244,6 +256,16 @@ mod tests {
         );
         assert_eq!(r.room(), 102 - 38 - 16 - 28);
         assert_eq!(mpdu_octets(r.room(), 4), 102);
+    }
+
+    /// SIFS and an ACK at 1 Mb/s, 10 and 304 us, are what EIFS is longer than DIFS.
+    #[test]
+    fn eifs_makes_all_slots_longer() {
+        let [short, long] = [false, true].map(|eifs| rounds_with(eifs, 102, 4).unwrap());
+        assert_eq!(long.slot(), short.slot() + Duration::from_us(314));
+        assert_eq!(long.length(), short.length() + Duration::from_us(20 * 314));
+        let [short, long] = [short, long].map(|r| r.with_borders(Duration::ZERO));
+        assert_eq!(long.slot(), short.slot() + Duration::from_us(314));
     }
 
     /// 14 octets more take 56 us, and the room stays the same.

@@ -24,6 +24,7 @@ fn node(i: u32) -> MacAddr {
 fn rounds() -> Rounds {
     let costs = RoundCosts {
         phy: Phy::A,
+        eifs: true,
         rate: Rate::OFDM_24,
         octets: 240,
         asks: 4,
@@ -244,6 +245,7 @@ proptest! {
             room.add_with_clocks(me, Clock { offset_ns: 0, ppb }, Clock::default(), || {
                 let costs = RoundCosts {
                     phy: Phy::A,
+                    eifs: true,
                     rate: Rate::OFDM_24,
                     octets: 220,
                     asks: 2,

@@ -402,7 +402,7 @@ mod tests {
             target,
             ..demand(1)
         };
-        let cycle = US(160);
+        let cycle = US(175);
         let worst = |per, target| {
             let short = Demand {
                 deadline: US(1),
@@ -500,12 +500,12 @@ mod tests {
         };
         let demands = [lossy, Demand { per: 1e-4, ..lossy }, Demand { per: 0.0, ..lossy }];
         // no room for a third round
-        let cycle = US(1_100);
+        let cycle = US(1_210);
         let plan = |demands: &[Demand]| ask(demands, cycle).unwrap();
         let of = |plan: &TdmaPlan<16>| [0, 1, 2].map(|f| plan.slots_of(f));
         assert_eq!(of(&plan(&demands)), [2, 2, 2], "rounds, as there is time");
         let hurried = demands.map(|d| Demand {
-            deadline: US(2_000),
+            deadline: US(2_200),
             ..d
         });
         let got = of(&plan(&hurried));

@@ -10,7 +10,8 @@
 //! error of the clocks (SDMAC, Cena et al. 2018, section V.D.1; both as quantiles that one can live with). Where RTS is left on,
 //! `T_RTS + SIFS + T_CTS + SIFS` go ahead of the data. IFS is
 //! there because the adapters still sense the carrier: a frame goes on the air at once only if the medium has
-//! been idle for AIFS before. With a backoff there would also have to be room for the contention window: see
+//! been idle for AIFS before, and for EIFS if the last frame could not be decoded: where that is longer than the ACK and AIFS, a slot has
+//! room for it ([`SlotCosts::exchange`]). With a backoff there would also have to be room for the contention window: see
 //! [`Access::without_backoff`](crate::mac::overlay::Access::without_backoff).
 
 mod costs;
@@ -78,7 +79,7 @@ pub struct Slot {
     pub start: Duration,
     /// Until the next slot may start.
     pub length: Duration,
-    /// What an exchange in it may take: T_DATA + SIFS + T_ACK, with RTS and CTS ahead where they are used.
+    /// What an exchange in it may take ([`SlotCosts::exchange`]): T_DATA + SIFS + T_ACK, with RTS and CTS ahead where they are used.
     pub exchange: Duration,
     /// Whose it is.
     pub owner: SlotUse,
@@ -360,9 +361,9 @@ mod tests {
             every: 25,
         };
         let plan: TdmaPlan = TdmaPlan::new(&cell(8), Duration::from_ms(4), Some(beacon), &paper()).unwrap();
-        // 104 us of beacon make a slot of 150.525 us; 16 slots of 142.525 us; the rest is 1569.075 us
-        assert_eq!((plan.rounds(), plan.shared()), (1, 11));
-        assert_eq!(plan.slots().count(), 28);
+        // 104 us of beacon and EIFS make a slot of 210.525 us; 16 slots of 142.525 us; the rest is 1509.075 us
+        assert_eq!((plan.rounds(), plan.shared()), (1, 10));
+        assert_eq!(plan.slots().count(), 27);
         let node = MacAddr::local(3);
         let mine: Vec<_> = plan.links(node).filter(|(_, l)| *l != LinkKind::Shared).collect();
         assert_eq!(
@@ -381,7 +382,7 @@ mod tests {
         );
         // with twice the cycle there is a second chance for everybody
         let plan: TdmaPlan = TdmaPlan::new(&cell(8), Duration::from_ms(8), Some(beacon), &paper()).unwrap();
-        assert_eq!((plan.rounds(), plan.shared()), (3, 7));
+        assert_eq!((plan.rounds(), plan.shared()), (3, 6));
     }
 
     #[test]

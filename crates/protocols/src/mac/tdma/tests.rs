@@ -125,18 +125,24 @@ fn assert_in_slots(room: &Room, plan: &TdmaPlan) {
     }
 }
 
-/// A change takes the way of a request.
+/// A change takes the way of a request. A frame may begin at the end of the guard, and clocks may be apart: it listens until such a one
+/// is over, too.
 #[test]
 fn reception_is_asked_for_in_time() {
     let plan = plan(1, CYCLE_US, true, US(3)).unwrap();
     let heard = |(index, link)| (link == LinkKind::HearBeacon).then(|| plan.slot(index));
     let beacon = *plan.links(node(1)).find_map(heard).flatten().unwrap();
+    let data = |(index, link)| (link == LinkKind::Receive(AP)).then(|| plan.slot(index));
+    let data = *plan.links(node(1)).find_map(data).flatten().unwrap();
     let mut config = TdmaConfig::new(node(1), plan, Sync::perfect(0), AP, Queue::Voice);
     config.left_on.reception = false;
     let tdma = Stack::new(config, sender(node(1)));
     let begin = Instant::from_ns(5 * CYCLE_NS) + beacon.start - US(3 + 14);
     let listens = |at| tdma.listening(at).unwrap().0;
     assert!(!listens(begin - Duration::from_ns(1)) && listens(begin));
+    let guard = US(4 + 3);
+    let end = Instant::from_ns(5 * CYCLE_NS) + data.start + guard + data.exchange + US(3);
+    assert!(listens(end - Duration::from_ns(1)) && !listens(end));
 }
 
 #[test]
@@ -304,6 +310,32 @@ fn an_overrun_is_counted_and_nothing_is_sent() {
     // who has lost a slot may try a shared one, and meet others there
     let shared = |at| slot_at(&plan, at).unwrap().1 == SlotUse::Shared;
     assert!(room.collisions().all(|f| shared(f.start_ns)));
+    room.close();
+}
+
+/// A frame whose slot was slept through goes in a shared slot of the same cycle.
+#[test]
+fn a_slot_that_was_slept_through_has_a_second_chance() {
+    let mut room = cell(1, 8, CYCLE_US);
+    let plan = plan(8, CYCLE_US, false, US(0)).unwrap();
+    room.delays = Delays {
+        timer_ns: 30_000..=30_000,
+        ..Delays::STEADY
+    };
+    room.submit(0, 5, AP, &[0; 50], None);
+    room.run_until(600_000);
+    assert_eq!(room.flights.len(), 0);
+    // the timer for its slot is on its way, and late
+    room.delays = Delays::STEADY;
+    room.run_until(2 * CYCLE_NS);
+    let c = *room.protocol::<Stack>(5).counters();
+    assert_eq!((c.overruns, c.in_shared, c.released), (1, 1, 1));
+    let [sent] = &room.flights[..] else {
+        panic!("{:?}", room.flights);
+    };
+    assert!(sent.start_ns < CYCLE_NS, "in its cycle: {sent:?}");
+    assert_eq!(slot_at(&plan, sent.start_ns).unwrap().1, SlotUse::Shared);
+    assert_eq!(room.delivered.len(), 1);
     room.close();
 }
 

@@ -183,12 +183,12 @@ mod tests {
             to: AP,
             payload_octets: 50,
         };
-        // slots of 7 + 36 + 16 + 28 + 34 = 121 us, and no room for more
-        TdmaPlan::new(&[flow(A), flow(B)], US(260), None, &costs).unwrap()
+        // slots of 7 + 36 + 94 = 137 us, and no room for more
+        TdmaPlan::new(&[flow(A), flow(B)], US(280), None, &costs).unwrap()
     }
 
     fn at(us: i64, lasts: u64) -> (NetworkTime, NetworkTime) {
-        let begun = (260_000 * 1_000 + us * 1_000) as u64;
+        let begun = (280_000 * 1_000 + us * 1_000) as u64;
         (NetworkTime(begun), NetworkTime(begun + lasts * 1_000))
     }
 
@@ -205,10 +205,10 @@ mod tests {
         }
         assert_eq!(of(A, 11, 36), Verdict::Outside(4_000));
         assert_eq!(of(A, -4, 36), Verdict::Outside(-4_000), "ahead of the cycle");
-        assert_eq!(of(B, 121 + 20, 36), Verdict::Outside(13_000));
+        assert_eq!(of(B, 137 + 20, 36), Verdict::Outside(13_000));
         assert_eq!(
             of(A, 0, 200),
-            Verdict::Outside(200_000 - 7_000 - 80_000),
+            Verdict::Outside(200_000 - 7_000 - 96_000),
             "too long"
         );
         assert_eq!(of(AP, 50, 36), Verdict::NoSlot);

@@ -48,10 +48,13 @@ pub struct SlotCosts {
     pub sync_error: Duration,
     /// AIFSN of the queue that is used; 2 is DIFS.
     pub aifsn: u8,
+    /// Whether adapters sense the carrier: who could not decode a frame waits for EIFS then (IEEE 802.11-2016, 10.3.2.3.7), and slots
+    /// have room for that.
+    pub carrier_sense: bool,
 }
 
 impl SlotCosts {
-    /// Acknowledged QoS data with the PHY's usual basic rates and DIFS between slots, without RTS.
+    /// Acknowledged QoS data with the PHY's usual basic rates, and DIFS between slots for adapters that sense the carrier, without RTS.
     pub const fn new(phy: Phy, rate: Rate, release: Release, sync_error: Duration) -> SlotCosts {
         SlotCosts {
             phy,
@@ -63,6 +66,7 @@ impl SlotCosts {
             release,
             sync_error,
             aifsn: 2,
+            carrier_sense: true,
         }
     }
 
@@ -71,13 +75,20 @@ impl SlotCosts {
         self.release.jitter() + self.sync_error
     }
 
-    /// T_DATA of an MPDU with `octets` of header, body and FCS; SIFS + T_ACK if there is one; and what goes ahead of it.
+    /// T_DATA of an MPDU with `octets` of header, body and FCS; SIFS + T_ACK if there is one; and what goes ahead of it. Where the
+    /// carrier is sensed there is at least as much behind the data as EIFS is longer than DIFS, SIFS and an ACK at the lowest rate: AIFS
+    /// begins then for those, too, who could not decode the data and heard no ACK. (An ACK that cannot be decoded itself begins another
+    /// EIFS, for which there is no room.)
     pub fn exchange(&self, octets: u32, rate: Rate, acked: bool) -> Duration {
         let ack = match acked {
             true => self.phy.sifs_us + self.phy.ack_us(rate, self.basic),
             false => 0,
         };
-        let data = Duration::from_us(u64::from(ppdu_us(rate, octets, self.phy.band) + ack));
+        let behind = match self.carrier_sense {
+            true => ack.max(self.phy.eifs_extra_us()),
+            false => ack,
+        };
+        let data = Duration::from_us(u64::from(ppdu_us(rate, octets, self.phy.band) + behind));
         self.ahead(octets, rate, acked) + data
     }
 
@@ -123,6 +134,36 @@ mod tests {
             overhead_octets: 36,
             ..SlotCosts::new(Phy::A, Rate::OFDM_54, Release { min, high }, Duration::from_us(7))
         }
+    }
+
+    /// 36 us of data; ACKs at 24 Mb/s take 28 us, those of EIFS at 6 Mb/s 44 us.
+    #[test]
+    fn there_is_room_for_eifs_where_the_carrier_is_sensed() {
+        let (min, high) = (Duration::ZERO, Duration::ZERO);
+        let usual = SlotCosts::new(Phy::A, Rate::OFDM_54, Release { min, high }, Duration::ZERO);
+        let us = |carrier_sense, acked| {
+            let costs = SlotCosts {
+                carrier_sense,
+                ..usual
+            };
+            let exchange = costs.exchange(88, Rate::OFDM_54, acked);
+            (exchange.as_ns() / 1_000, costs.slot(exchange).as_ns() / 1_000)
+        };
+        assert_eq!(us(false, true), (80, 114));
+        assert_eq!(us(false, false), (36, 70));
+        assert_eq!(us(true, true), (96, 36 + 94));
+        assert_eq!(us(true, false), us(true, true), "without an ACK EIFS is the same");
+        // an ACK at the lowest rate is as long as EIFS assumes
+        assert_eq!(costs().exchange(88, Rate::OFDM_54, true), Duration::from_us(96));
+        let slow = usual.exchange(36, Rate::OFDM_6, true);
+        assert_eq!(
+            slow,
+            SlotCosts {
+                carrier_sense: false,
+                ..usual
+            }
+            .exchange(36, Rate::OFDM_6, true)
+        );
     }
 
     /// RTS of 20 octets and CTS at 6 Mb/s, 52 and 44 us, and two SIFS.
