@@ -356,7 +356,7 @@ mod tests {
         let claims = Claims::new(Duration::from_ms(1_000));
         (
             Receiving::new(&place, peer),
-            Flow::listener(&FlowConfig::default()),
+            Flow::listener(&FlowConfig::default(), ([127, 0, 0, 1], 7_800).into()),
             claims,
         )
     }

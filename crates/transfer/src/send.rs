@@ -233,7 +233,7 @@ mod tests {
             let mut sending = Sending::new("x", Content::File(file)).unwrap();
             sending.step = step;
             sending.inbox.push(&octets);
-            let mut flow = Flow::caller(&FlowConfig::default());
+            let mut flow = Flow::caller(&FlowConfig::default(), ([127, 0, 0, 1], 7_800).into());
             let why = sending.turn(Instant::ZERO, &mut flow).unwrap_err().to_string();
             assert!(why.contains("disk full"), "{why}");
             assert!(why.chars().all(crate::plain::is_plain), "{why:?}");

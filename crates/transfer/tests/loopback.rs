@@ -97,7 +97,7 @@ fn feedback_is_seen_as_it_comes() {
 fn a_receiver_tells_of_the_data_that_come() {
     const TWICE: u32 = 5;
     for (variant, spacing) in [(Variant::Adaptive, true), (Variant::Default, false)] {
-        let socket = Socket::bind(LOCAL.into()).unwrap();
+        let socket = Socket::bind(LOCAL.into(), variant).unwrap();
         let address = socket.address().unwrap();
         let dir = tempfile::tempdir().unwrap();
         // it would send a packet each 10 ms
