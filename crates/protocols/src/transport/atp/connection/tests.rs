@@ -1,5 +1,6 @@
 //! Connections by hand and over networks that nobody would build.
 
+mod calls;
 mod narrow;
 mod strangers;
 
@@ -117,110 +118,6 @@ fn a_file_each_way() {
         let least = 300_000u64.div_ceil(1_448) + 1;
         assert!((least..least + 10).contains(&c.sent) && c.foreign == 0, "{c:?}");
     }
-}
-
-#[test]
-fn call_and_answer() {
-    let config = Config {
-        initial_number: 7,
-        ..Config::adaptive()
-    };
-    let mut a = Connection::<_, _, 4>::caller(&config, buffers(100));
-    let mut s = Sheet::default();
-    a.handle(at(0), Event::Start, &mut s);
-    let h = parse(&s.one());
-    assert_eq!(h.control, Control::SYN.with(Control::SACK_REQ));
-    assert_eq!(
-        (h.sequence, h.delay_us, h.spacing_us, h.options),
-        (7, 0, 40_000, OPTION_RAW_DELAY)
-    );
-    assert!(a.deadline().is_some_and(|d| (at(750)..at(1_250)).contains(&d)));
-    let [a, _] = connected(&Config::adaptive(), 1_000);
-    assert_eq!(a.spacing_us(), 3_000, "one hop: three times the delay");
-    let [a, b] = connected(&Config::standard(), 1_000);
-    assert_eq!((a.spacing_us(), b.rate.is_searching()), (1_000, true));
-}
-
-/// About once a second, 64 times.
-#[test]
-fn nobody_answers() {
-    let dead = Link {
-        loss: 1_000,
-        ..Link::good()
-    };
-    let mut n = two(1, Config::standard(), [dead, Link::good()], [work(1), work(1)]);
-    assert!(!n.run_until(47 * SECOND));
-    assert_eq!(n.end(0).state(), State::Opening);
-    n.run_until(81 * SECOND);
-    assert_eq!(n.end(0).state(), State::Failed(Failure::NoAnswer));
-    assert_eq!((n.end(0).deadline(), n.datagrams[0]), (None, 64));
-}
-
-/// Ours begins at once and ends as patient as the others.
-#[test]
-fn calls_grow_apart() {
-    let mut end = Connection::<_, _, 4>::caller(&Config::sdmac(), buffers(10));
-    let mut s = Sheet::default();
-    end.handle(at(0), Event::Start, &mut s);
-    let mut calls = vec![0];
-    while let Some(due) = end.deadline() {
-        calls.push(due.as_ns() / 1_000);
-        end.handle(due, Event::Timer, &mut s);
-    }
-    assert_eq!(end.state(), State::Failed(Failure::NoAnswer));
-    let waits: Vec<u64> = calls.windows(2).map(|w| w[1] - w[0]).collect();
-    assert!((45_000..75_000).contains(&waits[0]), "{waits:?}");
-    let first_second = calls.iter().filter(|us| **us < SECOND).count();
-    assert!((10..14).contains(&first_second), "{calls:?}");
-    let lately = &waits[50..];
-    assert!(
-        lately.iter().all(|us| (750_000..1_250_000).contains(us)),
-        "{lately:?}"
-    );
-    assert!((55 * SECOND..75 * SECOND).contains(calls.last().unwrap()));
-    assert_eq!(s.0.len(), 96);
-}
-
-/// Who calls says how long its epochs are, and the other end keeps to that, whatever it would choose itself.
-#[test]
-fn any_kind_talks_with_any_other() {
-    for (caller, listener) in ALL.iter().flat_map(|a| ALL.map(|b| (a, b))) {
-        let [one, _] = ends(1, &caller());
-        let [_, other] = ends(1, &listener());
-        let of = |other| {
-            let [there, back] = good();
-            let sides = [(one.clone(), there, work(600_000)), (other, back, work(0))];
-            let mut n = Network::new(1, sides);
-            assert!(n.run_until(60 * SECOND), "{:?}", n.end(0).counters());
-            (n.now_us(), n.end(0).counters().missed)
-        };
-        let [_, alike] = ends(1, &caller());
-        let ((us, missed), (alike_us, _)) = (of(other), of(alike));
-        assert!(
-            missed <= 1 && us.abs_diff(alike_us) < alike_us / 10,
-            "{us} {missed}, alike {alike_us}"
-        );
-    }
-}
-
-/// Where frames are sent once, calls at one instant are all lost. The next ones must not meet again.
-#[test]
-fn callers_that_began_together_part() {
-    let mut due: Vec<u64> = (0..32)
-        .map(|number| {
-            let config = Config {
-                initial_number: number,
-                ..Config::standard()
-            };
-            let mut end = Connection::<_, _, 4>::caller(&config, buffers(10));
-            end.handle(at(0), Event::Start, &mut Sheet::default());
-            end.deadline().unwrap().as_ns() / 1_000
-        })
-        .collect();
-    due.sort_unstable();
-    assert!(due[0] >= 750_000 && due[31] < 1_250_000, "{due:?}");
-    let apart = due.windows(2).filter(|w| w[1] - w[0] > 100).count();
-    assert!(apart >= 28, "{due:?}");
 }
 
 /// Whoever sends and whoever waits are both told, in bounded time.
