@@ -223,36 +223,26 @@ fn a_certificate_is_kept_and_tells_of_carrier_sense() {
     );
 }
 
+/// `sdmac lab chain` over the chain of the book, with these options: its exit code, its document, and what it said.
+fn chain(options: &str) -> (Option<i32>, serde_json::Value, String) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let done = Command::new(env!("CARGO_BIN_EXE_sdmac"))
+        .args(["lab", "chain", "scenarios/atp-chain.toml", "--json"])
+        .args(options.split(' '))
+        .current_dir(folder)
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&done.stderr).into_owned();
+    let told = serde_json::from_slice(&done.stdout).unwrap_or_else(|e| panic!("{e}: {said}"));
+    (done.status.code(), told, said)
+}
+
 /// A file over three hops of real stacks, each a node with `sdmac hop`, by ATP and by the kernel's TCP: it arrives as it was sent,
 /// every node has marked what it forwarded with a delay that rests on reports of its radio, and the simulator has carried it, too.
 #[test]
 #[ignore = "needs the lab's kernel: cargo xtask lab"]
 fn files_cross_a_chain_of_real_stacks() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let words = [
-        "lab",
-        "chain",
-        "scenarios/atp-chain.toml",
-        "--set",
-        "nodes=4",
-        "--transport",
-        "adaptive,bbr",
-        "--flows",
-        "1",
-        "--octets",
-        "100000",
-        "--runs",
-        "1",
-        "--json",
-    ];
-    let done = Command::new(env!("CARGO_BIN_EXE_sdmac"))
-        .args(words)
-        .current_dir(folder)
-        .output()
-        .unwrap();
-    let said = String::from_utf8_lossy(&done.stderr);
-    let told: serde_json::Value =
-        serde_json::from_slice(&done.stdout).unwrap_or_else(|e| panic!("{e}: {said}"));
+    let (_, told, _) = chain("--set nodes=4 --transport adaptive,bbr --flows 1 --octets 100000 --runs 1");
     assert_eq!(
         (&told["hops"], told["rows"].as_array().unwrap().len()),
         (&3.into(), 2)
@@ -468,20 +458,11 @@ fn two_stations_join_in_the_guest() {
 #[test]
 #[ignore = "takes tens of minutes in the lab's kernel: in the step `lab-more`"]
 fn whole_chain_of_the_book() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let words = "lab chain scenarios/atp-chain.toml --flows 1,2 --runs 5 --limit 0 --json";
-    let done = Command::new(env!("CARGO_BIN_EXE_sdmac"))
-        .args(words.split(' '))
-        .current_dir(folder)
-        .output()
-        .unwrap();
-    let said = String::from_utf8_lossy(&done.stderr);
-    let told: serde_json::Value =
-        serde_json::from_slice(&done.stdout).unwrap_or_else(|e| panic!("{e}: {said}"));
+    let (code, told, said) = chain("--flows 1,2 --runs 5 --limit 0");
     for row in told["rows"].as_array().unwrap() {
         println!("{row}");
         let files = row["flows"].as_u64().unwrap() * row["runs"].as_u64().unwrap();
         assert_eq!(row["real"]["whole"], files, "{row}");
     }
-    assert_eq!(done.status.code(), Some(0), "{said}");
+    assert_eq!(code, Some(0), "{said}");
 }

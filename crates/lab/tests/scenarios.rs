@@ -157,17 +157,9 @@ fn is(kind: &Value, value: &Value) -> bool {
     }
 }
 
-/// A whole number with commas.
+/// A whole number, as pages have it.
 fn count(n: f64) -> String {
-    let digits = format!("{n:.0}");
-    let mut text = String::new();
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
+    lab::qualify::count(n as u64)
 }
 
 /// Pages and comments tell of scenarios what `sdmac run` says of them.

@@ -58,6 +58,7 @@ pub use engine::{Progress, Setting, Stage};
 pub use ground::warning;
 pub use question::{Interference, Link, Offsets, Question, QuestionError, Rule, Scheme, Turn};
 pub use tally::Cause;
+pub use text::count;
 
 /// The built-in host profile of that name; failing that, the one in the file of that name.
 ///
