@@ -301,15 +301,15 @@ fn what_joining_costs() {
 }
 
 /// Who could not decode a frame waits for EIFS, for which slots have room: where frames get lost on the way, those behind them are late no more
-/// often than the guard leaves out. Of hosts of TBMAC, where most frames at this distance are lost to somebody, a quarter was late; one in 400
-/// still is, and why is not known.
+/// often than the guard leaves out. Of hosts of TBMAC, which speak to all, a quarter was late. (A decibel further away most frames are lost to somebody,
+/// hosts cannot agree, and two that have the same slot for some rounds make each other late: no room helps there.)
 #[test]
 fn a_frame_that_is_lost_makes_nobody_late() {
     for (scheme, snr_db, p, bound, cycle_ms) in [
         ("tdma", 22.0, 0.9, 0.1, 10),
         ("tdma-acks", 22.0, 0.9999, 1e-4, 10),
         ("tdma-reception-carrier_sense-acks", 22.0, 0.9999, 1e-4, 10),
-        ("tbmac", 20.0, 0.9999, 5e-3, 25),
+        ("tbmac", 21.0, 0.9999, 3e-4, 25),
     ] {
         let q = Question {
             link: Link::SnrDb(snr_db),
@@ -326,11 +326,12 @@ fn a_frame_that_is_lost_makes_nobody_late() {
             "{scheme}: {late} late of {}, {} lost",
             r.messages, r.air.lost_alone
         );
-        // frames of TBMAC are for all, and lost to some
-        assert!(
-            scheme == "tbmac" || r.air.lost_alone > 1e-3,
-            "{scheme}: frames get lost"
-        );
+        // frames of TBMAC are for all, and are not asked whether they arrived
+        let lost = match scheme {
+            "tbmac" => r.misses as f64 / r.messages as f64,
+            _ => r.air.lost_alone,
+        };
+        assert!(lost > 1e-3, "{scheme}: frames get lost");
         let frames = r.messages;
         let range = Proportion::new((late * frames as f64).round() as u64, frames).clopper_pearson(0.999);
         assert!(range.low <= bound, "{scheme}: {late} of {frames} are late");
