@@ -315,7 +315,7 @@ fn a_frame_that_is_lost_makes_nobody_late() {
             link: Link::SnrDb(snr_db),
             guard_probability: p,
             schemes: vec![Scheme::parse(scheme).unwrap()],
-            max_cycles: Some(500),
+            max_cycles: Some(200),
             ..easy(4, cycle_ms)
         };
         let a = ask(&q, 2);

@@ -63,7 +63,7 @@ impl Values {
         let mut put = |name: &str, value: f64| self.put("1-15", name, Estimate::exact(value));
         let net = |what| {
             let (tries, kind) = (1, Default);
-            Scene { what, tries, kind }.net(FULL.random_octets(), FULL.seed)
+            Scene { what, tries, kind }.net(&FULL, FULL.seed)
         };
         let most = FULL.flows().iter().copied().max().unwrap_or(0);
         let (files, streams) = (net(What::Files(most)), net(What::Streams(most)));

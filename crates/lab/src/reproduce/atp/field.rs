@@ -9,6 +9,7 @@ use sim::Position;
 use sim::rng::mix3;
 
 use super::Bed;
+use super::plan::Plan;
 use super::teeth::Teeth;
 use crate::mesh::metrics::utility;
 use crate::mesh::{Demand, Ended, Kind, Net, Routing};
@@ -35,8 +36,6 @@ const FIELD_START_NS: u64 = 40 * SECOND_NS;
 const FIELD_SPREAD_NS: u64 = SECOND_NS;
 /// Files that are not there after so many seconds have failed. Assumed.
 const FILE_SECONDS: u64 = 240;
-/// Seconds of a stream (thesis, section 5.5.2).
-const STREAM_SECONDS: u64 = 30;
 /// More octets than any stream can send.
 const ENDLESS: u64 = 1 << 40;
 /// A window of the stack in which a flow counts as starved: 200 ms with less than 10 kb/s.
@@ -105,11 +104,11 @@ impl Outcome {
 
 impl Scene {
     /// The mesh that it is.
-    pub(super) fn net(&self, file_octets: u64, seed: u64) -> Net {
+    pub(super) fn net(&self, plan: &Plan, seed: u64) -> Net {
         let net = match self.what {
             What::Stack => stack(self.kind),
-            What::Files(flows) => field(self.kind, flows, file_octets, FILE_SECONDS, seed),
-            What::Streams(flows) => field(self.kind, flows, ENDLESS, STREAM_SECONDS, seed),
+            What::Files(flows) => field(self.kind, flows, plan.random_octets(), FILE_SECONDS, seed),
+            What::Streams(flows) => field(self.kind, flows, ENDLESS, plan.stream_seconds(), seed),
             What::Idle => field(self.kind, 0, 0, FIELD_START_NS / SECOND_NS, seed),
         };
         Net {
@@ -119,8 +118,8 @@ impl Scene {
     }
 
     /// Runs it, and tells the frames on the air as well.
-    pub(super) fn run(&self, file_octets: u64, seed: u64, stop: &AtomicBool) -> (Outcome, u64) {
-        let net = self.net(file_octets, seed);
+    pub(super) fn run(&self, plan: &Plan, seed: u64, stop: &AtomicBool) -> (Outcome, u64) {
+        let net = self.net(plan, seed);
         let ran = net.run(seed, stop);
         let all_ns = net.demands.iter().map(|d| d.start_ns).max().unwrap_or(0);
         let end_ns = net.most_seconds * SECOND_NS;
@@ -344,7 +343,7 @@ mod tests {
             tries: 1,
             kind: Kind::Default,
         };
-        let (outcome, frames) = scene.run(0, 1, &AtomicBool::new(false));
+        let (outcome, frames) = scene.run(&Plan { seed: 1, quick: true }, 1, &AtomicBool::new(false));
         assert!(frames > 1_000);
         let [one, two, middle] = outcome.kbps[..] else {
             panic!("{outcome:?}")
