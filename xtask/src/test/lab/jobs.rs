@@ -75,11 +75,12 @@ const BUT_THE_CHAIN: &str = "--ignored --test-threads=1 --skip whole_chain";
 const THE_CHAIN: &str = "--ignored --nocapture --test-threads=1 whole_chain";
 /// The same, with what the tests print of sticks and outcomes.
 const SHOWN: &str = "--ignored --nocapture --test-threads=1";
-/// Comparisons that take a minute each; the air's own tests have contention and the agreement on slots each time.
-const LONG_COMPARISONS: &str =
-    "--ignored --test-threads=1 cells_with_gateways contention_ hosts_that_agree power_save_over";
+/// Comparisons that are left to `--all`: each time the air's own tests have contention, the agreement on slots, copies on two adapters
+/// and rates.
+const LONG_COMPARISONS: &str = "--ignored --test-threads=1 cells_with_gateways contention_ hosts_that_agree losses_in_bursts \
+    power_save_over proactive_redundancy rates_by_rsin";
 const SHORT_COMPARISONS: &str = "--ignored --test-threads=1 --skip cells_with_gateways --skip contention_ --skip hosts_that_agree \
-    --skip power_save_over";
+    --skip losses_in_bursts --skip power_save_over --skip proactive_redundancy --skip rates_by_rsin";
 /// What is told of the packets of ordinary interfaces, by the radio and by the socket, and what an access point carries; the
 /// news of a radio; and how punctual a host wakes up.
 const ORDINARY: &str = "reports:: ordinary:: keeper:: wait::";
