@@ -38,7 +38,7 @@ impl<P: Protocol, const N: usize, const L: usize, const S: usize> Tdma<P, N, L, 
         };
         self.above.held.launch(index, &how, radio);
         self.counters.released += 1;
-        self.counters.in_shared += u64::from(matches!(own.right, Right::Shared(_)));
+        self.counters.in_shared += u64::from(matches!(own.right, Right::Shared(..)));
     }
 
     pub(super) fn send_beacon(

@@ -16,8 +16,8 @@ use radio::{AckPolicy, Duration, Instant, Protocol, RtsPolicy};
 pub(super) enum Right {
     SendBeacon,
     To(MacAddr),
-    /// With the number of shared slots from this one to the end of the cycle.
-    Shared(u64),
+    /// Which one of the shared slots of a cycle it is, from 0 on, and how many of them there are.
+    Shared(u64, u64),
     Ask,
 }
 
@@ -69,7 +69,7 @@ pub(super) fn own_slots<const S: usize>(config: &TdmaConfig<S>) -> [Option<Own>;
             LinkKind::Transmit(peer) => Right::To(peer),
             LinkKind::Shared => {
                 shared_before += 1;
-                Right::Shared(shared - shared_before + 1)
+                Right::Shared(shared_before - 1, shared)
             }
             LinkKind::Ask if matches!(config.membership, Membership::Station(_)) => Right::Ask,
             LinkKind::Receive(_) | LinkKind::HearBeacon | LinkKind::Ask => continue,
@@ -94,7 +94,7 @@ impl<P: Protocol, const N: usize, const L: usize, const S: usize> Tdma<P, N, L, 
         };
         let to_it = match own.right {
             Right::To(peer) => peer == header.receiver(),
-            Right::Shared(_) => true,
+            Right::Shared(..) => true,
             Right::SendBeacon | Right::Ask => false,
         };
         let Some((_, series)) = held.how.series.at(held.tag as u16) else {
@@ -211,18 +211,40 @@ impl<P: Protocol, const N: usize, const L: usize, const S: usize> Tdma<P, N, L, 
                 data.or_else(|| self.errand(false, cycle))
             }
             Right::Ask => self.errand(true, cycle),
-            Right::Shared(left) => {
-                let behind = || {
-                    self.above
-                        .held
-                        .waiting()
-                        .filter(|(_, h)| h.tag & BEHIND != 0 && ready(h))
-                };
-                // one of the slots that are left for each frame, all equally likely
-                let chosen = mix(cycle, self.config.me, own.index) % left < behind().count() as u64;
-                let first = behind().min_by_key(|(_, h)| h.order()).filter(|_| chosen);
-                first.map(|(i, _)| Content::Held(i))
+            Right::Shared(place, shared) => {
+                let (waiting, turn) = (self.above.held.waiting(), self.turns(cycle, shared));
+                let behind = waiting.filter(|(_, h)| h.tag & BEHIND != 0 && ready(h));
+                let (mut due, mut over) = (None, None);
+                let mut count = 0;
+                for (i, held) in behind {
+                    let (turn, this) = (turn(held), Some((held.order(), i)));
+                    let first = |a: Option<_>| a.is_none() || this < a;
+                    match turn {
+                        Some(turn) if turn > place => {}
+                        Some(turn) if turn == place => due = if first(due) { this } else { due },
+                        _ => {
+                            count += 1;
+                            over = if first(over) { this } else { over };
+                        }
+                    }
+                }
+                // one of the slots that are left for each frame that had its turn, all equally likely
+                let chosen = mix(cycle, self.config.me, own.index) % (shared - place) < count;
+                let (_, i) = due.or(over.filter(|_| chosen))?;
+                Some(Content::Held(i))
             }
+        }
+    }
+
+    /// Which of the shared slots of a cycle is that of a frame before any other, `None` without slots for its receiver. Links whose slots
+    /// are beside each other have different ones, so that frames that one thing on the air has held up do not meet there again.
+    fn turns(&self, cycle: u64, shared: u64) -> impl Fn(&Held<L>) -> Option<u64> {
+        let first = mix(cycle, MacAddr::BROADCAST, 0) % shared.max(1);
+        move |held| {
+            let to = Header::parse(held.frame()).ok()?.receiver();
+            let mut own = self.own.iter().flatten();
+            let slot = own.find(|own| own.right == Right::To(to))?.index;
+            Some((u64::from(slot) + first) % shared.max(1))
         }
     }
 }
