@@ -71,7 +71,7 @@ fn sizes() {
     );
     assert_eq!(
         (PLAN.cases().len(), PLAN.scenes().len(), PLAN.runs()),
-        (180, 53, 1165)
+        (180, 43, 1115)
     );
 }
 
