@@ -171,9 +171,8 @@ fn everybody_in_its_slot() {
     room.close();
 }
 
-/// Over many cycles every shared slot is taken about equally often by a node with one failed frame.
-#[test]
-fn shared_slots_are_chosen_evenly() {
+/// A cell with 13 shared slots behind those of eight stations, where each frame is lost once.
+fn repetitions_arrive() -> (Room, TdmaPlan) {
     let mut room = cell(1, 8, CYCLE_US);
     let plan = plan(8, CYCLE_US, false, US(0)).unwrap();
     assert_eq!((plan.rounds(), plan.shared()), (1, 13));
@@ -184,6 +183,13 @@ fn shared_slots_are_chosen_evenly() {
             Fate::Arrives
         }
     });
+    (room, plan)
+}
+
+/// Over many cycles every shared slot is taken about equally often by a node with one failed frame.
+#[test]
+fn shared_slots_are_chosen_evenly() {
+    let (mut room, plan) = repetitions_arrive();
     for cycle in 0..1_300u64 {
         room.submit(cycle * CYCLE_NS, 5, AP, &[0; 50], None);
     }

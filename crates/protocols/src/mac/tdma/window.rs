@@ -212,40 +212,28 @@ impl<P: Protocol, const N: usize, const L: usize, const S: usize> Tdma<P, N, L, 
             }
             Right::Ask => self.errand(true, cycle),
             Right::Shared(place, shared) => {
-                let (waiting, turn) = (self.above.held.waiting(), self.turns(cycle, shared));
-                let behind = waiting.filter(|(_, h)| h.tag & BEHIND != 0 && ready(h));
-                let (mut due, mut over) = (None, None);
-                let mut count = 0;
-                for (i, held) in behind {
-                    let (turn, this) = (turn(held), Some((held.order(), i)));
-                    let first = |a: Option<_>| a.is_none() || this < a;
-                    match turn {
-                        Some(turn) if turn > place => {}
-                        Some(turn) if turn == place => due = if first(due) { this } else { due },
-                        _ => {
-                            count += 1;
-                            over = if first(over) { this } else { over };
-                        }
-                    }
-                }
+                let behind = || {
+                    let waiting = self.above.held.waiting();
+                    let behind = waiting.filter(|(_, h)| h.tag & BEHIND != 0 && ready(h));
+                    behind.map(|(i, h)| (self.turn(h, cycle, shared), h.order(), i))
+                };
+                let due = behind().filter(|(turn, ..)| *turn == Some(place)).min();
                 // one of the slots that are left for each frame that had its turn, all equally likely
-                let chosen = mix(cycle, self.config.me, own.index) % (shared - place) < count;
-                let (_, i) = due.or(over.filter(|_| chosen))?;
-                Some(Content::Held(i))
+                let over = || behind().filter(|(turn, ..)| turn.is_none_or(|t| t < place));
+                let chosen = mix(cycle, self.config.me, own.index) % (shared - place) < over().count() as u64;
+                let first = || over().min_by_key(|(_, order, _)| *order).filter(|_| chosen);
+                due.or_else(first).map(|(.., i)| Content::Held(i))
             }
         }
     }
 
     /// Which of the shared slots of a cycle is that of a frame before any other, `None` without slots for its receiver. Links whose slots
     /// are beside each other have different ones, so that frames that one thing on the air has held up do not meet there again.
-    fn turns(&self, cycle: u64, shared: u64) -> impl Fn(&Held<L>) -> Option<u64> {
-        let first = mix(cycle, MacAddr::BROADCAST, 0) % shared.max(1);
-        move |held| {
-            let to = Header::parse(held.frame()).ok()?.receiver();
-            let mut own = self.own.iter().flatten();
-            let slot = own.find(|own| own.right == Right::To(to))?.index;
-            Some((u64::from(slot) + first) % shared.max(1))
-        }
+    fn turn(&self, held: &Held<L>, cycle: u64, shared: u64) -> Option<u64> {
+        let to = Header::parse(held.frame()).ok()?.receiver();
+        let mut own = self.own.iter().flatten();
+        let slot = own.find(|own| own.right == Right::To(to))?.index;
+        Some((u64::from(slot) + mix(cycle, MacAddr::BROADCAST, 0) % shared) % shared)
     }
 }
 

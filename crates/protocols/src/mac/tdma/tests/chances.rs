@@ -62,16 +62,7 @@ fn a_failed_frame_has_a_second_chance_in_its_cycle() {
 /// What one thing on the air has held up, or destroyed, are slots beside each other: those nodes do not meet again in shared slots.
 #[test]
 fn neighbours_have_different_shared_slots() {
-    let mut room = cell(1, 8, CYCLE_US);
-    let plan = plan(8, CYCLE_US, false, US(0)).unwrap();
-    assert_eq!((plan.rounds(), plan.shared()), (1, 13));
-    room.script(|a| {
-        if a.frame[1] & 8 == 0 {
-            Fate::DataLost
-        } else {
-            Fate::Arrives
-        }
-    });
+    let (mut room, _) = repetitions_arrive();
     for cycle in 0..500u64 {
         (1..=8).for_each(|n| room.submit(cycle * CYCLE_NS, n, AP, &[0; 50], None));
     }
