@@ -82,6 +82,11 @@ impl Plan {
         if self.quick { 200_000 } else { 1_000_000 }
     }
 
+    /// Numbers of random streams.
+    fn streams(&self) -> &'static [u32] {
+        if self.quick { &[32] } else { self.flows() }
+    }
+
     /// Seconds of a stream (thesis, section 5.5.2: 30).
     pub(super) fn stream_seconds(&self) -> u64 {
         if self.quick { 10 } else { 30 }
@@ -91,9 +96,7 @@ impl Plan {
     /// comes of it if they did.
     pub fn scenes(&self) -> Vec<Scene> {
         let files = self.flows().iter().map(|n| What::Files(*n));
-        let most = [*self.flows().last().expect("there are some")];
-        let of_streams = if self.quick { &most[..] } else { self.flows() };
-        let streams = of_streams.iter().map(|n| What::Streams(*n));
+        let streams = self.streams().iter().map(|n| What::Streams(*n));
         let all: Vec<What> = files.chain(streams).chain([What::Stack]).collect();
         let idle = Scene {
             what: What::Idle,
