@@ -31,7 +31,7 @@ use crate::mesh::{Chain, Kind};
 use crate::report::html::{Report, Section};
 pub use field::{Outcome, Scene, What};
 pub use figures::figures;
-pub use ours::{Beside, beside};
+pub use ours::{Aim, Beside, beside};
 pub use plan::{Measured, Plan};
 pub use teeth::Teeth;
 

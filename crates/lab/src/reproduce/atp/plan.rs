@@ -242,8 +242,13 @@ impl Measured {
 
     /// What came of the runs of a scene.
     pub fn outcomes(&self, scene: Scene) -> Vec<&Outcome> {
+        self.runs_of(scene).map(|(_, outcome)| outcome).collect()
+    }
+
+    /// The same, with the number of each run.
+    pub(super) fn runs_of(&self, scene: Scene) -> impl Iterator<Item = (u64, &Outcome)> {
         let of = self.fields.range((scene, 0)..=(scene, u64::MAX));
-        of.map(|(_, outcome)| outcome).collect()
+        of.map(|((_, n), outcome)| (*n, outcome))
     }
 
     /// Numbers of the runs of a case, 0 up to this.
