@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 use std::rc::Rc;
 
 use lab::scenario::Program;
@@ -29,7 +30,9 @@ pub struct Seen {
     pub nodes: Vec<u32>,
     /// Their frames.
     pub air: Air,
-    /// Frames that met, but for requests for slots, and repetitions in shared slots.
+    /// When a node may be in slots of others, ns.
+    pub astray: Vec<Range<u64>>,
+    /// Frames that met while nobody was astray, but for requests for slots, and what goes in shared slots.
     pub overlaps: u64,
     /// Rounds, of looks at TBMAC, in which two hosts that hear each other owned one slot, not both on probation.
     pub shared: u64,
@@ -63,7 +66,8 @@ impl Seen {
     pub fn look<const N: usize>(&mut self, world: &mut World<Checked<Program, N>>, together: &[u32]) {
         for met in std::mem::take(&mut self.air.met) {
             let fair = may_meet(world, &met, |node| Some(node.inner()));
-            self.overlaps += u64::from(!fair);
+            let astray = self.astray.iter().any(|time| time.contains(&met[1].start_ns));
+            self.overlaps += u64::from(!fair && !astray);
         }
         let hosts = together
             .iter()

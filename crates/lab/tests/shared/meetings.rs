@@ -12,11 +12,11 @@ use sim::trace::{OnAir, Transmission};
 /// A frame that was on the air.
 #[derive(Clone, Copy, Debug)]
 pub struct Sent {
-    start_ns: u64,
+    /// Its first bit, ns of true time.
+    pub start_ns: u64,
     end_ns: u64,
     node: u32,
     asks: bool,
-    again: bool,
 }
 
 /// What was on the air.
@@ -43,7 +43,6 @@ impl Air {
             end_ns: t.end_ns,
             node: t.node,
             asks: t.frame[0] == 0xd0,
-            again: t.frame[1] & 8 != 0,
         };
         self.frames += 1;
         self.asks += u64::from(new.asks);
@@ -57,7 +56,8 @@ impl Air {
     }
 }
 
-/// Whether two frames that met just now were both requests for slots, or both repetitions in shared slots. `program` finds what runs on
+/// Whether two frames that met just now were both requests for slots, or both in shared slots (repetitions, and what a timer came too
+/// late for). `program` finds what runs on
 /// a node; one that is dead by now has none.
 pub fn may_meet<P: Protocol>(
     world: &mut World<P>,
@@ -71,7 +71,7 @@ pub fn may_meet<P: Protocol>(
             program(node).is_some_and(|p| is_in_shared_slot(p, at))
         })
     };
-    met.iter().all(|s| s.asks) || met.iter().all(|s| s.again && shared(s))
+    met.iter().all(|s| s.asks) || met.iter().all(shared)
 }
 
 fn is_in_shared_slot(program: &Program, at: Instant) -> bool {

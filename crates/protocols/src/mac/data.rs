@@ -3,7 +3,7 @@
 //! A payload travels behind LLC and SNAP ([`Snap`]) in the body of a [`Data`] frame with three addresses.
 
 use frame::llc::Snap;
-use frame::mac::{AckPolicy, Data, Flags, QosControl, SequenceControl};
+use frame::mac::{AckPolicy, Data, Flags, Header, QosControl, SequenceControl};
 use frame::{AccessCategory, MacAddr, Wire};
 
 /// EtherType of MSDUs whose payload is nobody's business but the application's: Local Experimental 1
@@ -227,8 +227,52 @@ impl<'a> Received<'a> {
     }
 }
 
+/// Numbers of which one is behind another, and not ahead of it.
+const HALF: u16 = 2_048;
+
 /// Sequence numbers that [`Duplicates`] remembers of each transmitter and traffic identifier.
 pub const DUPLICATE_WINDOW: u16 = 128;
+
+/// The sender's side of [`Duplicates`]: the newest number of each traffic identifier that has gone on its way. What is repeated with
+/// a number that receivers have forgotten would count as new there.
+#[derive(Clone, Debug)]
+pub struct Newest {
+    /// The last one is that of frames without QoS.
+    numbers: [Option<u16>; 17],
+}
+
+impl Newest {
+    /// Nothing was sent.
+    pub const NONE: Newest = Newest { numbers: [None; 17] };
+
+    /// Its counter, and its number; `None` of what has no number.
+    fn number(mpdu: &[u8]) -> Option<(usize, u16)> {
+        let header = Header::parse(mpdu).ok()?;
+        let counter = header.qos().map_or(16, |qos| usize::from(qos.tid()));
+        Some((counter, header.sequence()?.number()))
+    }
+
+    /// This frame goes on its way.
+    pub fn sent(&mut self, mpdu: &[u8]) {
+        if let Some((counter, number)) = Newest::number(mpdu) {
+            let newest = self.numbers[counter].get_or_insert(number);
+            if number.wrapping_sub(*newest) & 0xfff < HALF {
+                *newest = number;
+            }
+        }
+    }
+
+    /// Whether so many newer ones have gone that a receiver may not know any more that it has heard this one.
+    pub fn is_forgotten(&self, mpdu: &[u8]) -> bool {
+        let behind = |(counter, number): (usize, u16)| {
+            let newest = self.numbers[counter]?;
+            Some(newest.wrapping_sub(number) & 0xfff)
+        };
+        Newest::number(mpdu)
+            .and_then(behind)
+            .is_some_and(|behind| (DUPLICATE_WINDOW..HALF).contains(&behind))
+    }
+}
 
 /// The receiver's memory of what it has heard: a frame with the retry bit whose sequence number was heard before
 /// is a duplicate (IEEE 802.11-2016, 10.3.2.11.3). The standard asks for the last frame of each transmitter and
@@ -266,8 +310,6 @@ impl Window {
 
     /// Marks `number`; true if it was heard before, as far as the window goes back.
     fn mark(&mut self, number: u16, retry: bool) -> bool {
-        /// Numbers of which one is behind another, and not ahead of it.
-        const HALF: u16 = 2_048;
         let distance = |to: u16, from: u16| to.wrapping_sub(from) & 0xfff;
         let (ahead, behind) = (distance(number, self.newest), distance(self.newest, number));
         let last = self.behind.take();

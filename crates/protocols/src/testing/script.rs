@@ -16,6 +16,8 @@ pub struct Delays {
     pub indicate_ns: RangeInclusive<u64>,
     /// From a deadline to the timer event.
     pub timer_ns: RangeInclusive<u64>,
+    /// From the end of an exchange whose status is lost until the host gives up.
+    pub patience_ns: u64,
 }
 
 impl Delays {
@@ -25,6 +27,7 @@ impl Delays {
         confirm_ns: 20_000..=20_000,
         indicate_ns: 20_000..=20_000,
         timer_ns: 0..=0,
+        patience_ns: 1_000_000,
     };
 }
 
@@ -37,13 +40,13 @@ pub enum Fate {
     DataLost,
     /// It arrives, the ACK does not.
     AckLost,
-    /// It arrives, but its confirm is lost: the host gives up after 1 ms.
+    /// It arrives, but its confirm is lost: the host gives up after its patience.
     ConfirmLost,
     /// The host refuses; nothing goes on the air.
     Refused(Refusal),
     /// The adapter is reset; nothing goes on the air.
     Reset,
-    /// The adapter is dead: nothing goes on the air, and the host gives up after 1 ms.
+    /// The adapter is dead: nothing goes on the air, and the host gives up after its patience.
     Silent,
 }
 

@@ -221,3 +221,29 @@ proptest! {
         prop_assert_eq!(Header::parse(mpdu).unwrap().wants_ack(), !qos);
     }
 }
+
+#[test]
+fn a_sender_knows_what_its_receivers_have_forgotten() {
+    let mut framer = Framer::new(Identity::access_point(MacAddr::local(0)), true, ETHERTYPE_PAYLOAD);
+    let mut frame = |category| {
+        let mut out = [0; 64];
+        let frame = framer.frame(MacAddr::local(1), category, false, &[], b"x", &mut out);
+        frame.unwrap().to_vec()
+    };
+    // all numbers once, and over the end of them
+    let first = frame(AccessCategory::Video);
+    let of_another = frame(AccessCategory::Voice);
+    let mut newest = Newest::NONE;
+    assert!(!newest.is_forgotten(&first));
+    newest.sent(&first);
+    newest.sent(&of_another);
+    for n in 1..=4_200_u16 {
+        newest.sent(&frame(AccessCategory::Video));
+        let behind = n % 4_096;
+        assert_eq!(newest.is_forgotten(&first), (128..2_048).contains(&behind), "{n}");
+        assert!(!newest.is_forgotten(&of_another));
+    }
+    // a repetition is no newer one
+    newest.sent(&first);
+    assert!(!newest.is_forgotten(&of_another) && !newest.is_forgotten(&[0x80]));
+}

@@ -20,6 +20,7 @@ mod window;
 
 pub(super) use window::mix;
 
+use super::data::Newest;
 use super::overlay::{Above, Access, AccessSetting, DEFAULT_HELD, DEFAULT_HELD_OCTETS};
 use super::slotted::LeftOn;
 use super::sync::Sync;
@@ -109,6 +110,8 @@ pub struct TdmaCounters {
     pub overruns: u64,
     /// Requests dropped at their deadline.
     pub expired: u64,
+    /// Requests that were not sent again because the receiver may have forgotten whether it has heard them.
+    pub forgotten: u64,
     /// Requests refused: no slot to this receiver that is long enough.
     pub no_slot: u64,
     /// Frames of others that it heard outside of their slots.
@@ -161,6 +164,7 @@ pub struct Tdma<
     switches: Switches,
     reports: Reports,
     restraint: Restraint,
+    newest: Newest,
     counters: TdmaCounters,
 }
 
@@ -186,6 +190,7 @@ impl<P: Protocol, const N: usize, const L: usize, const S: usize> Tdma<P, N, L, 
             switches: Switches::default(),
             reports: Reports::default(),
             restraint: Restraint::default(),
+            newest: Newest::NONE,
             counters: TdmaCounters::default(),
             config,
         }
@@ -243,6 +248,7 @@ impl<P: Protocol, const N: usize, const L: usize, const S: usize> Tdma<P, N, L, 
             self.follow_lists(now);
             self.listen(now, radio);
             self.refuse_what_has_no_slot();
+            self.give_up_what_is_forgotten();
             self.note_lost_slot(now);
             self.learn_time(now, radio);
             self.next = self.next_window(now);

@@ -8,6 +8,7 @@ use crate::mac::sync::SHIFTS_OCTETS;
 use crate::mac::sync::reference::FOLLOW_UP_OCTETS;
 use frame::mac::Header;
 use frame::mac::header::set_retry;
+use radio::pending::Held;
 use radio::{AckPolicy, Confirm, Instant, Outcome, Protocol, Queue, Radio, SeriesList, TxHow};
 
 impl<P: Protocol, const N: usize, const L: usize, const S: usize> Tdma<P, N, L, S> {
@@ -36,6 +37,7 @@ impl<P: Protocol, const N: usize, const L: usize, const S: usize> Tdma<P, N, L, 
             expires: Some(held.how.expires.map_or(guard_ends, |t| t.min(guard_ends))),
             ..held.how
         };
+        self.newest.sent(held.frame());
         self.above.held.launch(index, &how, radio);
         self.counters.released += 1;
         self.counters.in_shared += u64::from(matches!(own.right, Right::Shared(..)));
@@ -112,6 +114,8 @@ impl<P: Protocol, const N: usize, const L: usize, const S: usize> Tdma<P, N, L, 
             Outcome::Expired => (over, false),
             Outcome::Aborted => (false, false),
         };
+        // a reset may hide that it was heard
+        let is_repeated = tried || confirm.outcome == Outcome::Aborted;
         self.counters.expired += u64::from(confirm.outcome == Outcome::Expired && over);
         if !end {
             self.counters.failed += 1;
@@ -122,7 +126,7 @@ impl<P: Protocol, const N: usize, const L: usize, const S: usize> Tdma<P, N, L, 
             self.above.held.finish(index, &Confirm { series, ..*confirm });
             return;
         }
-        if tried {
+        if is_repeated {
             // a frame without a header is not in the table
             let _ = set_retry(held.frame_mut(), true);
         }
@@ -132,6 +136,19 @@ impl<P: Protocol, const N: usize, const L: usize, const S: usize> Tdma<P, N, L, 
         } else {
             // no tries left, or none that is short enough
             self.above.held.finish(index, &Confirm { series, ..*confirm });
+        }
+    }
+
+    /// What was heard perhaps, and so long ago that its receiver has forgotten: a status that is lost shows late.
+    pub(super) fn give_up_what_is_forgotten(&mut self) {
+        for i in 0..N {
+            let repeats =
+                |h: &&Held<L>| h.is_waiting() && Header::parse(h.frame()).is_ok_and(|h| h.is_retry());
+            let repetition = self.above.held.get(i).filter(repeats);
+            if repetition.is_some_and(|held| self.newest.is_forgotten(held.frame())) {
+                self.counters.forgotten += 1;
+                self.above.held.end(i, Outcome::Unknown);
+            }
         }
     }
 }

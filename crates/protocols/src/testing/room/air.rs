@@ -49,7 +49,10 @@ impl Room {
         match fate {
             Fate::Refused(why) => return self.confirm(node, request, Outcome::Refused(why), 0),
             Fate::Reset => return self.confirm(node, request, Outcome::Aborted, 0),
-            Fate::Silent => return self.confirm(node, request, Outcome::Unknown, 1_000_000),
+            Fate::Silent => {
+                let patience = self.delays.patience_ns;
+                return self.confirm(node, request, Outcome::Unknown, patience);
+            }
             _ => {}
         }
         let rate = request.rate();
@@ -107,7 +110,7 @@ impl Room {
             }
         }
         match fate {
-            Fate::ConfirmLost => self.confirm(node, request, Outcome::Unknown, 1_000_000),
+            Fate::ConfirmLost => self.confirm(node, request, Outcome::Unknown, self.delays.patience_ns),
             Fate::Arrives if wants_ack(&request) => {
                 self.confirm(node, request, Outcome::Acked, SIFS_NS + ACK_NS);
             }
@@ -144,7 +147,12 @@ impl Room {
             ..Confirm::without_air(request.token, outcome, request.rate())
         };
         let path = self.draw(self.delays.confirm_ns.clone()).max(5_000);
-        self.visible(self.now + after + path, node, Owned::Confirm(c));
+        let at = self.now + after + path;
+        match outcome {
+            // the host's own timer, behind which nothing waits
+            Outcome::Unknown => self.put(at, Item::Visible(node, Owned::Confirm(c))),
+            _ => self.visible(at, node, Owned::Confirm(c)),
+        }
     }
 
     pub(super) fn indicate(

@@ -146,3 +146,27 @@ fn a_slot_that_was_slept_through_has_a_second_chance() {
     assert_eq!(room.delivered.len(), 1);
     room.close();
 }
+
+/// What was heard and is not known to be, and is known so late that its receiver has forgotten it, would be handed up there again.
+#[test]
+fn what_its_receiver_has_forgotten_is_not_repeated() {
+    for (patience_ms, sent) in [(60, 2), (200, 1)] {
+        let mut room = cell(1, 1, 1_000);
+        room.delays.patience_ns = patience_ms * 1_000_000;
+        room.script(|a| match a.at_ns {
+            ..1_000_000 => Fate::ConfirmLost,
+            _ => Fate::Arrives,
+        });
+        room.submit(0, 1, AP, b"once", None);
+        for n in 1..=300 {
+            room.submit(n * 1_000_000, 1, AP, &[0; 50], None);
+        }
+        room.run_until(400_000_000);
+        let of = |payload: &[u8]| room.delivered.iter().filter(|d| d.payload == payload).count();
+        assert_eq!((of(b"once"), of(&[0; 50])), (1, 300), "{patience_ms}");
+        assert_eq!(room.flights.len(), 300 + sent, "{patience_ms}");
+        let forgotten = room.protocol::<Stack>(1).counters().forgotten;
+        assert_eq!(forgotten, 2 - sent as u64, "{patience_ms}");
+        room.close();
+    }
+}
