@@ -316,7 +316,7 @@ fn power_save_over_four_hops() {
     );
 }
 
-/// What of the strangers' scenario is as on Linux: where the adapter does not tell when a frame was on the air, nobody watches slots;
+/// What of the strangers' scenario is as on Linux: the host tells when a frame was on the air, by when it has seen it;
 /// and messages that all come and end at one instant would all wait for the one processor of the lab.
 /// Runs of three seconds among strangers are few: where all listen, a share of 0.03 may fare differently.
 const AMONG_STRANGERS: Case = Case {
@@ -324,7 +324,7 @@ const AMONG_STRANGERS: Case = Case {
     changes: &[
         "duration=3s",
         "output.latency=true",
-        "schedule.loop.watch=false",
+        "schedule.loop.seen_within=20us",
         "traffic.0.pattern={ periodic = { period = \"4ms\", phase = { random = \"4ms\" } } }",
     ],
     real_runs: "3",
@@ -362,6 +362,6 @@ fn slots_among_strangers() {
         "virtual_carrier_sense=true",
     ]);
     assert!(off[0] < 40.0 && on[0] > 150.0, "{off:?} {on:?}");
-    // the guard's probability is 0.9999; without the times of a host no frame that waits for a stranger counts as late, on either side
-    assert!(off[1] <= 1e-3, "{off:?} {on:?}");
+    // the guard's probability is 0.9999
+    assert!(off[1] <= 1e-3 && on[1] > 0.02, "{off:?} {on:?}");
 }

@@ -1,6 +1,9 @@
 //! TBMAC on the simulated air of 802.11b: how long it takes to come to a slot, how long an owner waits, and what a move to
 //! another cell costs.
 
+#[path = "tbmac/together.rs"]
+mod together;
+
 use std::cell::RefCell;
 use std::rc::Rc;
 

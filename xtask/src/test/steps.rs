@@ -90,7 +90,7 @@ fn untested(has_tshark: bool) -> Vec<String> {
 /// What takes minutes, and runs apart from the other tests: a day under TDMA, an hour of overlays among faults, the deepest exploration, an
 /// hour of random datagrams, ten thousand connections.
 pub(super) fn long(workspace: &Workspace) -> Result<Outcome> {
-    let lab = "test --workspace --test tdma_day --test overlay_swarm -- --ignored";
+    let lab = "test --workspace --test tdma_day --test overlay_swarm --test tbmac -- --ignored";
     let deep = "test --package sdmac-protocols --lib -- --ignored";
     let many = "test --package sdmac-transfer --test proxy -- --ignored";
     let [lab, deep, many] = [

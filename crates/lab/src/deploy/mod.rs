@@ -292,7 +292,7 @@ pub fn deploy(
             adapters: adapters.len(),
         });
     }
-    let (own, watches) = (station.sends_beacons, station.watches);
+    let (own, watches) = (station.sends_beacons, station.watches_by_adapter);
     let carried = match over_stick::name(&site.radios) {
         Some(stick) => over_stick::carry(scenario, station, seed, stick, site, ready, progress, stop)?,
         None => over_linux::carry(scenario, station, seed, site, ready, progress, stop)?,

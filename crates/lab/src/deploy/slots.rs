@@ -19,6 +19,11 @@ pub struct Slots {
     pub late: u64,
     /// Slots that were over, or nearly, when the node woke up for them.
     pub overruns: u64,
+    /// Acknowledged frames that were on the air outside of their slots, where the node watches: an adapter that cannot take them back
+    /// sends them when the medium is free.
+    pub overran: u64,
+    /// Frames of others that it heard outside of their slots, where it watches.
+    pub outside: u64,
     /// Frames dropped at their deadline.
     pub expired: u64,
     /// Frames for which the schedule has no slot.
@@ -32,6 +37,8 @@ impl From<&TdmaCounters> for Slots {
             failed: c.failed,
             late: c.late,
             overruns: c.overruns,
+            overran: c.overran,
+            outside: c.outside,
             expired: c.expired,
             no_slot: c.no_slot,
         }

@@ -6,7 +6,8 @@ use super::Deployed;
 
 /// What a node that was to watch the slots of others must know on Linux.
 pub const UNWATCHED: &str = "`watch` has no effect here: Linux cannot be asked for the time of an adapter, and where the computer keeps the time \
-     in its place, that of a received frame is another clock: nobody's slots were checked by this node";
+     in its place, that of a received frame is another clock: nobody's slots were checked by this node; `seen_within` of the schedule, how long after \
+     its end this host has seen a frame at the latest, takes its place";
 
 impl Deployed {
     /// All that is to be said, each in one sentence, by this way of outcomes.

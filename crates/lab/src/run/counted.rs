@@ -211,6 +211,7 @@ fn slots(scenario: &Scenario, world: &World<Program>, metrics: &mut BTreeMap<&'s
         add("slots_carried", |c| c.carried);
     }
     if schedules.iter().any(|s| s.watch) {
+        metrics.insert("slots_overran", sum(|c| c.overran));
         metrics.insert("slots_outside", sum(|c| c.outside));
         metrics.insert("slots_strays", sum(|c| c.strays));
         metrics.insert("slots_told", sum(|c| c.told));

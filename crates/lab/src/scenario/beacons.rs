@@ -108,6 +108,10 @@ impl Check<'_> {
             let what = format!("{from:?} does not run {name:?}, so it cannot send its beacons");
             return wrong(&b.from, what);
         }
+        if let (Some(within), false) = (&schedule.seen_within, schedule.watch) {
+            let what = format!("nobody holds frames against the slots of {name:?}: add watch = true");
+            return Err(self.source.at(within.span(), what));
+        }
         let reference = b.reference.as_ref().map(|r| names.node(r)).transpose()?;
         if let (Some(at), Some(node)) = (&b.reference, reference) {
             let of = groups.iter().position(|g| g.contains(&node));
@@ -186,6 +190,7 @@ pub(super) fn clock(
     Sync::tracking(SyncConfig {
         adapter,
         second,
+        latency_spread: schedule.seen_within.as_ref().map(|t| duration(*t.get_ref())),
         ..config
     })
 }

@@ -306,7 +306,10 @@ impl Scenario {
             config,
             program,
             sends_beacons: self.schedules.iter().any(|s| s.master == Some(node)),
-            watches: self.file.schedule_of(group).is_some_and(|s| s.watch),
+            watches_by_adapter: self
+                .file
+                .schedule_of(group)
+                .is_some_and(|s| s.watch && s.seen_within.is_none()),
             rate: self.file.sending(group).map(|send| send.rate.get_ref().0),
             keeps_time,
             flows: own.map(|(flow, (_, traffic))| (flow, traffic)).collect(),
@@ -349,8 +352,8 @@ pub struct Station {
     pub rate: Option<Rate>,
     /// It sends the beacons of its schedule.
     pub sends_beacons: bool,
-    /// It is to hold what it hears against its schedule.
-    pub watches: bool,
+    /// It is to hold what it hears against its schedule, by the adapter's time alone.
+    pub watches_by_adapter: bool,
     /// Others follow its clock, so that its beacons need a timestamp.
     pub keeps_time: bool,
     /// Its traffic, with the numbers of the flows.

@@ -74,6 +74,10 @@ pub struct Schedule {
     /// Hold every frame that is heard against the schedule; beacons tell who was outside of its slot.
     #[serde(default)]
     pub watch: bool,
+    /// How long after the end of a frame a host has seen it at the latest, where it cannot ask its adapter for the time (Linux): only
+    /// then `watch` can tell there when a frame was on the air.
+    #[schemars(with = "Option<Time>")]
+    pub seen_within: Option<Spanned<Time>>,
     /// Nobody has slots from the beginning: stations ask for them on the air.
     pub join: Option<Join>,
     /// What the answer rests on whether all messages can be in time.

@@ -203,12 +203,16 @@ pub fn real(
 /// The share of slots that were late or lost, of those of all nodes.
 fn missed_slots(of_nodes: impl Iterator<Item = Slots>) -> Option<f64> {
     let (late, lost, released) = of_nodes.fold((0, 0, 0), |(late, lost, released), s| {
-        (late + s.late, lost + s.overruns, released + s.released)
+        (
+            late + s.late + s.overran,
+            lost + s.overruns,
+            released + s.released,
+        )
     });
     missed_share(late as f64, lost as f64, released as f64)
 }
 
-/// Of released slots so many were late, and others were lost.
+/// Of released slots so many were late, whether the frame was taken back or not, and others were lost.
 fn missed_share(late: f64, lost: f64, released: f64) -> Option<f64> {
     let all = released + lost;
     (all > 0.0).then(|| (late + lost) / all)
@@ -343,8 +347,9 @@ pub fn simulated(scenario: &Scenario, seed: u64, stop: &AtomicBool) -> Result<Nu
         confirm_mean_us: metric("confirm_mean_us"),
         confirm_sd_us: metric("confirm_sd_us"),
         missed_slots: of_schedule("slots_released").and_then(|released| {
-            let [late, lost] = ["slots_late", "slots_lost"].map(|name| metric(name).unwrap_or(0.0));
-            missed_share(late, lost, released)
+            let [late, overran, lost] =
+                ["slots_late", "slots_overran", "slots_lost"].map(|name| metric(name).unwrap_or(0.0));
+            missed_share(late + overran, lost, released)
         }),
         handovers: metric("roam_handovers"),
         missed_in_handover: metric("roam_missed_in_handover"),

@@ -57,15 +57,14 @@ impl Air {
 }
 
 /// Whether two frames that met just now were both requests for slots, or both in shared slots (repetitions, and what a timer came too
-/// late for). `program` finds what runs on
-/// a node; one that is dead by now has none.
+/// late for). `program` finds what runs on a node; one that is dead by now has none.
 pub fn may_meet<P: Protocol>(
     world: &mut World<P>,
     met: &[Sent; 2],
     program: impl Fn(&P) -> Option<&Program>,
 ) -> bool {
     let true_ns = world.now_ns();
-    let mut shared = |sent: &Sent| {
+    let shared = |sent: &Sent| {
         world.act(sent.node, |node, now, _| {
             let at = now - Duration::from_ns(true_ns - sent.start_ns);
             program(node).is_some_and(|p| is_in_shared_slot(p, at))

@@ -227,50 +227,53 @@ impl<'a> Received<'a> {
     }
 }
 
-/// Numbers of which one is behind another, and not ahead of it.
-const HALF: u16 = 2_048;
-
 /// Sequence numbers that [`Duplicates`] remembers of each transmitter and traffic identifier.
 pub const DUPLICATE_WINDOW: u16 = 128;
 
-/// The sender's side of [`Duplicates`]: the newest number of each traffic identifier that has gone on its way. What is repeated with
-/// a number that receivers have forgotten would count as new there.
+/// The sender's side of [`Duplicates`]: how far the numbers of each traffic identifier have come. What is repeated with a number that
+/// receivers have forgotten would count as new there.
 #[derive(Clone, Debug)]
 pub struct Newest {
-    /// The last one is that of frames without QoS.
-    numbers: [Option<u16>; 17],
+    /// The newest number that has gone on its way, and all numbers up to it, modulo 2^32. The last one is that of frames without QoS.
+    counters: [Option<(u16, u32)>; 17],
+}
+
+/// A frame that has gone on its way, for [`Newest::is_forgotten`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Gone {
+    counter: u8,
+    place: u32,
 }
 
 impl Newest {
     /// Nothing was sent.
-    pub const NONE: Newest = Newest { numbers: [None; 17] };
+    pub const NONE: Newest = Newest { counters: [None; 17] };
 
-    /// Its counter, and its number; `None` of what has no number.
-    fn number(mpdu: &[u8]) -> Option<(usize, u16)> {
+    /// A frame goes on its way for the first time; `None` of one without a number.
+    pub fn sent(&mut self, mpdu: &[u8]) -> Option<Gone> {
         let header = Header::parse(mpdu).ok()?;
-        let counter = header.qos().map_or(16, |qos| usize::from(qos.tid()));
-        Some((counter, header.sequence()?.number()))
-    }
-
-    /// This frame goes on its way.
-    pub fn sent(&mut self, mpdu: &[u8]) {
-        if let Some((counter, number)) = Newest::number(mpdu) {
-            let newest = self.numbers[counter].get_or_insert(number);
-            if number.wrapping_sub(*newest) & 0xfff < HALF {
-                *newest = number;
-            }
-        }
+        let counter = header.qos().map_or(16, QosControl::tid);
+        let number = header.sequence()?.number();
+        let (newest, far) = self.counters[usize::from(counter)].get_or_insert((number, 0));
+        let (ahead, behind) = (
+            number.wrapping_sub(*newest) & 0xfff,
+            newest.wrapping_sub(number) & 0xfff,
+        );
+        // no more than others have overtaken it
+        let place = if behind < DUPLICATE_WINDOW {
+            far.wrapping_sub(behind.into())
+        } else {
+            *newest = number;
+            *far = far.wrapping_add(ahead.into());
+            *far
+        };
+        Some(Gone { counter, place })
     }
 
     /// Whether so many newer ones have gone that a receiver may not know any more that it has heard this one.
-    pub fn is_forgotten(&self, mpdu: &[u8]) -> bool {
-        let behind = |(counter, number): (usize, u16)| {
-            let newest = self.numbers[counter]?;
-            Some(newest.wrapping_sub(number) & 0xfff)
-        };
-        Newest::number(mpdu)
-            .and_then(behind)
-            .is_some_and(|behind| (DUPLICATE_WINDOW..HALF).contains(&behind))
+    pub fn is_forgotten(&self, gone: Gone) -> bool {
+        let far = self.counters[usize::from(gone.counter)].map_or(0, |(_, far)| far);
+        far.wrapping_sub(gone.place) >= DUPLICATE_WINDOW.into()
     }
 }
 
@@ -310,6 +313,8 @@ impl Window {
 
     /// Marks `number`; true if it was heard before, as far as the window goes back.
     fn mark(&mut self, number: u16, retry: bool) -> bool {
+        /// Numbers of which one is behind another, and not ahead of it.
+        const HALF: u16 = 2_048;
         let distance = |to: u16, from: u16| to.wrapping_sub(from) & 0xfff;
         let (ahead, behind) = (distance(number, self.newest), distance(self.newest, number));
         let last = self.behind.take();

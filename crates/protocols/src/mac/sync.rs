@@ -17,6 +17,7 @@
 //! beacons network time then goes on without a step and at the pace that it had.
 
 mod fit;
+mod on_air;
 pub mod reference;
 mod shifts;
 mod tracker;
@@ -52,6 +53,9 @@ pub struct SyncConfig {
     /// Latency from the end of a frame to its first stamp of t5 to t8 (or to the event, if there is none): the usual or the
     /// smallest value. Only hosts whose adapter time cannot be read need it.
     pub latency: Duration,
+    /// How far from `latency` that may be. Where the adapter's time cannot be read, it decides what can be said of when a frame was on
+    /// the air; `None`: nothing.
+    pub latency_spread: Option<Duration>,
     /// Samples before the clock is trusted, at least 1.
     pub min_samples: usize,
     /// How long the clock is trusted after the last sample.
@@ -69,6 +73,7 @@ impl SyncConfig {
             adapter: AdapterId::FIRST,
             second: None,
             latency: Duration::ZERO,
+            latency_spread: None,
             min_samples: 3,
             holdover,
             jump: Duration::from_us(100),
@@ -319,20 +324,6 @@ pub(super) fn seen(stamps: &Stamps, now: Instant) -> Instant {
 fn on_air_local(now: Instant, received: &Indication<'_>, radio: &dyn Radio) -> Option<Instant> {
     let ago = adapter_time(received.adapter, radio)?.minus(received.tsf?);
     Some(now - Duration::from_us(u64::try_from(ago).ok()?))
-}
-
-/// When a received PPDU began and ended, in network time, if the adapter tells; at the event that tells of it.
-pub(super) fn on_air(
-    sync: &Sync,
-    now: Instant,
-    received: &Indication<'_>,
-    band: Band,
-    radio: &dyn Radio,
-) -> Option<(NetworkTime, NetworkTime)> {
-    let first_bit = sync.to_network(on_air_local(now, received, radio)?)?;
-    let begun = first_bit.0.saturating_sub(first_bit_ns(received.rate));
-    let whole = ppdu_us(received.rate, received.frame.len() as u32 + 4, band);
-    Some((NetworkTime(begun), NetworkTime(begun + 1_000 * u64::from(whole))))
 }
 
 fn adapter_time(adapter: AdapterId, radio: &dyn Radio) -> Option<Tsf> {

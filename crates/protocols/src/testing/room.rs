@@ -67,6 +67,8 @@ pub struct Room {
     pub reads_tsf: bool,
     /// Whether a frame waits until the medium is idle.
     pub carrier_sense: bool,
+    /// What waits for the medium ends when its time is over.
+    pub takes_back: bool,
     /// Every frame that was on the air.
     pub flights: Vec<Flight>,
     /// Every MSDU that was handed up.
@@ -92,6 +94,7 @@ impl Room {
             settable: true,
             reads_tsf: true,
             carrier_sense: true,
+            takes_back: true,
             flights: Vec::new(),
             delivered: Vec::new(),
             confirms: Vec::new(),

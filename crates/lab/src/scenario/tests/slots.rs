@@ -92,11 +92,48 @@ fn rts_goes_ahead_in_slots_that_leave_it_on() {
         let waits = entry.submitted - entry.delivered;
         assert!(entry.submitted >= 1_400 && waits <= 8, "{entry:?}");
     }
-    let late = ["slots_late", "slots_outside", "confirms_expired"].map(|name| r.metrics[name]);
-    assert_eq!(late, [0.0; 3]);
+    let late =
+        ["slots_late", "slots_overran", "slots_outside", "confirms_expired"].map(|name| r.metrics[name]);
+    assert_eq!(late, [0.0; 4]);
     // a CTS and an ACK for each message from the devices
     let (answers, messages) = (r.groups[0].counters.tx_responses, r.traffic[1].delivered);
     assert!(answers >= 2 * messages, "{answers} {messages}");
+}
+
+/// What an adapter cannot take back is on the air when strangers leave it free, and counted by who sent it and by who hears it.
+#[test]
+fn frames_that_are_not_taken_back_are_counted() {
+    let watched = SLOTS.replacen("cycle = \"4ms\"", "cycle = \"4ms\"\nwatch = true", 1);
+    let stranger =
+        "[[foreign]]\nat = [5, 5]\nwhat.load = { octets = 500, mean = \"3.3ms\", rate = \"6M\" }\n";
+    // hosts that take no time are on the air when they wake up
+    let punctual = watched.replacen(
+        "min = \"10us\", high = \"20us\"",
+        "min = \"0us\", high = \"10us\"",
+        1,
+    );
+    let watched = format!("{punctual}{stranger}");
+    let of = |text: &str| {
+        let r = go(text);
+        ["slots_late", "slots_overran", "slots_outside"].map(|name| r.metrics[name])
+    };
+    let [late, overran, outside] = of(&watched);
+    assert!(
+        late > 100.0 && (overran, outside) == (0.0, 0.0),
+        "{late} {overran} {outside}"
+    );
+    let [late, overran, outside] =
+        of(&watched.replace("ap = \"controller\"", "ap = \"controller\"\ntakes_back = false"));
+    assert!(
+        late < overran && overran > 100.0 && outside > 100.0,
+        "{late} {overran} {outside}"
+    );
+    let error = parse(
+        &SLOTS.replacen("cycle = \"4ms\"", "cycle = \"4ms\"\nseen_within = \"9us\"", 1),
+        &[],
+    );
+    let error = error.map(|_| ()).unwrap_err().to_string();
+    assert!(error.contains("add watch = true"), "{error}");
 }
 
 /// Without beacons the host clocks are network time: exact ones do, drifting ones do not.

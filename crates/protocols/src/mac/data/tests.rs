@@ -230,20 +230,30 @@ fn a_sender_knows_what_its_receivers_have_forgotten() {
         let frame = framer.frame(MacAddr::local(1), category, false, &[], b"x", &mut out);
         frame.unwrap().to_vec()
     };
-    // all numbers once, and over the end of them
-    let first = frame(AccessCategory::Video);
-    let of_another = frame(AccessCategory::Voice);
     let mut newest = Newest::NONE;
-    assert!(!newest.is_forgotten(&first));
-    newest.sent(&first);
-    newest.sent(&of_another);
-    for n in 1..=4_200_u16 {
-        newest.sent(&frame(AccessCategory::Video));
-        let behind = n % 4_096;
-        assert_eq!(newest.is_forgotten(&first), (128..2_048).contains(&behind), "{n}");
-        assert!(!newest.is_forgotten(&of_another));
+    let [first, of_another] =
+        [AccessCategory::Video, AccessCategory::Voice].map(|c| newest.sent(&frame(c)).unwrap());
+    // more than all numbers
+    for n in 1..=4_200 {
+        newest.sent(&frame(AccessCategory::Video)).unwrap();
+        assert_eq!(newest.is_forgotten(first), n >= 128, "{n}");
     }
-    // a repetition is no newer one
-    newest.sent(&first);
-    assert!(!newest.is_forgotten(&of_another) && !newest.is_forgotten(&[0x80]));
+    assert!(!newest.is_forgotten(of_another) && newest.sent(&[0x80]).is_none());
+    // what others have overtaken on its way is as old as it is
+    let late: std::vec::Vec<_> = (0..100).map(|_| frame(AccessCategory::Video)).collect();
+    newest.sent(&late[99]).unwrap();
+    let overtaken = newest.sent(&late[0]).unwrap();
+    for n in 0..29 {
+        assert_eq!(newest.is_forgotten(overtaken), n == 29, "{n}");
+        newest.sent(&frame(AccessCategory::Video)).unwrap();
+    }
+    assert!(newest.is_forgotten(overtaken));
+    // numbers that were used up by what was never sent: nearly all of them, and then the rest
+    let before = newest.sent(&frame(AccessCategory::Video)).unwrap();
+    (0..3_900).for_each(|_| drop(frame(AccessCategory::Video)));
+    newest.sent(&frame(AccessCategory::Video)).unwrap();
+    assert!(newest.is_forgotten(before));
+    (0..200).for_each(|_| drop(frame(AccessCategory::Video)));
+    newest.sent(&frame(AccessCategory::Video)).unwrap();
+    assert!(newest.is_forgotten(before));
 }

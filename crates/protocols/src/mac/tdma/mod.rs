@@ -20,7 +20,7 @@ mod window;
 
 pub(super) use window::mix;
 
-use super::data::Newest;
+use super::data::{Gone, Newest};
 use super::overlay::{Above, Access, AccessSetting, DEFAULT_HELD, DEFAULT_HELD_OCTETS};
 use super::slotted::LeftOn;
 use super::sync::Sync;
@@ -114,6 +114,9 @@ pub struct TdmaCounters {
     pub forgotten: u64,
     /// Requests refused: no slot to this receiver that is long enough.
     pub no_slot: u64,
+    /// Acknowledged frames of its own that were on the air outside of its slots: the adapter could not take them back. Counted where it
+    /// watches.
+    pub overran: u64,
     /// Frames of others that it heard outside of their slots.
     pub outside: u64,
     /// Frames to it from somebody who has no slot.
@@ -165,6 +168,8 @@ pub struct Tdma<
     reports: Reports,
     restraint: Restraint,
     newest: Newest,
+    /// When what is held had gone on its way for the first time.
+    gone: [Option<Gone>; N],
     counters: TdmaCounters,
 }
 
@@ -191,6 +196,7 @@ impl<P: Protocol, const N: usize, const L: usize, const S: usize> Tdma<P, N, L, 
             reports: Reports::default(),
             restraint: Restraint::default(),
             newest: Newest::NONE,
+            gone: [None; N],
             counters: TdmaCounters::default(),
             config,
         }
@@ -350,7 +356,7 @@ impl<P: Protocol, const N: usize, const L: usize, const S: usize> Protocol for T
                     if c.outcome == Outcome::Acked {
                         self.was_heard(now);
                     }
-                    self.land(now, index, &c);
+                    self.land(now, index, &c, radio);
                 }
                 None => self.above.tell(now, event, radio),
             },

@@ -2,10 +2,11 @@
 
 use super::Tdma;
 use super::join::wire::MAX_LIST_OCTETS;
-use super::window::{BEHIND, Content, Right, Window};
+use super::watch::{Verdict, judge};
+use super::window::{BEHIND, Content, Right, SENT, Window};
 use crate::mac::beacon::{BeaconFrame, MAX_BEACON_OCTETS};
-use crate::mac::sync::SHIFTS_OCTETS;
 use crate::mac::sync::reference::FOLLOW_UP_OCTETS;
+use crate::mac::sync::{NetworkTime, SHIFTS_OCTETS};
 use frame::mac::Header;
 use frame::mac::header::set_retry;
 use radio::pending::Held;
@@ -37,7 +38,9 @@ impl<P: Protocol, const N: usize, const L: usize, const S: usize> Tdma<P, N, L, 
             expires: Some(held.how.expires.map_or(guard_ends, |t| t.min(guard_ends))),
             ..held.how
         };
-        self.newest.sent(held.frame());
+        let gone = self.gone[index].filter(|_| held.tag & SENT != 0);
+        self.gone[index] = gone.or_else(|| self.newest.sent(held.frame()));
+        self.above.held.get_mut(index).expect("just there").tag |= SENT;
         self.above.held.launch(index, &how, radio);
         self.counters.released += 1;
         self.counters.in_shared += u64::from(matches!(own.right, Right::Shared(..)));
@@ -99,7 +102,8 @@ impl<P: Protocol, const N: usize, const L: usize, const S: usize> Tdma<P, N, L, 
         }
     }
 
-    pub(super) fn land(&mut self, now: Instant, index: usize, confirm: &Confirm) {
+    pub(super) fn land(&mut self, now: Instant, index: usize, confirm: &Confirm, radio: &dyn Radio) {
+        self.look_back(now, index, confirm, radio);
         let acks = self.config.left_on.acks;
         let held = self.above.held.get_mut(index).expect("it was in flight");
         let (series, _) = held.how.series.at(held.tag as u16).expect("it was launched");
@@ -139,13 +143,38 @@ impl<P: Protocol, const N: usize, const L: usize, const S: usize> Tdma<P, N, L, 
         }
     }
 
+    /// Holds an acknowledged frame of its own against the plan: what an adapter has once taken it may send whenever the medium is free.
+    /// (When a frame without an answer began does not follow from its end.)
+    fn look_back(&mut self, now: Instant, index: usize, confirm: &Confirm, radio: &dyn Radio) {
+        if !self.config.watch || confirm.outcome != Outcome::Acked || !self.config.sync.is_good(now) {
+            return;
+        }
+        let held = self.above.held.get(index).expect("it was in flight");
+        let costs = *self.config.plan.costs();
+        let octets = held.frame().len() as u32 + 4;
+        let (whole, ack) = costs.acked(octets, confirm.rate);
+        let Some(on_air) = self
+            .config
+            .sync
+            .exchanged(now, confirm, whole, held.how.adapter, radio)
+        else {
+            return;
+        };
+        let data_ended = NetworkTime(on_air.ended.0.saturating_sub(ack.as_ns()));
+        let tolerance = costs.sync_error + on_air.off_by;
+        let me = self.config.me;
+        let verdict = judge(&self.config.plan, me, on_air.begun, data_ended, tolerance);
+        self.counters.overran += u64::from(verdict != Verdict::InSlot);
+    }
+
     /// What was heard perhaps, and so long ago that its receiver has forgotten: a status that is lost shows late.
     pub(super) fn give_up_what_is_forgotten(&mut self) {
         for i in 0..N {
             let repeats =
                 |h: &&Held<L>| h.is_waiting() && Header::parse(h.frame()).is_ok_and(|h| h.is_retry());
             let repetition = self.above.held.get(i).filter(repeats);
-            if repetition.is_some_and(|held| self.newest.is_forgotten(held.frame())) {
+            let gone = repetition.and_then(|_| self.gone[i]);
+            if gone.is_some_and(|gone| self.newest.is_forgotten(gone)) {
                 self.counters.forgotten += 1;
                 self.above.held.end(i, Outcome::Unknown);
             }

@@ -273,6 +273,17 @@ fn without_a_clock_it_is_silent() {
 
 /// Host clocks and TSFs start anywhere and are up to 20 ppm off; the controller sends beacons, the others follow.
 fn drifting_cell(seed: u64, nodes: u32, reads_tsf: bool, sync_error: Duration) -> Room {
+    drifting_cell_with(seed, nodes, reads_tsf, sync_error, None)
+}
+
+/// The same. `watch`: all watch slots, and see what has ended as much earlier or later than they reckon with.
+fn drifting_cell_with(
+    seed: u64,
+    nodes: u32,
+    reads_tsf: bool,
+    sync_error: Duration,
+    watch: Option<Duration>,
+) -> Room {
     let mut room = Room::new(seed);
     room.carrier_sense = false;
     room.reads_tsf = reads_tsf;
@@ -291,9 +302,16 @@ fn drifting_cell(seed: u64, nodes: u32, reads_tsf: bool, sync_error: Duration) -
                 0 => SyncConfig::own(Band::Ghz5, holdover),
                 _ => SyncConfig::new(Band::Ghz5, holdover),
             };
-            let sync = Sync::tracking(SyncConfig { latency, ..sync });
+            let sync = Sync::tracking(SyncConfig {
+                latency,
+                latency_spread: watch,
+                ..sync
+            });
             let plan = plan(nodes, CYCLE_US, true, sync_error).unwrap();
-            let config = TdmaConfig::new(node(i), plan, sync, AP, Queue::Voice);
+            let config = TdmaConfig {
+                watch: watch.is_some(),
+                ..TdmaConfig::new(node(i), plan, sync, AP, Queue::Voice)
+            };
             Stack::new(config, sender(node(i)))
         });
     }
@@ -493,4 +511,5 @@ fn the_plan_counts_the_octets_that_are_sent() {
 }
 
 mod chances;
+mod overruns;
 mod reference;

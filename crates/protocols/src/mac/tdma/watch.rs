@@ -5,7 +5,11 @@
 //! beacons tells the transmitter in them, and that one holds back what would be as late (or as early) again: it gives
 //! up so much of the guard at that end. With each further beacon that tells of nothing it takes a sixteenth back.
 //!
-//! When a frame was on the air only the adapter knows. Where it does not tell, nothing is checked.
+//! When a frame was on the air only the adapter knows. Where it does not tell, nothing is checked, unless the host knows how late it sees
+//! frames ([`SyncConfig::latency_spread`](super::super::sync::SyncConfig::latency_spread)).
+//!
+//! A node looks back at its own frames, too: one that the adapter could not take back may have waited for the medium until it was in
+//! somebody else's slot.
 
 use super::schedule::{SlotUse, TdmaPlan};
 use crate::mac::sync::NetworkTime;

@@ -54,6 +54,8 @@ pub(super) enum Content {
 
 /// In the tags of held requests: tries in the low 16 bits, and these.
 pub(super) const SEEN: u64 = 1 << 16;
+/// It has gone on its way in a slot, whatever became of it there.
+pub(super) const SENT: u64 = 1 << 18;
 /// It has failed, or its slot was lost: it may go in shared slots, and before others.
 pub(super) const BEHIND: u64 = 1 << 17;
 

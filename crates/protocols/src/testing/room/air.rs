@@ -36,6 +36,9 @@ impl Room {
             .max()
             .unwrap_or(0);
         if self.carrier_sense && busy_until + DIFS_NS > self.now && busy_until > 0 {
+            if !self.takes_back {
+                request.how.expires = None;
+            }
             return self.put(busy_until + DIFS_NS, Item::Start(node, request));
         }
         let attempt = Attempt {

@@ -4,16 +4,14 @@ use super::registrar::flows;
 use super::wire::{ASK_OCTETS, Ask, List, MAX_BODY_OCTETS, MAX_LIST_OCTETS, ONE_REPORT_OCTETS, OUI, Word};
 use super::{JoinCounters, Membership, Reason, Registrar, Ticket};
 use crate::mac::beacon::{BeaconFrame, MAX_BEACON_OCTETS};
-use crate::mac::sync::{NetworkTime, SHIFTS_OCTETS, Shifts, on_air};
+use crate::mac::sync::{NetworkTime, SHIFTS_OCTETS, Shifts};
 use crate::mac::tdma::watch::{Verdict, judge};
 use crate::mac::tdma::window::{Content, SEEN, Window, own_slots};
 use crate::mac::tdma::{Tdma, TdmaConfig};
 use frame::element::Vendor;
 use frame::mac::{AckPolicy, Flags, FrameControl, FrameType, Header, Kind, QosControl, SequenceControl};
 use frame::{AccessCategory, MacAddr, Wire, mgmt};
-use radio::{
-    Beacon, Confirm, Duration, Indication, Instant, Outcome, Protocol, Queue, Radio, RtsPolicy, TxHow,
-};
+use radio::{Beacon, Confirm, Indication, Instant, Outcome, Protocol, Queue, Radio, RtsPolicy, TxHow};
 
 /// Octets of a Null frame.
 const NULL_OCTETS: usize = 26;
@@ -285,20 +283,19 @@ impl<P: Protocol, const N: usize, const L: usize, const S: usize> Tdma<P, N, L, 
             return;
         };
         let costs = *self.config.plan.costs();
-        let Some((begun, ended)) = on_air(&self.config.sync, now, received, costs.phy.band, radio) else {
+        let Some(on_air) = self.config.sync.on_air(now, received, costs.phy.band, radio) else {
             return;
         };
+        // the exchange began with its RTS, if that was left on
+        let octets = received.frame.len() as u32 + 4;
+        let ahead = costs.ahead(octets, received.rate, header.wants_ack());
+        let begun = NetworkTime(on_air.begun.0.saturating_sub(ahead.as_ns()));
         let cycle = begun.0 / self.config.plan.cycle().as_ns();
         if !self.holds_in(cycle) {
             return;
         }
-        // the exchange began with its RTS, if that was left on
-        let octets = received.frame.len() as u32 + 4;
-        let ahead = costs.ahead(octets, received.rate, header.wants_ack());
-        let begun = NetworkTime(begun.0.saturating_sub(ahead.as_ns()));
-        // adapter time has steps of 1 us, and is read twice
-        let tolerance = costs.sync_error + Duration::from_us(2);
-        let off = match judge(&self.config.plan, from, begun, ended, tolerance) {
+        let tolerance = costs.sync_error + on_air.off_by;
+        let off = match judge(&self.config.plan, from, begun, on_air.ended, tolerance) {
             Verdict::InSlot => return,
             Verdict::Outside(off) => off,
             // strangers that send to us have to do with us

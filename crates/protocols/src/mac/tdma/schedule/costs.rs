@@ -103,6 +103,13 @@ impl SlotCosts {
         Duration::from_us((rts_us + cts_us + 2 * self.phy.sifs_us).into())
     }
 
+    /// An exchange that was acknowledged, RTS and CTS included, and of it what is behind the data: SIFS and ACK.
+    pub fn acked(&self, octets: u32, rate: Rate) -> (Duration, Duration) {
+        let ack = Duration::from_us((self.phy.sifs_us + self.phy.ack_us(rate, self.basic)).into());
+        let data = Duration::from_us(ppdu_us(rate, octets, self.phy.band).into());
+        (self.ahead(octets, rate, true) + data + ack, ack)
+    }
+
     fn ifs(&self) -> Duration {
         Duration::from_us(self.phy.aifs_us(self.aifsn).into())
     }

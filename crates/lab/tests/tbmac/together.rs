@@ -1,0 +1,112 @@
+//! Hosts that come to a cell at once, as they are: who has a slot asks no more, and who has asked in vain stays away from some rounds.
+
+use super::*;
+use protocols::mac::sync::Sync;
+
+/// Rounds from the first one after the move until each of the hosts had a slot of its own, of so many moves.
+fn took(Contention { hosts, asks }: Contention, halvings: u8, moves: u64) -> Vec<u64> {
+    let rounds = rounds_with(asks);
+    let (length, over) = (rounds.length().as_ns(), rounds.ask(0).as_ns() - 1);
+    let make = |seed: u64, cell: Cell, i: u32| {
+        let me = MacAddr::local(i);
+        let config = TbmacConfig {
+            halvings,
+            channels: Some(CHANNELS),
+            // what a host draws follows from the round
+            sync: Sync::perfect((seed * 10_007 * length) as i64),
+            ..TbmacConfig::new(me, cell, rounds)
+        };
+        Tbmac::new(config, Sender::new(SenderConfig::new(identity(me), Rate::DSSS_2)))
+    };
+    let of_move = |seed: u64| {
+        // two own slots here, since one alone would listen now and then; the others come from where nobody is
+        let from = |i| if (1..=hosts).contains(&i) { THERE } else { HERE };
+        let nodes = (0..=hosts + 1).map(|i| make(seed, from(i), i)).collect();
+        let mut world = world(seed, nodes);
+        let begun = 60;
+        world.run_until(begun * length);
+        (1..=hosts).for_each(|i| go(&mut world, i, HERE));
+        let mut entered = None;
+        let mut waiting: Vec<u32> = (1..=hosts).collect();
+        let mut took = Vec::new();
+        for round in begun.. {
+            assert!(round < begun + 2_000, "seed {seed}: {waiting:?} have no slot");
+            world.run_until(round * length + over);
+            if world.protocol(1).cell() != HERE {
+                continue;
+            }
+            let entered = *entered.get_or_insert(round);
+            let waits = |i: &u32| {
+                let host = world.protocol(*i);
+                host.cell() != HERE || host.member().is_none_or(|m| m.slot().is_none())
+            };
+            let before = waiting.len();
+            waiting.retain(waits);
+            took.extend(std::iter::repeat_n(round - entered, before - waiting.len()));
+            if waiting.is_empty() {
+                break;
+            }
+        }
+        took
+    };
+    let mut all: Vec<u64> = (0..moves).into_par_iter().flat_map_iter(of_move).collect();
+    all.sort_unstable();
+    all
+}
+
+/// Rounds of asking: one host alone has what it asks for after one.
+fn asked(contention: Contention, halvings: u8, moves: u64) -> Vec<u64> {
+    let alone = took(
+        Contention {
+            hosts: 1,
+            ..contention
+        },
+        halvings,
+        1,
+    )[0];
+    let all = took(contention, halvings, moves).into_iter();
+    all.map(|rounds| rounds + 1 - alone).collect()
+}
+
+fn mean(all: &[u64]) -> f64 {
+    all.iter().sum::<u64>() as f64 / all.len() as f64
+}
+
+/// It takes no longer than among those who never cease to ask, on average, whether they stay away from rounds or not.
+#[test]
+fn who_comes_at_once_has_slots_soon() {
+    for contention in [Contention::ALL[0], Contention::ALL[1]] {
+        for halvings in [0, 3] {
+            let all = asked(contention, halvings, 40);
+            assert_eq!(all.len() as u32, 40 * contention.hosts);
+            let bound = 1.0 / contention.alone();
+            assert!(
+                mean(&all) < bound,
+                "{contention:?} {halvings}: {} {bound}",
+                mean(&all)
+            );
+        }
+    }
+}
+
+/// The table of the book's page on TBMAC.
+#[test]
+#[ignore = "takes minutes; prints a table"]
+fn rounds_of_those_who_come_at_once() {
+    for contention in Contention::ALL {
+        for halvings in [0, 3] {
+            let all = asked(contention, halvings, 2_000);
+            let at = |share: f64| all[((all.len() - 1) as f64 * share).round() as usize];
+            println!(
+                "{contention:?} {halvings}: {:.2} on average, half {}, 99 % {}, 99.9 % {}",
+                mean(&all),
+                at(0.5),
+                at(0.99),
+                at(0.999)
+            );
+            let computed = contention.rounds_until(0.001).ceil() as u64;
+            // each of them would have to wait for all others
+            assert!(halvings > 0 || at(0.999) <= computed, "{contention:?}");
+        }
+    }
+}
