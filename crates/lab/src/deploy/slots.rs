@@ -19,7 +19,7 @@ pub struct Slots {
     pub late: u64,
     /// Slots that were over, or nearly, when the node woke up for them.
     pub overruns: u64,
-    /// Acknowledged frames that were on the air outside of their slots, where the node watches: an adapter that cannot take them back
+    /// Acknowledged frames that were on the air behind the guard of their slots, where the node watches: an adapter that cannot take them back
     /// sends them when the medium is free.
     pub overran: u64,
     /// Frames of others that it heard outside of their slots, where it watches.

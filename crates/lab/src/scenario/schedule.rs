@@ -74,8 +74,7 @@ pub struct Schedule {
     /// Hold every frame that is heard against the schedule; beacons tell who was outside of its slot.
     #[serde(default)]
     pub watch: bool,
-    /// How long after the end of a frame a host has seen it at the latest, where it cannot ask its adapter for the time (Linux): only
-    /// then `watch` can tell there when a frame was on the air.
+    /// How long after its end a host has seen a frame at the latest: what `watch` goes by on Linux.
     #[schemars(with = "Option<Time>")]
     pub seen_within: Option<Spanned<Time>>,
     /// Nobody has slots from the beginning: stations ask for them on the air.
@@ -105,14 +104,6 @@ pub(super) struct Planned {
     pub(super) reference: Option<u32>,
     /// What stations ask for, by node.
     pub(super) wishes: BTreeMap<u32, Wish>,
-}
-
-#[cfg(test)]
-impl Planned {
-    /// The guard of its slots.
-    pub(super) fn guard(&self) -> radio::Duration {
-        self.plan.costs().guard()
-    }
 }
 
 impl Check<'_> {

@@ -3,7 +3,7 @@
 use super::*;
 use protocols::mac::sync::Sync;
 
-/// Rounds from the first one after the move until each of the hosts had a slot of its own, of so many moves.
+/// Rounds from the one in which it came until each of the hosts had a slot of its own, of so many moves.
 fn took(Contention { hosts, asks }: Contention, halvings: u8, moves: u64) -> Vec<u64> {
     let rounds = rounds_with(asks);
     let (length, over) = (rounds.length().as_ns(), rounds.ask(0).as_ns() - 1);
@@ -26,23 +26,22 @@ fn took(Contention { hosts, asks }: Contention, halvings: u8, moves: u64) -> Vec
         let begun = 60;
         world.run_until(begun * length);
         (1..=hosts).for_each(|i| go(&mut world, i, HERE));
-        let mut entered = None;
-        let mut waiting: Vec<u32> = (1..=hosts).collect();
+        // the round in which it came
+        let mut waiting: Vec<(u32, Option<u64>)> = (1..=hosts).map(|i| (i, None)).collect();
         let mut took = Vec::new();
         for round in begun.. {
             assert!(round < begun + 2_000, "seed {seed}: {waiting:?} have no slot");
             world.run_until(round * length + over);
-            if world.protocol(1).cell() != HERE {
-                continue;
-            }
-            let entered = *entered.get_or_insert(round);
-            let waits = |i: &u32| {
+            waiting.retain_mut(|(i, came)| {
                 let host = world.protocol(*i);
-                host.cell() != HERE || host.member().is_none_or(|m| m.slot().is_none())
-            };
-            let before = waiting.len();
-            waiting.retain(waits);
-            took.extend(std::iter::repeat_n(round - entered, before - waiting.len()));
+                if host.cell() != HERE {
+                    return true;
+                }
+                let came = *came.get_or_insert(round);
+                let has_slot = host.member().is_some_and(|m| m.slot().is_some());
+                took.extend(has_slot.then(|| round - came));
+                !has_slot
+            });
             if waiting.is_empty() {
                 break;
             }

@@ -88,3 +88,11 @@ impl Scenario {
         })
     }
 }
+
+#[cfg(test)]
+impl super::Planned {
+    /// The guard of its slots.
+    pub(in crate::scenario) fn guard(&self) -> Duration {
+        self.plan.costs().guard()
+    }
+}

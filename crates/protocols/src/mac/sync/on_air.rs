@@ -38,24 +38,27 @@ impl Sync {
             }
             None => self.seen_end(&received.stamps, now)?,
         };
-        self.lasting(lasted, ended, off_by)
+        let ended = self.to_network(ended)?;
+        Some(OnAir {
+            begun: NetworkTime(ended.0.saturating_sub(lasted.as_ns())),
+            ended,
+            off_by,
+        })
     }
 
-    /// When an exchange of its own that lasted so long was on the air, likewise; at its confirm.
+    /// When an exchange of its own ended, by the host's clock, and how far off that may be; at its confirm.
     pub(in crate::mac) fn exchanged(
         &self,
         now: Instant,
         confirm: &Confirm,
-        lasted: Duration,
         adapter: AdapterId,
         radio: &dyn Radio,
-    ) -> Option<OnAir> {
+    ) -> Option<(Instant, Duration)> {
         let told = adapter_time(adapter, radio).zip(confirm.tsf);
-        let (ended, off_by) = match told.map(|(tsf_now, end)| tsf_now.minus(end)) {
-            Some(ago @ 0..) => (now - Duration::from_us(ago as u64), READ_TWICE),
-            _ => self.seen_end(&confirm.stamps, now)?,
-        };
-        self.lasting(lasted, ended, off_by)
+        match told.map(|(tsf_now, end)| tsf_now.minus(end)) {
+            Some(ago @ 0..) => Some((now - Duration::from_us(ago as u64), READ_TWICE)),
+            _ => self.seen_end(&confirm.stamps, now),
+        }
     }
 
     /// The end of something by the host's clock, and how far off that may be.
@@ -64,14 +67,5 @@ impl Sync {
             return None;
         };
         Some((seen(stamps, now) - config.latency, config.latency_spread?))
-    }
-
-    fn lasting(&self, lasted: Duration, ended: Instant, off_by: Duration) -> Option<OnAir> {
-        let ended = self.to_network(ended)?;
-        Some(OnAir {
-            begun: NetworkTime(ended.0.saturating_sub(lasted.as_ns())),
-            ended,
-            off_by,
-        })
     }
 }

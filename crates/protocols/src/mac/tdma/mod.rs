@@ -114,8 +114,7 @@ pub struct TdmaCounters {
     pub forgotten: u64,
     /// Requests refused: no slot to this receiver that is long enough.
     pub no_slot: u64,
-    /// Acknowledged frames of its own that were on the air outside of its slots: the adapter could not take them back. Counted where it
-    /// watches.
+    /// Where it watches: acknowledged frames of its own that had begun behind the guard. The adapter could not take them back.
     pub overran: u64,
     /// Frames of others that it heard outside of their slots.
     pub outside: u64,
@@ -170,6 +169,8 @@ pub struct Tdma<
     newest: Newest,
     /// When what is held had gone on its way for the first time.
     gone: [Option<Gone>; N],
+    /// When the slot starts that it was sent down for last.
+    aimed: [Instant; N],
     counters: TdmaCounters,
 }
 
@@ -197,6 +198,7 @@ impl<P: Protocol, const N: usize, const L: usize, const S: usize> Tdma<P, N, L, 
             restraint: Restraint::default(),
             newest: Newest::NONE,
             gone: [None; N],
+            aimed: [Instant::ZERO; N],
             counters: TdmaCounters::default(),
             config,
         }

@@ -2,15 +2,14 @@
 
 use super::Tdma;
 use super::join::wire::MAX_LIST_OCTETS;
-use super::watch::{Verdict, judge};
 use super::window::{BEHIND, Content, Right, SENT, Window};
 use crate::mac::beacon::{BeaconFrame, MAX_BEACON_OCTETS};
+use crate::mac::sync::SHIFTS_OCTETS;
 use crate::mac::sync::reference::FOLLOW_UP_OCTETS;
-use crate::mac::sync::{NetworkTime, SHIFTS_OCTETS};
 use frame::mac::Header;
 use frame::mac::header::set_retry;
 use radio::pending::Held;
-use radio::{AckPolicy, Confirm, Instant, Outcome, Protocol, Queue, Radio, SeriesList, TxHow};
+use radio::{AckPolicy, Confirm, Duration, Instant, Outcome, Protocol, Queue, Radio, SeriesList, TxHow};
 
 impl<P: Protocol, const N: usize, const L: usize, const S: usize> Tdma<P, N, L, S> {
     pub(super) fn use_slot(&mut self, now: Instant, window: Window, radio: &mut dyn Radio) {
@@ -39,6 +38,7 @@ impl<P: Protocol, const N: usize, const L: usize, const S: usize> Tdma<P, N, L, 
             ..held.how
         };
         let gone = self.gone[index].filter(|_| held.tag & SENT != 0);
+        self.aimed[index] = window.start;
         self.gone[index] = gone.or_else(|| self.newest.sent(held.frame()));
         self.above.held.get_mut(index).expect("just there").tag |= SENT;
         self.above.held.launch(index, &how, radio);
@@ -143,28 +143,20 @@ impl<P: Protocol, const N: usize, const L: usize, const S: usize> Tdma<P, N, L, 
         }
     }
 
-    /// Holds an acknowledged frame of its own against the plan: what an adapter has once taken it may send whenever the medium is free.
+    /// Holds an acknowledged frame of its own against its slot: what an adapter has once taken it may send whenever the medium is free.
     /// (When a frame without an answer began does not follow from its end.)
     fn look_back(&mut self, now: Instant, index: usize, confirm: &Confirm, radio: &dyn Radio) {
-        if !self.config.watch || confirm.outcome != Outcome::Acked || !self.config.sync.is_good(now) {
+        if !self.config.watch || confirm.outcome != Outcome::Acked {
             return;
         }
         let held = self.above.held.get(index).expect("it was in flight");
-        let costs = *self.config.plan.costs();
-        let octets = held.frame().len() as u32 + 4;
-        let (whole, ack) = costs.acked(octets, confirm.rate);
-        let Some(on_air) = self
-            .config
-            .sync
-            .exchanged(now, confirm, whole, held.how.adapter, radio)
-        else {
-            return;
+        let costs = self.config.plan.costs();
+        let lasted = costs.acked(held.frame().len() as u32 + 4, confirm.rate);
+        let ended = self.config.sync.exchanged(now, confirm, held.how.adapter, radio);
+        let late = |(ended, off_by): (Instant, Duration)| {
+            ended > self.aimed[index] + costs.guard() + lasted + off_by
         };
-        let data_ended = NetworkTime(on_air.ended.0.saturating_sub(ack.as_ns()));
-        let tolerance = costs.sync_error + on_air.off_by;
-        let me = self.config.me;
-        let verdict = judge(&self.config.plan, me, on_air.begun, data_ended, tolerance);
-        self.counters.overran += u64::from(verdict != Verdict::InSlot);
+        self.counters.overran += u64::from(ended.is_some_and(late));
     }
 
     /// What was heard perhaps, and so long ago that its receiver has forgotten: a status that is lost shows late.

@@ -103,11 +103,11 @@ impl SlotCosts {
         Duration::from_us((rts_us + cts_us + 2 * self.phy.sifs_us).into())
     }
 
-    /// An exchange that was acknowledged, RTS and CTS included, and of it what is behind the data: SIFS and ACK.
-    pub fn acked(&self, octets: u32, rate: Rate) -> (Duration, Duration) {
-        let ack = Duration::from_us((self.phy.sifs_us + self.phy.ack_us(rate, self.basic)).into());
-        let data = Duration::from_us(ppdu_us(rate, octets, self.phy.band).into());
-        (self.ahead(octets, rate, true) + data + ack, ack)
+    /// How long an exchange with an ACK lasts, RTS and CTS included.
+    pub fn acked(&self, octets: u32, rate: Rate) -> Duration {
+        let ack = self.phy.sifs_us + self.phy.ack_us(rate, self.basic);
+        let data = ppdu_us(rate, octets, self.phy.band);
+        self.ahead(octets, rate, true) + Duration::from_us((data + ack).into())
     }
 
     fn ifs(&self) -> Duration {
