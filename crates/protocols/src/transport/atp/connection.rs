@@ -308,6 +308,9 @@ where
             self.size.sent(&piece);
             self.send(&piece, path);
         }
+        if !self.outbox.has_more() {
+            self.rate.idle();
+        }
         if due(self.meter.deadline()) {
             self.feed_back(now, false, path);
         }

@@ -6,6 +6,7 @@
 //! | module | what it is |
 //! |---|---|
 //! | [`connection`] | one end of a connection: both directions, from call to close |
+//! | `pace` | the instants at which packets go, by a timer that may be late |
 //! | [`rate`] | the sender's rate: quick-start, increase, decrease, maintain |
 //! | [`meter`] | the receiver's average, its epochs, and what makes it speak earlier |
 //! | [`size`] | how long packets may be, where the path drops what is too long |
@@ -15,6 +16,7 @@
 
 pub mod connection;
 pub mod meter;
+mod pace;
 pub mod rate;
 pub mod size;
 

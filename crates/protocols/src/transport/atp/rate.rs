@@ -1,5 +1,6 @@
 //! The sender's rate S in packets per second, or its inverse, the spacing D_s.
 
+use super::pace::Pace;
 use super::{Config, idle_multiplier, meter};
 use crate::transport::micros;
 use radio::{Duration, Instant};
@@ -39,8 +40,7 @@ pub struct Rate {
     /// Share of a difference by which the rate is raised.
     gain: f64,
     phase: Phase,
-    /// When the last packet was due.
-    base: Option<Instant>,
+    pace: Pace,
     expect_at: Option<Instant>,
     missed: u8,
     /// Smoothed time from a packet to its acknowledgement.
@@ -59,7 +59,7 @@ impl Rate {
             hz: 1e6 / micros(config.unmeasured_spacing),
             gain: config.gain,
             phase: Phase::QuickStart { probe_at: None },
-            base: None,
+            pace: Pace::default(),
             expect_at: None,
             missed: 0,
             rtt: Duration::ZERO,
@@ -87,10 +87,13 @@ impl Rate {
         self.phase != Phase::Running
     }
 
-    fn set_hz(&mut self, hz: f64) {
+    fn set_hz(&mut self, now: Instant, hz: f64) {
         let least = 1e6 / micros(self.config.most_spacing);
         let most = 1e6 / micros(self.config.least_spacing);
-        self.hz = hz.clamp(least, most);
+        let before = core::mem::replace(&mut self.hz, hz.clamp(least, most));
+        if self.hz > before {
+            self.pace.faster(now);
+        }
     }
 
     /// The answer to a probe: the delay of the path, 0 if no hop knew its own, and the hops. `waiting`: more feedback
@@ -105,7 +108,8 @@ impl Rate {
             0 => micros(self.config.unmeasured_spacing),
             us => f64::from(us) * factor,
         };
-        self.set_hz(1e6 / us);
+        self.set_hz(now, 1e6 / us);
+        self.pace.idle();
         if self.config.adjusting {
             self.gain = self.config.gain * gain_share(hops);
         }
@@ -128,7 +132,7 @@ impl Rate {
             } else {
                 1.0
             };
-            self.follow(packets * 1e6 / f64::from(delay_us));
+            self.follow(now, packets * 1e6 / f64::from(delay_us));
             self.packets = (0, 0);
         } else {
             self.follow_losses(now);
@@ -140,7 +144,7 @@ impl Rate {
         let least = 1e6 / micros(self.config.unmeasured_spacing);
         if self.hz < least {
             // a reader that was slow is so no more
-            self.set_hz(least);
+            self.set_hz(now, least);
         }
         let (sent, again) = self.packets;
         if sent < TELLING {
@@ -148,20 +152,20 @@ impl Rate {
         }
         self.packets = (0, 0);
         if again * BEARABLE <= sent {
-            self.set_hz(self.hz * UP);
+            self.set_hz(now, self.hz * UP);
         } else if now >= self.lowered_until {
-            self.set_hz((self.hz * DOWN).max(least));
+            self.set_hz(now, (self.hz * DOWN).max(least));
             self.lowered_until = now + self.wait() + self.rtt;
         }
     }
 
     /// Towards the rate that is fed back.
-    fn follow(&mut self, fed_back: f64) {
+    fn follow(&mut self, now: Instant, fed_back: f64) {
         let difference = fed_back - self.hz;
         if fed_back > self.config.threshold * self.hz {
-            self.set_hz(self.hz + self.gain * difference);
+            self.set_hz(now, self.hz + self.gain * difference);
         } else if fed_back < self.hz {
-            self.set_hz(self.hz + self.config.fall * difference);
+            self.set_hz(now, self.hz + self.config.fall * difference);
         }
     }
 
@@ -183,20 +187,21 @@ impl Rate {
     pub fn sent(&mut self, now: Instant, again: bool) {
         self.packets.0 = self.packets.0.saturating_add(1);
         self.packets.1 += u32::from(again);
-        let spacing = self.spacing();
-        let half = Duration::from_ns(spacing.as_ns() / 2);
-        // a late packet does not delay the next ones, but it brings the next no closer than half of the spacing
-        let due = self.base.map_or(now, |b| b + spacing);
-        self.base = Some(due.max(now - half).min(now));
+        self.pace.sent(now, self.spacing());
         // the first one needs a round trip more
         let first = now + self.wait() + self.rtt;
         self.expect_at.get_or_insert(first);
     }
 
+    /// There is nothing to send: what goes next is not late.
+    pub fn idle(&mut self) {
+        self.pace.idle();
+    }
+
     /// When the next packet may go; none while data are held.
     pub fn send_at(&self) -> Option<Instant> {
         match self.phase {
-            Phase::Running => Some(self.base.map_or(Instant::ZERO, |b| b + self.spacing())),
+            Phase::Running => Some(self.pace.next(self.spacing())),
             Phase::QuickStart { .. } => None,
         }
     }
@@ -237,7 +242,7 @@ impl Rate {
     /// A feedback has not come. True if that is one too many, and a new rate is looked for.
     pub fn miss(&mut self, now: Instant) -> bool {
         self.missed += 1;
-        self.set_hz(self.hz * self.config.miss_penalty.max(1e-6));
+        self.set_hz(now, self.hz * self.config.miss_penalty.max(1e-6));
         self.expect_at = Some(now + self.wait());
         let too_many = self.missed >= MISSES;
         if too_many {
@@ -438,5 +443,20 @@ mod tests {
         // another rate counts from the last packet
         r.feedback(late, 10_000, true);
         assert_eq!(r.send_at(), Some(late + Duration::from_us(9_500)));
+    }
+
+    /// At a higher rate the next packet is due at once, which is no fault of a timer.
+    #[test]
+    fn a_rate_that_goes_up_is_no_debt() {
+        let mut r = running(&Config::standard(), 10_000, 1);
+        r.sent(at(0), false);
+        r.sent(at(10), false);
+        r.feedback(at(19), 100, true);
+        let spacing = r.spacing();
+        assert!(spacing < Duration::from_us(500));
+        r.sent(at(19), false);
+        let next = r.send_at().unwrap();
+        r.sent(next, false);
+        assert_eq!(r.send_at(), Some(next + spacing));
     }
 }

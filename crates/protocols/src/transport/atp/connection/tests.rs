@@ -500,3 +500,25 @@ fn a_clock_that_jumps_too_far() {
         );
     }
 }
+
+/// Who writes now and then owes nothing: what it writes at once thereafter keeps its spacing.
+#[test]
+fn an_application_that_pauses_makes_up_for_nothing() {
+    let [mut a, _] = connected(&Config::standard(), 1_000);
+    let mut s = Sheet::default();
+    for n in 1..=10 {
+        a.write(at(3 * n), &[7; MAX_DATA_OCTETS]);
+        a.handle(at(3 * n), Event::Timer, &mut s);
+        assert_eq!(s.one().len(), MAX_PACKET_OCTETS);
+    }
+    a.write(at(33), &[7; 6 * MAX_DATA_OCTETS]);
+    let mut gone_us = Vec::new();
+    let mut now = at(33);
+    while gone_us.len() < 6 {
+        a.handle(now, Event::Timer, &mut s);
+        gone_us.extend(s.0.drain(..).map(|_| now.since(at(33)).as_us()));
+        now = a.deadline().unwrap();
+    }
+    // the first is late by as much as any may be made up for
+    assert_eq!(gone_us, [0, 500, 1_500, 2_500, 3_500, 4_500]);
+}
