@@ -40,8 +40,9 @@ full() { # NAME ADDRESS OPTIONS: a file of 1.5 MB to b, while the hop is there; 
     [ -e content ] || head -c 1500000 /dev/urandom > content
     mkdir -p in; rm -f in/*
     hop --json
+    rm -f recv.err # of the one before, which was waiting, too
     ip netns exec b "$SDMAC" atp recv --listen "$to" --dir in --once "$@" > recv.out 2> recv.err & receiver=$!
-    while ! grep -q waiting recv.err; do
+    while ! grep -qs waiting recv.err; do
         kill -0 $receiver
         sleep 0.05
     done
