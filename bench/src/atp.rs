@@ -3,13 +3,37 @@
 use std::net::SocketAddr;
 use std::thread;
 
-use protocols::transport::{Event, State, Transport};
+use protocols::transport::wire::HEADER_OCTETS;
+use protocols::transport::{Event, Path, State, Transport};
 use radio::{Duration, Instant};
 use transfer::flow::{Flow, FlowConfig};
 use transfer::secure::{Guard, Key, Opened};
 use transfer::socket::{Clock, Octets, Socket, new_octets, without_timer_slack};
 
 use crate::{BLOCK, Cost, LOCAL, cost, thread_ns};
+
+/// When packets of data were handed to the kernel, and when they were taken from it.
+pub struct Seen {
+    pub sent: Vec<Instant>,
+    pub came: Vec<Instant>,
+    pub cost: Cost,
+}
+
+/// A path that notes when packets with content go.
+struct Noted<'a, P> {
+    path: P,
+    clock: &'a Clock,
+    times: &'a mut Vec<Instant>,
+}
+
+impl<P: Path> Path for Noted<'_, P> {
+    fn request(&mut self, packet: &[u8]) {
+        if packet.len() > HEADER_OCTETS {
+            self.times.push(self.clock.now());
+        }
+        self.path.request(packet);
+    }
+}
 
 /// A packet for the connection, out of a datagram. With a key the listener's guard begins with the first call, and the answer to it goes
 /// out here.
@@ -35,11 +59,11 @@ fn unseal<'a>(
     }
 }
 
-/// One end of a connection without a file: the one that calls writes, the other one reads and notes when packets come. Sealed if
-/// the configuration has a key.
+/// One end of a connection without a file: the one that calls writes and notes when packets go, the other one reads and notes when they
+/// come. Sealed if the configuration has a key.
 fn end(mut socket: Socket, peer: Option<SocketAddr>, config: &FlowConfig, octets: usize) -> Vec<Instant> {
     without_timer_slack();
-    let clock = Clock::default();
+    let clock = &Clock::default();
     let calls = peer.is_some();
     let key = config.key.as_ref();
     let mut guard = key
@@ -56,6 +80,7 @@ fn end(mut socket: Socket, peer: Option<SocketAddr>, config: &FlowConfig, octets
     );
     let (mut room, mut opened, mut block) = (new_octets(), new_octets(), vec![7; BLOCK]);
     let (mut moved, mut came) = (0, Vec::with_capacity(octets / 1_000));
+    let mut sent = Vec::with_capacity(octets / 1_000);
     let mut started = false;
     loop {
         if let Some(to) = peer.filter(|_| calls && !started) {
@@ -75,14 +100,12 @@ fn end(mut socket: Socket, peer: Option<SocketAddr>, config: &FlowConfig, octets
             let Some(packet) = packet else {
                 continue;
             };
-            if !calls {
+            if packet.len() > HEADER_OCTETS {
                 came.push(clock.now());
             }
-            flow.handle(
-                clock.now(),
-                Event::Indication(packet),
-                &mut socket.path(from, guard.as_mut()),
-            );
+            let (path, times) = (socket.path(from, guard.as_mut()), &mut sent);
+            let path = &mut Noted { path, clock, times };
+            flow.handle(clock.now(), Event::Indication(packet), path);
         }
         let now = clock.now();
         if calls {
@@ -105,7 +128,8 @@ fn end(mut socket: Socket, peer: Option<SocketAddr>, config: &FlowConfig, octets
             }
         }
         if let Some(to) = peer.filter(|_| flow.deadline().is_some_and(|t| t <= now)) {
-            flow.handle(now, Event::Timer, &mut socket.path(to, guard.as_mut()));
+            let (path, times) = (socket.path(to, guard.as_mut()), &mut sent);
+            flow.handle(clock.now(), Event::Timer, &mut Noted { path, clock, times });
         }
         match flow.state() {
             State::Lingering | State::Closed => break,
@@ -114,11 +138,11 @@ fn end(mut socket: Socket, peer: Option<SocketAddr>, config: &FlowConfig, octets
         }
     }
     assert_eq!(moved, octets);
-    came
+    if calls { sent } else { came }
 }
 
-/// Moves so many octets, begun with this spacing, and tells when packets came.
-pub fn atp(spacing_us: u64, octets: usize, key: Option<Key>) -> (Vec<Instant>, Cost) {
+/// Moves so many octets, begun with this spacing.
+pub fn atp(spacing_us: u64, octets: usize, key: Option<Key>) -> Seen {
     let config = FlowConfig {
         spacing: Some(Duration::from_us(spacing_us)),
         key,
@@ -126,10 +150,12 @@ pub fn atp(spacing_us: u64, octets: usize, key: Option<Key>) -> (Vec<Instant>, C
     };
     let socket = Socket::bind(LOCAL.into(), config.variant).expect("a port");
     let to = socket.address().expect("bound");
-    let theirs = config.clone();
+    let theirs = config;
     let called = thread::spawn(move || (end(socket, None, &theirs, octets), thread_ns()));
     let socket = Socket::connect(to, config.variant).expect("a port");
-    let sends = cost(|| drop(end(socket, Some(to), &config, octets)));
+    let mut sent = Vec::new();
+    let sends = cost(|| sent = end(socket, Some(to), &config, octets));
     let (came, receives) = called.join().expect("all came");
-    (came, [sends, receives])
+    let cost = [sends, receives];
+    Seen { sent, came, cost }
 }

@@ -1,14 +1,17 @@
-//! What ATP over UDP costs next to the kernel's TCP and to QUIC, on this computer with itself, and how evenly packets are spaced:
+//! What ATP over UDP costs next to the kernel's TCP and to QUIC, on this computer with itself, and how well it keeps its pacing:
 //! `cargo xtask compare quic`. Prints ratios and distributions, and judges nothing.
 
 mod atp;
+mod pacing;
 mod quic;
 mod tcp;
 
 use std::net::Ipv4Addr;
 
+use pacing::Asked;
+
 const LOCAL: (Ipv4Addr, u16) = (Ipv4Addr::LOCALHOST, 0);
-/// What each of them moves.
+/// What each of them moves that is not paced.
 const OCTETS: usize = 256 << 20;
 const BLOCK: usize = 1 << 14;
 /// Rounds, in which they take turns; the least of each counts.
@@ -31,89 +34,100 @@ fn cost(what: impl FnOnce()) -> u64 {
     thread_ns() - before
 }
 
-/// Seconds of CPU per gigabyte.
-fn per_gigabyte(ns: u64) -> f64 {
-    ns as f64 / OCTETS as f64
+/// One of those that are compared.
+struct Row {
+    name: &'static str,
+    run: Run,
+    /// Of its rounds the one with the least, ns per octet, which is seconds per gigabyte.
+    least: [f64; 2],
+    /// The rate that its sender reached in each round, over the one that was asked.
+    reached: Vec<f64>,
 }
 
-fn key() -> transfer::secure::Key {
-    transfer::secure::Key::random().expect("random numbers")
+enum Run {
+    Tcp,
+    Quic,
+    Atp { asked: Asked, sealed: bool },
+}
+
+impl Row {
+    fn new(name: &'static str, run: Run) -> Row {
+        Row {
+            name,
+            run,
+            least: [f64::INFINITY; 2],
+            reached: Vec::new(),
+        }
+    }
+
+    /// One round.
+    fn turn(&mut self) {
+        let (cost, octets) = match self.run {
+            Run::Tcp => (tcp::tcp(), OCTETS),
+            Run::Quic => (quic::quic(), OCTETS),
+            Run::Atp { asked, sealed } => {
+                let key = sealed.then(|| transfer::secure::Key::random().expect("random numbers"));
+                let seen = atp::atp(asked.spacing_us, asked.octets, key);
+                if asked.spacing_us > pacing::NONE.spacing_us {
+                    self.reached.push(asked.reached(&seen.sent));
+                }
+                (seen.cost, asked.octets)
+            }
+        };
+        let cost = cost.map(|ns| ns as f64 / octets as f64);
+        if cost[0] + cost[1] < self.both() {
+            self.least = cost;
+        }
+    }
+
+    fn both(&self) -> f64 {
+        self.least[0] + self.least[1]
+    }
 }
 
 fn costs() {
-    let all: [(&str, fn() -> Cost); 4] = [
-        ("the kernel's TCP", tcp::tcp),
-        // as many packets as the processor takes: spacing is no limit
-        ("ATP", || atp::atp(1, OCTETS, None).1),
-        ("ATP with a key", || atp::atp(1, OCTETS, Some(key())).1),
-        ("QUIC (quinn, TLS 1.3)", quic::quic),
+    let atp = |asked, sealed| Run::Atp { asked, sealed };
+    let mut rows = [
+        Row::new("the kernel's TCP", Run::Tcp),
+        Row::new("QUIC (quinn, TLS 1.3)", Run::Quic),
+        Row::new("ATP, not paced", atp(pacing::NONE, false)),
+        Row::new("ATP, 100,000 packets/s", atp(pacing::FAST, false)),
+        Row::new("ATP, 10,000 packets/s", atp(pacing::ASKED, false)),
+        Row::new("with a key, not paced", atp(pacing::NONE, true)),
+        Row::new("with a key, 100,000/s", atp(pacing::FAST, true)),
+        Row::new("with a key, 10,000/s", atp(pacing::ASKED, true)),
     ];
-    let mut least = [[u64::MAX / 2; 2]; 4];
     for round in 1..=ROUNDS {
-        for ((name, run), least) in all.iter().zip(&mut least) {
-            eprintln!("round {round} of {ROUNDS}: {name}");
-            let cost = run();
-            if cost[0] + cost[1] < least[0] + least[1] {
-                *least = cost;
-            }
+        for row in &mut rows {
+            eprintln!("round {round} of {ROUNDS}: {}", row.name);
+            row.turn();
         }
     }
     println!(
-        "CPU, s/GB, of the round of {ROUNDS} with the least, {} MiB each:",
-        OCTETS >> 20
+        "CPU, s/GB, of the round of {ROUNDS} with the least; both ends over those of TCP and of QUIC; and the rate that the sender \
+         reached over the one asked, median of the rounds:"
     );
-    println!("  {:26} {:>6} {:>8} {:>5}", "", "sender", "receiver", "both");
-    let show = |name: &str, [sends, receives]: [f64; 2]| {
-        println!("  {name:26} {sends:6.2} {receives:8.2} {:5.2}", sends + receives);
-    };
-    let least = least.map(|cost| cost.map(per_gigabyte));
-    for ((name, _), cost) in all.iter().zip(least) {
-        show(name, cost);
+    println!(
+        "  {:24} {:>6} {:>8} {:>5} {:>6} {:>6} {:>7}",
+        "", "sender", "receiver", "both", "/ TCP", "/ QUIC", "reached"
+    );
+    let (tcp, quic) = (rows[0].both(), rows[1].both());
+    for row in &mut rows {
+        let ([sends, receives], both) = (row.least, row.both());
+        let (to_tcp, to_quic) = (both / tcp, both / quic);
+        print!(
+            "  {:24} {sends:6.2} {receives:8.2} {both:5.2} {to_tcp:6.1} {to_quic:6.2}",
+            row.name
+        );
+        row.reached.sort_by(f64::total_cmp);
+        match row.reached.get(ROUNDS / 2) {
+            Some(reached) => println!(" {reached:7.3}"),
+            None => println!(),
+        }
     }
-    let [tcp, atp, keyed, quic] = least.map(|cost| cost[0] + cost[1]);
-    println!(
-        "both ends: ATP / TCP {:.1}, ATP with a key / TCP {:.1}, QUIC / TCP {:.1}",
-        atp / tcp,
-        keyed / tcp,
-        quic / tcp
-    );
-    println!(
-        "both ends: ATP / QUIC {:.2}, ATP with a key / QUIC {:.2}",
-        atp / quic,
-        keyed / quic
-    );
-}
-
-fn spacing() {
-    let (came, _) = atp::atp(100, 10_000 * 1_448, None);
-    let mut gaps: Vec<u64> = came
-        .windows(2)
-        .map(|w| w[1].since(w[0]).as_ns() / 1_000)
-        .collect();
-    gaps.sort_unstable();
-    let at = |share: f64| gaps[((gaps.len() - 1) as f64 * share) as usize];
-    println!(
-        "{} packets at 10,000/s, us between two arrivals: min {}, 1 % {}, median {}, 90 % {}, 99 % {}, 99.9 % {}, max {}",
-        came.len(),
-        at(0.0),
-        at(0.01),
-        at(0.5),
-        at(0.9),
-        at(0.99),
-        at(0.999),
-        at(1.0)
-    );
-    let all = came
-        .last()
-        .zip(came.first())
-        .map_or(0, |(b, a)| b.since(*a).as_ns());
-    let mean_us = all as f64 / 1_000.0 / gaps.len() as f64;
-    let off = |us: &u64| us.abs_diff(100);
-    let error_us = gaps.iter().map(off).sum::<u64>() as f64 / gaps.len() as f64;
-    println!("mean {mean_us:.1} us, mean distance from 100 us {error_us:.1} us");
 }
 
 fn main() {
     costs();
-    spacing();
+    pacing::pacing();
 }
