@@ -2,15 +2,18 @@
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Instant;
 
 use lab::qualify::question::parse_time;
-use linux::netfilter::{Queue, Selection, give_up_other_rights};
+use linux::netfilter::{Queue, Selection, give_up_other_rights, holder};
 use linux::wifi::Reports;
 use protocols::transport::hop::HopConfig;
 use protocols::transport::wire::{ProtocolId, VERSION};
 use radio::Duration;
 use serde_json::json;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::flag;
 use transfer::hop::delay::{DelaySource, Fixed, Reported};
 use transfer::hop::export::Export;
 use transfer::hop::{Counts, run};
@@ -20,9 +23,9 @@ use crate::ui::{Failure, Ui};
 /// Tell passing ATP packets how long packets take through this computer, until Ctrl-C
 ///
 /// Packets of ATP that leave through the interface, forwarded ones and those of this computer, get this node's delay if it
-/// is longer than what they carry. Rules are made and removed by the program; when it ends, however it does, or is too
-/// slow, packets flow on as they are. Needs CAP_NET_ADMIN, to measure also CAP_NET_RAW, and gives up every
-/// right but the first.
+/// is longer than what they carry. Rules are made and removed by the program. Packets flow on as they are when it ends, however
+/// it does, when it is too slow, and a second after it has begun to hang, until it goes on. What waits in its queue then, or when it is
+/// killed, is lost. Needs CAP_NET_ADMIN, to measure also CAP_NET_RAW, and gives up every right but the first.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   sdmac hop wlan0                                # measured
@@ -116,10 +119,15 @@ pub fn main(args: &Args, ui: &Ui) -> Result<ExitCode, Failure> {
     ));
     let begun = Instant::now();
     let mut told = false;
+    let mut lapses = 0;
     let shown = |counts: &Counts| {
         if counts.fragments > 0 && !told {
             told = true;
             ui.tell(&cut(&args.interface));
+        }
+        if counts.lapses > lapses {
+            lapses = counts.lapses;
+            ui.tell(LAPSED);
         }
         if args.stats {
             // a closed stdout is noticed in the end
@@ -137,6 +145,22 @@ pub fn main(args: &Args, ui: &Ui) -> Result<ExitCode, Failure> {
     // Ctrl-C is how it ends
     Ok(ExitCode::SUCCESS)
 }
+
+/// Runs in the process that holds the rules, `linux::netfilter::holder`.
+pub fn hold() -> ExitCode {
+    // who ends a whole service means the hop, and with that this ends
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        let _ = flag::register(signal, Arc::default());
+    }
+    match holder::hold() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(e) => Failure::on_the_way(format!("cannot hold the rules of the hop: {e}")).report(),
+    }
+}
+
+/// What it means that the rules had to be made anew.
+const LAPSED: &str = "this program did not run for a second or longer, so packets of ATP went by unmarked and uncounted; they are marked \
+                      again";
 
 /// What it means that packets come in fragments.
 fn cut(interface: &str) -> String {
@@ -160,6 +184,12 @@ fn sentence(c: &Counts) -> String {
             c.missed
         );
     }
+    if c.lapses > 0 {
+        text += &format!(
+            "; {} times it did not run, and packets went by uncounted",
+            c.lapses
+        );
+    }
     if c.refused > 0 {
         text += &format!("; {} verdicts were refused by the kernel", c.refused);
     }
@@ -175,6 +205,7 @@ fn document(interface: &str, c: &Counts, begun: Instant) -> serde_json::Value {
         "fragments": c.fragments,
         "missed": c.missed,
         "refused": c.refused,
+        "lapses": c.lapses,
         "delay_us": c.delay_us,
         "samples": c.samples,
     })
@@ -201,9 +232,15 @@ mod tests {
             fragments: 2,
             missed: 3,
             refused: 1,
+            lapses: 4,
             ..good
         };
-        for part in ["2 came in fragments", "3 went by unmarked", "1 verdicts"] {
+        for part in [
+            "2 came in fragments",
+            "3 went by unmarked",
+            "1 verdicts",
+            "4 times it did not run",
+        ] {
             assert!(sentence(&bad).contains(part), "{part}");
         }
     }

@@ -54,15 +54,18 @@ enum Command {
     LabInit,
     #[command(name = lab::testbed::guard::COMMAND, hide = true)]
     LabGuard(lab_command::GuardArgs),
+    #[command(name = linux::netfilter::holder::COMMAND, hide = true)]
+    HopRules,
 }
 
 fn main() -> ExitCode {
     // wrong arguments end here with exit code 2
     let cli = Cli::parse();
-    // these two are processes of the lab: no terminal, and no Ctrl-C to answer
+    // these are processes of the lab and of the hop: no terminal, and no Ctrl-C to answer
     match &cli.command {
         Command::LabInit => return lab_command::init(),
         Command::LabGuard(args) => return lab_command::guard(args),
+        Command::HopRules => return hop::hold(),
         _ => {}
     }
     let ui = ui::Ui::new(cli.options);
@@ -83,7 +86,7 @@ fn main() -> ExitCode {
         Command::Hop(args) => hop::main(args, &ui),
         Command::Lab(args) => lab_command::main(args, &ui),
         Command::Completions(args) => completions::main(args),
-        Command::LabInit | Command::LabGuard(_) => unreachable!("done above"),
+        Command::LabInit | Command::LabGuard(_) | Command::HopRules => unreachable!("done above"),
     };
     done.unwrap_or_else(|failure| failure.report())
 }

@@ -3,6 +3,7 @@
 
 mod fragments;
 mod full;
+mod hung;
 mod network;
 
 use std::collections::BTreeMap;
@@ -16,7 +17,7 @@ use protocols::transport::wire::{Control, Header, ProtocolId};
 /// What the packets carry when they are sent, and what the hop says.
 const SENT_US: u32 = 500;
 const HOP_US: u32 = 3_000;
-const SILENCE: Duration = Duration::from_secs(2);
+const SILENCE: Duration = Duration::from_secs(4);
 
 /// What the receiver found, one map for each run.
 fn found(dir: &std::path::Path) -> Vec<BTreeMap<String, u32>> {
@@ -234,6 +235,11 @@ mod roles {
         let any = if to.contains(':') { "[::]:0" } else { "0.0.0.0:0" };
         let socket = UdpSocket::bind(any).unwrap();
         socket.connect((to.as_str(), 7800)).unwrap();
+        std::fs::write("sending", "").unwrap();
+        // a word to begin, where one is awaited
+        while std::env::var("GO").is_ok_and(|go| !std::path::Path::new(&go).exists()) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
         let begun = Instant::now();
         let mut late = 0;
         for n in 0..count {
@@ -273,7 +279,8 @@ mod roles {
         let _ = rustix::net::sockopt::set_socket_recv_buffer_size_force(&socket, 64 << 20);
         std::fs::write("listening", "").unwrap();
         socket.set_read_timeout(Some(SILENCE)).unwrap();
-        let (mut all, mut marked, mut plain, mut octets) = (0, 0, 0, [0; 2_000]);
+        let (mut all, mut marked, mut plain, mut late, mut next) = (0, 0, 0, 0, 0);
+        let mut octets = [0; 2_000];
         while all < count {
             let Ok(n) = socket.recv(&mut octets) else { break };
             let (got, body) = Header::parse(&octets[..n]).unwrap();
@@ -288,7 +295,10 @@ mod roles {
             all += 1;
             marked += u32::from(got == with);
             plain += u32::from(got == sent);
+            // behind others that were sent after it
+            late += u32::from(got.sequence < next);
+            next = next.max(got.sequence + 1);
         }
-        println!("\nFOUND all={all} marked={marked} plain={plain}");
+        println!("\nFOUND all={all} marked={marked} plain={plain} late={late}");
     }
 }

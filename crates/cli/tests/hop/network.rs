@@ -27,13 +27,19 @@ ip netns exec r sh -c 'echo 1 > /proc/sys/net/ipv4/ip_forward; echo 1 > /proc/sy
 role() { # NAME NAMESPACE: a part of this program there
     ip netns exec $2 env "$TEST" --ignored --exact --nocapture "roles::$1" >> $1.out 2>&1
 }
-traffic() { # FROM TO, one way
+begin() { # RECEIVER ADDRESS SENDER: packets one way, in the background; returns when the first is sent, or may be
     export TO=$2
     role receiver $1 & receiver=$!
     while [ ! -e listening ]; do sleep 0.05; done
-    role sender $3
-    wait $receiver
-    rm listening
+    role sender $3 & sender=$!
+    while [ ! -e sending ]; do sleep 0.05; done
+}
+end() { # all are sent; waits for what arrives
+    wait $sender; wait $receiver
+    rm listening sending
+}
+traffic() { # RECEIVER ADDRESS SENDER
+    begin "$@"; end
 }
 full() { # NAME ADDRESS OPTIONS: a file of 1.5 MB to b, while the hop is there; what both ends say, and the hop
     name=$1; to=$2; shift 2
@@ -97,7 +103,15 @@ pub fn script(dir: &std::path::Path, text: &str, count: u32, rate: u32) -> Optio
     let errors = String::from_utf8_lossy(&output.stderr).into_owned();
     if !said.contains("DONE") {
         let early = ["unshare:", "mount:", "ip: not found", "Operation not supported"];
-        assert!(early.iter().any(|e| errors.contains(e)), "{said}{errors}");
+        let parts = ["hop.err", "sender.out", "receiver.out"].map(|name| {
+            let text = std::fs::read_to_string(dir.join(name)).unwrap_or_default();
+            format!("{name}: {text}\n")
+        });
+        assert!(
+            early.iter().any(|e| errors.contains(e)),
+            "{said}{errors}{}",
+            parts.concat()
+        );
         eprintln!("skipped: {errors}");
         return None;
     }

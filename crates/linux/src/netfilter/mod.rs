@@ -7,12 +7,14 @@
 //!
 //! [`Queue`] makes the rules and takes the packets. It fails open in every way: the rules let packets pass when nobody
 //! listens (`bypass`), the kernel lets them pass when the queue is full (`NFQA_CFG_F_FAIL_OPEN`), and the rules belong
-//! to a socket of this process (`NFT_TABLE_F_OWNER`, Linux 5.12), so the kernel removes them however the process ends.
+//! to a socket (`NFT_TABLE_F_OWNER`, Linux 5.12) of a process that dies when this one does, or hangs ([`holder`]), so the
+//! kernel removes them.
 //! Segmentation and checksum offload are done by the kernel before a packet comes here, so each is one datagram
 //! as it will be sent.
 //!
 //! [`udp`] finds and changes the octets of a datagram, with the checksum kept as right, or as wrong, as it was.
 
+pub mod holder;
 mod queue;
 mod rules;
 pub mod udp;
@@ -81,10 +83,15 @@ impl Error {
 /// # Errors
 /// Those of capset(2) and prctl(2).
 pub fn give_up_other_rights() -> io::Result<()> {
+    give_up_rights_but(rustix::thread::CapabilitySet::NET_ADMIN)
+}
+
+/// Gives up every right of this thread but these, and but those that it never had.
+fn give_up_rights_but(keep: rustix::thread::CapabilitySet) -> io::Result<()> {
     use rustix::thread::{CapabilitySet, CapabilitySets};
     rustix::thread::set_no_new_privs(true)?;
     let has = rustix::thread::capabilities(None)?;
-    let keep = has.permitted & CapabilitySet::NET_ADMIN;
+    let keep = has.permitted & keep;
     rustix::thread::set_capabilities(
         None,
         CapabilitySets {

@@ -4,6 +4,8 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::thread::sleep;
+use std::time::Duration;
 
 use rustix::net::sockopt::{
     set_socket_recv_buffer_size, set_socket_recv_buffer_size_force, set_socket_send_buffer_size,
@@ -13,7 +15,7 @@ use rustix::net::{SendFlags, netlink, netlink::SocketAddrNetlink};
 
 use super::rules::{Rules, Way};
 use super::{Error, Selection, udp};
-use crate::netlink::{Socket, attribute, find, message, messages};
+use crate::netlink::{Socket, attribute, find, has_come, message, messages};
 use crate::sys::batch::{BATCH, Batch};
 
 const SUBSYSTEM: u16 = (libc::NFNL_SUBSYS_QUEUE as u16) << 8;
@@ -23,11 +25,22 @@ const NET_HEADER: usize = 4;
 const MOST_PACKET: u32 = 2_048;
 /// Room for a packet, its attributes and headers.
 const ROOM: usize = 2_560;
-/// Packets that the kernel holds for us at most. The buffer of the socket is full before that, which shows in their numbers.
-const MOST_WAITING: u32 = 65_536;
-/// Octets of the socket's buffers that are asked for.
-const BUFFER_OCTETS: usize = 8 << 20;
+/// Packets of full length for which the socket has room: 50 ms at 20,000/s, ten times what a program of ours is away for where the
+/// computer has time for it. It is what may wait, and be late, when this program is away for longer.
+const WAITING: usize = 1_024;
+/// What the kernel counts for one: its copy, in memory of a power of two, and what belongs to that.
+const COUNTED_OCTETS: usize = 2_048 + 256;
+/// What the socket is asked to have room for; the kernel doubles it.
+const BUFFER_OCTETS: usize = WAITING * COUNTED_OCTETS / 2;
+/// Room for verdicts, which the kernel takes at once.
+const VERDICT_OCTETS: usize = 1 << 20;
+/// Packets of any length that the kernel holds for us at most. The socket is full before that, which shows in their numbers: of
+/// the shortest ones it takes a third of the room.
+const MOST_WAITING: u32 = 4 * WAITING as u32;
 const ACCEPT: u32 = libc::NF_ACCEPT as u32;
+/// How often it is looked whether another program's rules have gone, and how far apart.
+const TRIES: usize = 20;
+const TRY: Duration = Duration::from_millis(50);
 
 /// What one [`Queue::turn`] did.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -47,10 +60,12 @@ pub struct Taken {
 /// Rules and queue, for as long as this lives.
 #[derive(Debug)]
 pub struct Queue {
-    /// Gone before the queue is, in [`close`](Queue::close).
+    /// Gone before the queue is. `None` only while they are made anew.
     rules: Option<Rules>,
+    /// How they are made.
+    way: Way,
     socket: Socket,
-    interface: String,
+    selection: Selection,
     index: u32,
     number: u16,
     batch: Batch,
@@ -75,8 +90,8 @@ impl Queue {
             // Without rights over the whole computer it is what the administrator allows.
             let _ = set_socket_recv_buffer_size(&socket, BUFFER_OCTETS);
         }
-        if set_socket_send_buffer_size_force(&socket, BUFFER_OCTETS / 8).is_err() {
-            let _ = set_socket_send_buffer_size(&socket, BUFFER_OCTETS / 8);
+        if set_socket_send_buffer_size_force(&socket, VERDICT_OCTETS).is_err() {
+            let _ = set_socket_send_buffer_size(&socket, VERDICT_OCTETS);
         }
         for step in configuration(number) {
             socket.ask(step).map_err(|e| match e.raw_os_error() {
@@ -89,11 +104,22 @@ impl Queue {
                 _ => Error::of(what)(e),
             })?;
         }
-        let rules = Some(Rules::make(selection, number)?);
+        let make = || Rules::make(selection, number, &[Way::Native, Way::Compatible]);
+        let mut made = make();
+        for _ in 0..TRIES {
+            if !matches!(made, Err(Error::InUse(_))) {
+                break;
+            }
+            // Those of a program that was killed are there until their holder has noticed.
+            sleep(TRY);
+            made = make();
+        }
+        let rules = made?;
         Ok(Queue {
-            rules,
+            way: rules.way,
+            rules: Some(rules),
             socket,
-            interface: selection.interface.clone(),
+            selection: selection.clone(),
             index,
             number,
             batch: Batch::new(ROOM),
@@ -104,16 +130,30 @@ impl Queue {
 
     /// Whether the interface is still there. One that was made anew, or that has its name now, is another one.
     pub fn has_interface(&self) -> bool {
-        let now = rustix::net::netdevice::name_to_index(&self.socket, &self.interface);
+        let now = rustix::net::netdevice::name_to_index(&self.socket, &self.selection.interface);
         now.is_ok_and(|index| index == self.index)
+    }
+
+    /// Says that packets move here. To be called between turns, ten times a second at least: rules of which nothing is said for
+    /// [`HOLD`](super::holder::HOLD) are taken away, and this makes them anew. True if it has: since then packets went by, and nobody has counted them.
+    ///
+    /// # Errors
+    /// [`Error`] of making them anew.
+    pub fn keep(&mut self, now: radio::Instant) -> Result<bool, Error> {
+        if self.rules.as_mut().is_some_and(|rules| rules.keep(now)) {
+            return Ok(false);
+        }
+        // The old ones are gone for good before there are new ones.
+        self.rules = None;
+        self.rules = Some(Rules::make(&self.selection, self.number, &[self.way])?);
+        Ok(true)
     }
 
     /// How packets are brought here, in a few words.
     pub fn way(&self) -> &'static str {
-        match self.rules.as_ref().map(|r| r.way) {
-            Some(Way::Native) => "nf_tables, queue",
-            Some(Way::Compatible) => "nf_tables, xtables' NFQUEUE",
-            None => "closed",
+        match self.way {
+            Way::Native => "nf_tables, queue",
+            Way::Compatible => "nf_tables, xtables' NFQUEUE",
         }
     }
 
@@ -167,24 +207,23 @@ impl Queue {
         Ok(taken)
     }
 
-    /// Takes the rules away, and lets go on what still waits: no packet is lost. If this is not called, or the process is
-    /// killed, the kernel does the same, but drops the packets that wait.
+    /// Lets go on what still waits, and takes the rules away: no packet is lost. If this is not called, or the process is
+    /// killed, the kernel takes them away, and drops the packets that wait.
     ///
     /// # Errors
     /// As for [`turn`](Queue::turn).
     pub fn close(mut self) -> io::Result<Taken> {
-        self.rules = None;
+        // The kernel drops what waits when rules go. So nothing must: a queue without room lets packets go by.
+        self.socket.tell(config(self.number, 0, |m| room(m, 0)))?;
         let mut all = Taken::default();
-        loop {
+        while has_come(&self.socket)? {
             let taken = self.turn(|_| false)?;
-            if taken == Taken::default() {
-                return Ok(all);
-            }
             all.packets += taken.packets;
             all.fragments += taken.fragments;
             all.missed += taken.missed;
             all.refused += taken.refused;
         }
+        Ok(all)
     }
 }
 
@@ -207,35 +246,42 @@ fn header(m: &mut Vec<u8>, queue: u16) {
     m.extend(queue.to_be_bytes());
 }
 
+/// A step of a queue's configuration.
+fn config(queue: u16, flags: i32, body: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
+    message(SUBSYSTEM | libc::NFQNL_MSG_CONFIG as u16, flags, |m| {
+        header(m, queue);
+        body(m);
+    })
+}
+
+/// How many packets may wait.
+fn room(m: &mut Vec<u8>, packets: u32) {
+    be32(m, libc::NFQA_CFG_QUEUE_MAXLEN, packets);
+}
+
+fn be32(m: &mut Vec<u8>, kind: i32, value: u32) {
+    attribute(m, kind as u16, |m| m.extend(value.to_be_bytes()));
+}
+
 /// What makes a queue: that it is ours; how much of a packet comes up; how many may wait; that they go on if that is too
 /// few. Packets come in segments and with checksums, because the flag is not set that would spare the kernel that.
 fn configuration(queue: u16) -> [Vec<u8>; 3] {
-    let step = |body: &dyn Fn(&mut Vec<u8>)| {
-        let kind = SUBSYSTEM | libc::NFQNL_MSG_CONFIG as u16;
-        message(kind, libc::NLM_F_ACK, |m| {
-            header(m, queue);
-            body(m);
-        })
-    };
-    let number = |m: &mut Vec<u8>, kind: i32, value: u32| {
-        attribute(m, kind as u16, |m| m.extend(value.to_be_bytes()));
-    };
     [
-        step(&|m| {
+        config(queue, libc::NLM_F_ACK, |m| {
             attribute(m, libc::NFQA_CFG_CMD as u16, |m| {
                 m.extend([libc::NFQNL_CFG_CMD_BIND as u8, 0, 0, 0]);
             });
         }),
-        step(&|m| {
+        config(queue, libc::NLM_F_ACK, |m| {
             attribute(m, libc::NFQA_CFG_PARAMS as u16, |m| {
                 m.extend(MOST_PACKET.to_be_bytes());
                 m.push(libc::NFQNL_COPY_PACKET as u8);
             });
-            number(m, libc::NFQA_CFG_QUEUE_MAXLEN, MOST_WAITING);
+            room(m, MOST_WAITING);
         }),
-        step(&|m| {
-            number(m, libc::NFQA_CFG_FLAGS, libc::NFQA_CFG_F_FAIL_OPEN as u32);
-            number(m, libc::NFQA_CFG_MASK, libc::NFQA_CFG_F_FAIL_OPEN as u32);
+        config(queue, libc::NLM_F_ACK, |m| {
+            be32(m, libc::NFQA_CFG_FLAGS, libc::NFQA_CFG_F_FAIL_OPEN as u32);
+            be32(m, libc::NFQA_CFG_MASK, libc::NFQA_CFG_F_FAIL_OPEN as u32);
         }),
     ]
 }

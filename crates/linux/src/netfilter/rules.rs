@@ -4,9 +4,12 @@
 //! has none (CONFIG_NFT_QUEUE), it is the target NFQUEUE of xtables, through nft_compat, as `iptables-nft` does it.
 
 use std::io;
+use std::os::fd::AsFd;
 
+use radio::Instant;
 use rustix::net::netlink;
 
+use super::holder::Holder;
 use super::{Error, Selection};
 use crate::netlink::{Socket, attribute, message, text};
 
@@ -40,13 +43,14 @@ pub(super) enum Way {
 /// The rules, for as long as this lives.
 #[derive(Debug)]
 pub(super) struct Rules {
-    _socket: Socket,
+    holder: Holder,
     pub way: Way,
 }
 
 impl Rules {
-    /// Makes them.
-    pub fn make(selection: &Selection, queue: u16) -> Result<Rules, Error> {
+    /// Makes them in the first of these ways that the kernel has, and gives them to a process that holds them for as long as it is
+    /// told to.
+    pub fn make(selection: &Selection, queue: u16, ways: &[Way]) -> Result<Rules, Error> {
         let what = "make the rules that bring packets here";
         let mut socket = Socket::open(Some(netlink::NETFILTER)).map_err(|e| match e.raw_os_error() {
             Some(libc::EPROTONOSUPPORT) => Error::NoKernel {
@@ -55,11 +59,19 @@ impl Rules {
             },
             _ => Error::of(what)(e),
         })?;
+        let given = socket.as_fd().try_clone_to_owned();
+        let mut holder = given.and_then(Holder::start).map_err(|source| Error::Kernel {
+            what: "start the process that holds the rules",
+            source,
+        })?;
         let mut failed = None;
-        for way in [Way::Native, Way::Compatible] {
+        for &way in ways {
             match socket.transact(SUBSYSTEM, steps(selection, queue, way)) {
                 Ok(()) => {
-                    return Ok(Rules { _socket: socket, way });
+                    // From here on the socket is the holder's alone. If that has gone, so have the rules, as will show.
+                    drop(socket);
+                    holder.say();
+                    return Ok(Rules { holder, way });
                 }
                 Err(e) if e.raw_os_error() == Some(libc::ENOENT) => failed = Some(e),
                 Err(e) => return Err(explained(what, e, selection)),
@@ -67,6 +79,11 @@ impl Rules {
         }
         let source = failed.unwrap_or_else(|| io::ErrorKind::NotFound.into());
         Err(explained(what, source, selection))
+    }
+
+    /// To be called ten times a second at least, or they go. False if they have gone.
+    pub fn keep(&mut self, now: Instant) -> bool {
+        self.holder.tell(now)
     }
 }
 

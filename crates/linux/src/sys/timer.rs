@@ -1,4 +1,4 @@
-//! POSIX timers that send a signal to one thread (timer_create(2)), and epoll's timeouts in nanoseconds.
+//! POSIX timers that send a signal to one thread, or kill the process (timer_create(2)), and epoll's timeouts in nanoseconds.
 #![allow(unsafe_code)] // The kernel interface itself; see the SAFETY reason at each block.
 
 use std::io;
@@ -6,6 +6,7 @@ use std::marker::PhantomData;
 use std::mem::zeroed;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr::{null, null_mut};
+use std::time::Duration;
 
 /// A timer on `CLOCK_MONOTONIC` whose signal goes to the thread that made it, which keeps that signal blocked from then
 /// on and waits for it.
@@ -94,6 +95,55 @@ impl PosixTimer {
 }
 
 impl Drop for PosixTimer {
+    fn drop(&mut self) {
+        // SAFETY: the timer is live, and used no more.
+        unsafe { libc::timer_delete(self.id) };
+    }
+}
+
+/// A timer on `CLOCK_MONOTONIC` whose signal is SIGKILL. The kernel sends it without any help of this process, which may be
+/// stopped.
+#[derive(Debug)]
+pub struct Fuse {
+    id: libc::timer_t,
+}
+
+impl Fuse {
+    /// Of this process, not yet wound up.
+    ///
+    /// # Errors
+    /// As [`PosixTimer::new`].
+    pub fn new() -> io::Result<Self> {
+        // SAFETY: `sigevent` is integers and a pointer, for which all-zero octets are a valid value.
+        let mut event: libc::sigevent = unsafe { zeroed() };
+        event.sigev_notify = libc::SIGEV_SIGNAL;
+        event.sigev_signo = libc::SIGKILL;
+        let mut id: libc::timer_t = null_mut();
+        // SAFETY: `event` is live and only read, `id` is live and written.
+        if unsafe { libc::timer_create(libc::CLOCK_MONOTONIC, &raw mut event, &raw mut id) } < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(Self { id })
+    }
+
+    /// From now on the process has so long to live, unless this is called again.
+    ///
+    /// # Errors
+    /// `EINVAL` for a time that the kernel cannot hold.
+    pub fn wind(&self, rest: Duration) -> io::Result<()> {
+        // SAFETY: `itimerspec` is integers, for which all-zero octets are a valid value.
+        let mut once: libc::itimerspec = unsafe { zeroed() };
+        once.it_value.tv_sec = rest.as_secs() as _;
+        once.it_value.tv_nsec = rest.subsec_nanos() as _;
+        // SAFETY: the timer is live until it is dropped; `once` is live and only read; the old value is not asked for.
+        if unsafe { libc::timer_settime(self.id, 0, &raw const once, null_mut()) } < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Fuse {
     fn drop(&mut self) {
         // SAFETY: the timer is live, and used no more.
         unsafe { libc::timer_delete(self.id) };

@@ -43,6 +43,8 @@ pub struct Counts {
     pub missed: u64,
     /// Verdicts that the kernel did not take.
     pub refused: u64,
+    /// How often this program did not run for so long that its rules were taken away, and packets went by uncounted.
+    pub lapses: u64,
     /// The node's delay, us; 0 before the first sample.
     pub delay_us: u32,
     /// Samples that the delay rests on.
@@ -52,7 +54,8 @@ pub struct Counts {
 /// Marks packets until it is stopped, and then leaves the network as it was. `shown` is called once a second.
 ///
 /// # Errors
-/// The queue is broken, the interface is gone, or the delay cannot be written. Packets flow on as they are then.
+/// The queue is broken, the interface is gone, the rules cannot be made anew, or the delay cannot be written. Packets flow on as they
+/// are then.
 pub fn run(
     mut queue: Queue,
     source: &mut dyn DelaySource,
@@ -64,6 +67,8 @@ pub fn run(
     let mut hop = Hop::new(config);
     let mut counts = Counts::default();
     let mut show_at = now().after(SHOW);
+    // how long it took to get here is no lapse
+    queue.keep(now()).map_err(io::Error::other)?;
     while !stop.load(Ordering::Relaxed) {
         let timeout = Timespec {
             tv_sec: 0,
@@ -92,6 +97,7 @@ pub fn run(
             }
         }
         let now = now();
+        counts.lapses += u64::from(queue.keep(now).map_err(io::Error::other)?);
         (counts.delay_us, counts.samples) = (hop.delay_us(), source.samples());
         if let Some(export) = &mut export {
             export.show(now, counts.delay_us)?;
