@@ -143,20 +143,23 @@ impl<P: Protocol, const N: usize, const L: usize, const S: usize> Tdma<P, N, L, 
         }
     }
 
-    /// Holds an acknowledged frame of its own against its slot: what an adapter has once taken it may send whenever the medium is free.
-    /// (When a frame without an answer began does not follow from its end.)
+    /// Holds a frame of its own against its slot: what an adapter has once taken it may send whenever the medium is free. Only
+    /// an acknowledged one counts; when one without an answer ended is known about, since its adapter has waited for the ACK.
     fn look_back(&mut self, now: Instant, index: usize, confirm: &Confirm, radio: &dyn Radio) {
-        if !self.config.watch || confirm.outcome != Outcome::Acked {
+        let on_air = matches!(confirm.outcome, Outcome::Acked | Outcome::NotAcked);
+        if !self.config.watch || !on_air {
             return;
         }
         let held = self.above.held.get(index).expect("it was in flight");
         let costs = self.config.plan.costs();
         let lasted = costs.acked(held.frame().len() as u32 + 4, confirm.rate);
-        let ended = self.config.sync.exchanged(now, confirm, held.how.adapter, radio);
-        let late = |(ended, off_by): (Instant, Duration)| {
-            ended > self.aimed[index] + costs.guard() + lasted + off_by
-        };
-        self.counters.overran += u64::from(ended.is_some_and(late));
+        let exchanged = self.config.sync.exchanged(now, confirm, held.how.adapter, radio);
+        let Some((ended, off_by)) = exchanged else { return };
+        let by = ended.since(self.aimed[index] + costs.guard() + lasted);
+        if by > off_by {
+            self.counters.overran += u64::from(confirm.outcome == Outcome::Acked);
+            self.restraint.knows(by + off_by + costs.sync_error);
+        }
     }
 
     /// What was heard perhaps, and so long ago that its receiver has forgotten: a status that is lost shows late.

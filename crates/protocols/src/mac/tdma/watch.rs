@@ -9,7 +9,7 @@
 //! frames ([`SyncConfig::latency_spread`](super::super::sync::SyncConfig::latency_spread)).
 //!
 //! A node looks back at its own frames, too: one that the adapter could not take back may have waited for the medium until it was in
-//! somebody else's slot.
+//! somebody else's slot. What it is told of that it knows, and it does not hold back for it: its next frame would wait no less.
 
 use super::schedule::{SlotUse, TdmaPlan};
 use crate::mac::sync::NetworkTime;
@@ -137,24 +137,35 @@ pub(super) struct Restraint {
     pub(super) early: Duration,
     /// So much ahead of the end of the guard it has to begin.
     pub(super) late: Duration,
+    /// What it has seen of its own lateness since it was told last: its clock is right about that, so beginning sooner does not help.
+    known: Duration,
 }
 
 impl Restraint {
+    /// By its own clock, too, a frame of its own was so late, and no more: the medium was not free, or the adapter slow.
+    pub(super) fn knows(&mut self, late: Duration) {
+        self.known = self.known.max(late);
+    }
+
     /// A beacon was heard, with or without a report. Tells whether it was told something new.
     pub(super) fn hear(&mut self, report: Option<&Report>, guard: Duration) -> bool {
         let new = report.filter(|r| self.last != Some(r.count));
         if let Some(report) = new {
             self.last = Some(report.count);
             let off = Duration::from_us(u64::from(report.off_us.unsigned_abs()));
-            let side = match report.off_us {
-                0.. => &mut self.late,
-                _ => &mut self.early,
+            let known = core::mem::take(&mut self.known);
+            let (side, off) = match report.off_us {
+                0.. => (&mut self.late, off.less(known)),
+                // so late that it was ahead of the next slot of its own
+                _ if known > Duration::ZERO => (&mut self.early, Duration::ZERO),
+                _ => (&mut self.early, off),
             };
             *side = (*side + off).min(guard);
         } else {
             let sixteenth = |d: Duration| Duration::from_ns(d.as_ns().div_ceil(16));
             self.early = self.early.less(sixteenth(self.early));
             self.late = self.late.less(sixteenth(self.late));
+            self.known = self.known.less(sixteenth(self.known));
         }
         new.is_some()
     }
@@ -255,5 +266,41 @@ mod tests {
         }
         assert_eq!((mine.early, mine.late), (US(0), US(0)));
         assert!(!mine.silences(guard) && !Restraint::default().silences(US(0)));
+    }
+
+    /// What it has seen itself is no error of its clock; what is more than that is.
+    #[test]
+    fn who_knows_why_it_was_late_does_not_hold_back() {
+        let mut mine = Restraint::default();
+        let report = |count, off_us| Report {
+            address: A,
+            count,
+            off_us,
+        };
+        let guard = US(50);
+        mine.knows(US(300));
+        mine.knows(US(200));
+        assert!(mine.hear(Some(&report(1, 299)), guard), "it is told");
+        assert_eq!(mine.late, US(0));
+        assert!(mine.hear(Some(&report(2, 20)), guard), "that was another one");
+        assert_eq!(mine.late, US(20));
+        mine.knows(US(300));
+        assert!(mine.hear(Some(&report(3, 310)), guard));
+        assert_eq!(mine.late, US(30));
+        mine.knows(US(300));
+        assert!(
+            mine.hear(Some(&report(4, -9)), guard),
+            "late for one slot is early for the next"
+        );
+        assert_eq!((mine.early, mine.late), (US(0), US(30)));
+        assert!(mine.hear(Some(&report(5, -9)), guard));
+        assert_eq!((mine.early, mine.late), (US(9), US(30)));
+        // long ago
+        mine.knows(US(300));
+        for _ in 0..400 {
+            mine.hear(None, guard);
+        }
+        assert!(mine.hear(Some(&report(6, 40)), guard));
+        assert_eq!(mine.late, US(40));
     }
 }
