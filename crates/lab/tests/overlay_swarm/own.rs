@@ -58,6 +58,8 @@ enum Step {
 struct Open {
     deadline: Instant,
     launches: u16,
+    /// Whether there was room for it for sure.
+    held: bool,
 }
 
 /// [`Own::Rates`]: how often a message was on the air, by adapter.
@@ -156,16 +158,21 @@ impl Own {
 
 impl Edf {
     fn step(&mut self, node: u32, now: Instant, step: Step) -> Option<String> {
+        // what came too late for a timer may take up room until now
+        let own = self.open.keys().filter(|(n, ..)| *n == node).count();
+        let below = self.below.get(&node);
+        let room = HELD > own + usize::from(below.is_some_and(|(_, key)| !self.open.contains_key(key)));
         // what cannot be finished any more is dropped
         self.open
             .retain(|(n, ..), m| *n != node || now + COST <= m.deadline + BLUR);
         match step {
             Step::Submitted(key, deadline) => {
-                let own = self.open.keys().filter(|(n, ..)| *n == node).count();
-                if own < HELD {
-                    let (deadline, launches) = (deadline.unwrap_or(now + DEADLINE), 0);
-                    self.open.insert(key, Open { deadline, launches });
-                }
+                let new = Open {
+                    deadline: deadline.unwrap_or(now + DEADLINE),
+                    launches: 0,
+                    held: room,
+                };
+                self.open.insert(key, new);
                 None
             }
             Step::Launched(token, key) => {
@@ -175,9 +182,9 @@ impl Edf {
                 let Some(own) = self.open.get_mut(&key) else {
                     return Some(format!("{key:?} goes too late, or too often"));
                 };
-                own.launches += 1;
+                (own.launches, own.held) = (own.launches + 1, true);
                 let deadline = own.deadline;
-                let of_node = |(k, _): &(&Key, &Open)| k.0 == node && **k != key;
+                let of_node = |(k, m): &(&Key, &Open)| k.0 == node && **k != key && m.held;
                 let mut others = self.open.iter().filter(of_node);
                 self.choices += u64::from(others.clone().next().is_some());
                 let first =
