@@ -136,11 +136,11 @@ impl<P: Protocol, const N: usize, const L: usize> Roam<P, N, L> {
                     self.look_around(k, now, radio);
                 }
             }
-            State::Joined { .. } if k != self.primary => {
-                // the old link: until the new one has proved itself, and what is below would go on another channel
-                if self.overlap_over(now) && self.links[k].flying == 0 {
-                    self.look_around(k, now, radio);
-                }
+            // the old link: until the new one has proved itself, and what is below would go on another channel
+            State::Joined { .. }
+                if k != self.primary && self.overlap_over(now) && self.links[k].flying == 0 =>
+            {
+                self.look_around(k, now, radio);
             }
             State::Joined { ap, .. } if self.sides() == 1 && self.is_over(now) => {
                 self.leave(ap, now);
