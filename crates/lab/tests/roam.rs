@@ -4,6 +4,7 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::ops::Range;
 use std::rc::Rc;
 
@@ -188,10 +189,11 @@ impl Observer for Eye {
     fn delivered(&mut self, now_ns: u64, _: u32, msdu: &Msdu<'_>) {
         let (_, number, _) = parse_header(msdu.payload).expect("it is long enough");
         let seen = &mut *self.0.borrow_mut();
-        if seen.up.contains_key(&number) {
-            seen.again.push(number);
-        } else {
-            seen.up.insert(number, now_ns);
+        match seen.up.entry(number) {
+            Entry::Vacant(place) => {
+                place.insert(now_ns);
+            }
+            Entry::Occupied(_) => seen.again.push(number),
         }
     }
 }
