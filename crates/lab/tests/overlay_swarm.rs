@@ -2,7 +2,9 @@
 //! timers that are late, adapters that reset or are pulled out, clocks that jump, frames that get lost. All laws hold.
 //!
 //! No message comes after its lifetime, or more than once; of two adapters no copy counts twice. In one world of four only frames get lost and nodes walk. There is more to hold there: never a message twice; slots of a schedule
-//! meet no more often than releases pass the guard; no two hosts of TBMAC that hear each other own one slot.
+//! meet no more often than releases pass the guard; no two hosts of TBMAC that hear each other own one slot. EDF sends down the message whose
+//! deadline is first, and none that cannot be finished; rate control asks for no more tries than it was asked for; who roams sends to nobody
+//! that has not let it in, and on that one's channel.
 //!
 //! A failure prints the command that runs its seed alone, or all seeds where it is one of their sum, with the worst of them. An hour of
 //! virtual time among all faults for each, and a third of an hour without those of hosts and adapters:
@@ -12,6 +14,8 @@
 mod laws;
 #[path = "shared/meetings.rs"]
 mod meetings;
+#[path = "overlay_swarm/own.rs"]
+mod own;
 
 use std::cell::RefCell;
 use std::path::Path;
@@ -27,6 +31,7 @@ use sim::rng::{Cause, Stream};
 use sim::{Pattern, Traffic};
 
 use laws::{Eye, Seen};
+use own::Own;
 
 /// A `sender` hands down all that comes, so up to 500 frames wait in each of the five queues of two adapters.
 type Watched = Checked<Program, 5_100>;
@@ -35,7 +40,7 @@ const MS: u64 = 1_000_000;
 const SECOND: u64 = 1_000 * MS;
 
 /// Name, what stands in front of the groups, the key of the hub and that of the leaves.
-const SCHEMES: [(&str, &str, &str, &str); 20] = [
+const SCHEMES: [(&str, &str, &str, &str); 21] = [
     (
         "edca",
         "",
@@ -156,6 +161,12 @@ const SCHEMES: [(&str, &str, &str, &str); 20] = [
         "channel = 36\nprotocol.beaconer = { interval = \"51.2ms\", rate = \"6M\", send = { rate = \"6M\" } }",
         ROAMS_WITH_TWO,
     ),
+    (
+        "roam with copies",
+        "",
+        "channel = 36\nprotocol.beaconer = { interval = \"51.2ms\", rate = \"6M\", send = { rate = \"6M\" } }",
+        ROAMS_WITH_COPIES,
+    ),
 ];
 
 /// Those whose slots may not meet.
@@ -183,6 +194,19 @@ protocol.beaconer = { interval = "51.2ms", rate = "6M", send = { rate = "6M" } }
 const ROAMS_WITH_TWO: &str = r#"channel = 36
 ap = "hub"
 roam = { access_points = ["hub", "far"], hold = "100ms" }
+protocol.sender = { rate = "6M", tries = 3 }
+[[group.adapter]]
+channel = 149
+[[group]]
+name = "far"
+channel = 149
+placement.at = [60, 0]
+protocol.beaconer = { interval = "51.2ms", rate = "6M", send = { rate = "6M" } }
+"#;
+
+const ROAMS_WITH_COPIES: &str = r#"channel = 36
+ap = "hub"
+roam = { access_points = ["hub", "far"], hold = "100ms", copies = true }
 protocol.sender = { rate = "6M", tries = 3 }
 [[group.adapter]]
 channel = 149
@@ -363,9 +387,8 @@ ack.fixed = {ack}
         .filter(|n| ["hub", "leaf"].contains(&scenario.node_name(*n).split('.').next().unwrap()))
         .collect();
     let (hub, leaves) = (nodes[0], &nodes[1..]);
-    let seen = Rc::new(RefCell::new(Seen::default()));
-    seen.borrow_mut().nodes.clone_from(&nodes);
-    seen.borrow_mut().astray = astray;
+    let keeps = own_law(name, &scenario, fails);
+    let seen = Rc::new(RefCell::new(Seen::new(keeps, nodes.clone(), astray)));
     for (from, to) in leaves.iter().flat_map(|leaf| [(hub, *leaf), (*leaf, hub)]) {
         let traffic = Traffic {
             to: MacAddr::local(to),
@@ -394,12 +417,18 @@ ack.fixed = {ack}
     let broken: u64 = nodes.iter().map(|node| world.protocol(*node).violations()).sum();
     assert_eq!(broken, 0, "{name}");
     let seen = seen.borrow();
+    assert_eq!(seen.wrong, None, "{name}");
     let [copies, acked, first, dropped] = laws::copies(nodes.iter().map(|n| world.protocol(*n).inner()));
     let told = Told {
         sent: nodes.iter().map(|node| world.counters(*node, 0).tx_frames).sum(),
         frames: seen.air.frames,
         overlaps: seen.overlaps,
         dropped,
+        judged: match &seen.own {
+            Own::Edf(edf) => edf.choices,
+            Own::Roam(let_in) => let_in.frames,
+            _ => 0,
+        },
     };
     assert!(
         seen.stale_ns < MS,
@@ -437,6 +466,29 @@ struct Told {
     frames: u64,
     overlaps: u64,
     dropped: u64,
+    /// Times that a law of its own could have been broken.
+    judged: u64,
+}
+
+/// What a scheme alone has to keep. By clocks that jump no order of deadlines can be seen.
+fn own_law(name: &str, scenario: &Scenario, fails: Fails) -> Own {
+    match name {
+        "edf" if fails < Fails::Adapters => Own::Edf(own::Edf::default()),
+        "minstrel" | "rsin" | "redundancy+rates" => Own::Rates(own::Tries::default()),
+        _ if name.starts_with("roam") => {
+            let mut let_in = own::LetIn::default();
+            for node in 0..scenario.nodes() {
+                let mhz = match scenario.node_name(node).as_str() {
+                    "hub" => 5180,
+                    "far" => 5745,
+                    _ => continue,
+                };
+                let_in.channels.insert(MacAddr::local(node), mhz);
+            }
+            Own::Roam(let_in)
+        }
+        _ => Own::Nothing,
+    }
 }
 
 /// A number in the environment.
@@ -466,7 +518,7 @@ fn swarm(test: &str, seeds: u64, run_ns: u64) {
     assert!(!schemes.is_empty(), "there is no SWARM_SCHEME={only:?}");
     for (scheme, (name, ..)) in schemes {
         // by scheme: frames, and those that met where nobody was astray
-        let (mut frames, mut overlaps, mut dropped) = (0, 0, 0);
+        let (mut frames, mut overlaps, mut dropped, mut judged) = (0, 0, 0, 0);
         // overlaps and seed
         let mut worst = (0, start);
         let one = |seed| {
@@ -482,6 +534,7 @@ fn swarm(test: &str, seeds: u64, run_ns: u64) {
         for (seed, told) in all {
             assert!(told.sent > 0, "{name}: nobody sent anything with seed {seed}");
             dropped += told.dropped;
+            judged += told.judged;
             frames += told.frames;
             overlaps += told.overlaps;
             worst = worst.max((told.overlaps, seed));
@@ -489,6 +542,11 @@ fn swarm(test: &str, seeds: u64, run_ns: u64) {
         assert!(
             seeds < 4 || !name.starts_with("redundancy") || dropped > 0,
             "{name}: no second copy was dropped with any seed; {}",
+            again(test, name, start, seeds)
+        );
+        assert!(
+            seeds < 4 || !(*name == "edf" || name.starts_with("roam")) || judged > 0,
+            "{name}: its law was never put to the test; {}",
             again(test, name, start, seeds)
         );
         if SCHEDULED.contains(name) {

@@ -69,6 +69,13 @@ pub fn summary(d: &Deployed) -> String {
             r.second_chances,
             r.longest_gap_ns as f64 / 1e6
         );
+        if r.copies > 0 || r.repeated > 0 {
+            let _ = write!(
+                t,
+                "\ncopies: {} frames went on both links, {} of them were acknowledged on both; {} that came down had come before",
+                r.copies, r.duplicates, r.repeated
+            );
+        }
     }
     if let Some(us) = &d.measured.latency_us {
         let _ = write!(

@@ -131,6 +131,12 @@ pub struct Roamed {
     pub handovers: u64,
     /// Frames that went again on the other link.
     pub second_chances: u64,
+    /// Frames that went on both links at once, ...
+    pub copies: u64,
+    /// ... and those of them that both access points acknowledged.
+    pub duplicates: u64,
+    /// Frames that had come through another access point before, and were dropped.
+    pub repeated: u64,
     /// Requests without an ACK while a hand-over was under way, ...
     pub missed_in_handover: u64,
     /// ... and others without one.
@@ -145,6 +151,9 @@ impl From<RoamCounters> for Roamed {
             joined: c.joined,
             handovers: c.handovers,
             second_chances: c.second_chances,
+            copies: c.copies,
+            duplicates: c.duplicates,
+            repeated: c.repeated,
             missed_in_handover: c.missed_in_handover,
             missed_else: c.missed_else,
             longest_gap_ns: c.longest_gap_ns,

@@ -263,6 +263,9 @@ fn roamed(scenario: &Scenario, world: &World<Program>, metrics: &mut BTreeMap<&'
     metrics.insert("roam_missed_in_handover", sum(|c| c.missed_in_handover));
     metrics.insert("roam_missed_else", sum(|c| c.missed_else));
     metrics.insert("roam_second_chances", sum(|c| c.second_chances));
+    metrics.insert("roam_copies", sum(|c| c.copies));
+    metrics.insert("roam_duplicates", sum(|c| c.duplicates));
+    metrics.insert("roam_repeated", sum(|c| c.repeated));
     let longest = of_nodes().map(|c| c.longest_gap_ns).max().unwrap_or(0);
     metrics.insert("roam_gap_max_us", longest as f64 / 1e3);
 }

@@ -61,6 +61,9 @@ pub struct Roaming {
     pub answer: Option<Time>,
     /// The old link ends this long after the new one began.
     pub overlap: Option<Time>,
+    /// While both links serve, each frame that asks for an ACK goes on both: needs a second adapter.
+    #[schemars(with = "Option<bool>")]
+    pub copies: Option<Spanned<bool>>,
 }
 
 /// `walk` of an incident: the node goes on foot.
@@ -119,6 +122,14 @@ impl Check<'_> {
                 group.adapter_count()
             );
             return wrong(group.name.span(), what);
+        }
+        if let Some(copies) = roam.copies.as_ref().filter(|c| *c.get_ref())
+            && group.adapter_count() < 2
+        {
+            let what = format!(
+                "{name:?} has one adapter, and copies go on two links: give it a [[group.adapter]] or leave copies out"
+            );
+            return wrong(copies.span(), what);
         }
         let home = group.ap.as_ref().map(|ap| names.node(ap)).transpose()?;
         let (mut channels, mut found) = (Vec::new(), false);
@@ -204,6 +215,7 @@ pub(super) fn roaming(
     );
     config.better_db = roam.better_db.map_or(config.better_db, |db| db.0.min(255) as u8);
     config.failed = roam.failed.as_ref().map_or(config.failed, |f| *f.get_ref());
+    config.copies = roam.copies.as_ref().map_or(config.copies, |c| *c.get_ref());
     let times = [
         (roam.hold, &mut config.hold),
         (

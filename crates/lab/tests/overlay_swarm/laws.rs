@@ -8,16 +8,20 @@ use std::rc::Rc;
 use lab::scenario::Program;
 use lab::scenario::program::Celled;
 use protocols::mac::redundancy::RedundancyCounters;
-use radio::{Checked, Msdu};
+use radio::{Checked, Confirm, Msdu, Token};
 use sim::World;
 use sim::trace::{Observer, Transmission};
 use sim::traffic::parse_header;
 
 use crate::meetings::{Air, may_meet};
+use crate::own::Own;
 
 /// What was seen of one world.
-#[derive(Default)]
 pub struct Seen {
+    /// What only some overlays have to keep.
+    pub own: Own,
+    /// The first time that they did not.
+    pub wrong: Option<String>,
     /// Lifetime of the messages of a flow, ns.
     pub lifetimes: HashMap<u32, u64>,
     /// Flow, number and receiver of what was handed up.
@@ -38,6 +42,25 @@ pub struct Seen {
     pub shared: u64,
 }
 
+impl Seen {
+    /// Nothing yet, in a world of these nodes.
+    pub fn new(own: Own, nodes: Vec<u32>, astray: Vec<Range<u64>>) -> Seen {
+        Seen {
+            own,
+            wrong: None,
+            lifetimes: HashMap::new(),
+            up: HashSet::new(),
+            twice: 0,
+            stale_ns: 0,
+            nodes,
+            air: Air::default(),
+            astray,
+            overlaps: 0,
+            shared: 0,
+        }
+    }
+}
+
 /// Writes what it sees where others can read it.
 pub struct Eye(pub Rc<RefCell<Seen>>);
 
@@ -47,6 +70,22 @@ impl Observer for Eye {
         if seen.nodes.contains(&t.node) {
             seen.air.note(t);
         }
+        let wrong = seen.own.transmission(t);
+        seen.wrong = seen.wrong.take().or(wrong);
+    }
+
+    fn submitted(&mut self, now_ns: u64, node: u32, msdu: &Msdu<'_>) {
+        self.0.borrow_mut().own.submitted(now_ns, node, msdu);
+    }
+
+    fn requested(&mut self, now_ns: u64, node: u32, token: Token, frame: &[u8]) {
+        self.0.borrow_mut().own.requested(now_ns, node, token, frame);
+    }
+
+    fn confirmed(&mut self, now_ns: u64, node: u32, confirm: &Confirm, _: Option<(u64, u64)>) {
+        let seen = &mut *self.0.borrow_mut();
+        let wrong = seen.own.confirmed(now_ns, node, confirm);
+        seen.wrong = seen.wrong.take().or(wrong);
     }
 
     fn delivered(&mut self, now_ns: u64, node: u32, msdu: &Msdu<'_>) {
@@ -64,6 +103,8 @@ impl Observer for Eye {
 impl Seen {
     /// A look at a world after each millisecond. `together` are nodes that hear each other all the time.
     pub fn look<const N: usize>(&mut self, world: &mut World<Checked<Program, N>>, together: &[u32]) {
+        let wrong = self.own.look(world);
+        self.wrong = self.wrong.take().or(wrong);
         for met in std::mem::take(&mut self.air.met) {
             let fair = may_meet(world, &met, |node| Some(node.inner()));
             let astray = self.astray.iter().any(|time| time.contains(&met[1].start_ns));

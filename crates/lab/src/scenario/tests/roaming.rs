@@ -47,6 +47,11 @@ fn what_cannot_roam_is_said() {
             "three intervals or more",
         ),
         (
+            "lost = \"350ms\"",
+            "lost = \"350ms\", copies = true",
+            "\"alone\" has one adapter, and copies go on two links",
+        ),
+        (
             both,
             "roam = { access_points = [\"west\"], rate = \"11M\" }",
             "has no rate 11M",

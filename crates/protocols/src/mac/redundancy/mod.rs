@@ -23,7 +23,7 @@ mod config;
 pub mod discard;
 pub mod trailer;
 
-mod pair;
+pub(super) mod pair;
 #[cfg(test)]
 mod tests;
 
@@ -33,7 +33,7 @@ use both::{Both, Repeated};
 pub use config::{Primary, RedundancyConfig};
 use discard::Discard;
 use frame::mac::{FrameType, Header};
-use pair::{Copies, Pair, Side};
+use pair::{Copies, Pair, Side, keep_best};
 use radio::checked::MAX_ACTIONS;
 use radio::{AckPolicy, Confirm, Event, Indication, Instant, Outcome, Protocol, Radio, Refusal};
 use trailer::Trailer;
@@ -268,7 +268,7 @@ impl<P: Protocol, const N: usize, const L: usize, const S: usize> Redundancy<P, 
         }
         let pair = &mut self.pairs[index];
         pair.sides[k] = Side::Over;
-        pair.note(confirm);
+        keep_best(&mut pair.best, confirm);
         match pair.sides[1 - k] {
             Side::Due(_) if acked => {
                 self.counters.spared += 1;

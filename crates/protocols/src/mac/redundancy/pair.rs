@@ -39,27 +39,27 @@ impl Pair {
         best: None,
     };
 
-    /// Notes how one of them ended: what says most about the fate of the frame goes before the rest.
-    pub fn note(&mut self, confirm: &Confirm) {
-        let rank = |c: &Confirm| match c.outcome {
-            Outcome::Acked => 5,
-            Outcome::NotAcked => 4,
-            Outcome::Unknown => 3,
-            Outcome::Expired => 2,
-            Outcome::Aborted => 1,
-            Outcome::Refused(_) => 0,
-        };
-        if self.best.as_ref().is_none_or(|b| rank(confirm) > rank(b)) {
-            self.best = Some(*confirm);
-        }
-    }
-
     /// When the second copy is due, if it waits.
     pub fn due(&self) -> Option<Instant> {
         self.sides.iter().find_map(|s| match s {
             Side::Due(at) => Some(*at),
             _ => None,
         })
+    }
+}
+
+/// Notes how a copy ended: what says most about the fate of the frame goes before the rest.
+pub(in crate::mac) fn keep_best(best: &mut Option<Confirm>, confirm: &Confirm) {
+    let rank = |c: &Confirm| match c.outcome {
+        Outcome::Acked => 5,
+        Outcome::NotAcked => 4,
+        Outcome::Unknown => 3,
+        Outcome::Expired => 2,
+        Outcome::Aborted => 1,
+        Outcome::Refused(_) => 0,
+    };
+    if best.as_ref().is_none_or(|b| rank(confirm) > rank(b)) {
+        *best = Some(*confirm);
     }
 }
 

@@ -40,6 +40,9 @@ pub struct RoamConfig {
     pub overlap: Duration,
     /// See `overlap`.
     pub acks: u16,
+    /// While both links serve, each frame that asks for an ACK goes on both, and what comes down with a
+    /// [trailer](crate::mac::redundancy::trailer) is handed up once, without it. `false`: a frame goes on the old link only when it has failed on the new one.
+    pub copies: bool,
 }
 
 impl RoamConfig {
@@ -71,6 +74,7 @@ impl RoamConfig {
             answer: Duration::from_ms(20),
             overlap: Duration::from_ms(100),
             acks: 10,
+            copies: false,
         }
     }
 }
@@ -88,6 +92,12 @@ pub struct RoamCounters {
     pub unanswered: u64,
     /// Frames that went again on the other link.
     pub second_chances: u64,
+    /// Frames that went on both links at once.
+    pub copies: u64,
+    /// Of these, acknowledged on both: both access points have them.
+    pub duplicates: u64,
+    /// Frames that had come down through another access point before, and were dropped.
+    pub repeated: u64,
     /// Requests that ended without an ACK while a hand-over was under way: it begins with the last frame acknowledged before
     /// it, and ends with the first one after it.
     pub missed_in_handover: u64,

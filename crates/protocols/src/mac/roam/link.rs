@@ -63,6 +63,8 @@ pub(super) struct Link {
     pub tuning: Tokens,
     /// Requests of its own that have no confirm yet.
     pub asked: Tokens,
+    /// Requests of the protocol above that have no confirm yet, copies counted.
+    pub flying: usize,
     /// ACKs in a row since it was let in.
     pub acks: u16,
     /// Frames that asked for an ACK since it was let in, the last one lowest: 1 for those that had none.
@@ -76,6 +78,7 @@ impl Link {
             state: State::Idle,
             tuning: Tokens::NONE,
             asked: Tokens::NONE,
+            flying: 0,
             acks: 0,
             failures: 0,
         }

@@ -13,6 +13,7 @@
 //! is no wire behind the access points here: what they do with a frame is theirs. [`gate::Gate`] lets stations in.
 
 mod config;
+mod copies;
 pub mod gate;
 mod link;
 mod search;
@@ -21,14 +22,16 @@ mod tests;
 
 use super::data::{Duplicates, MAX_DATA_OCTETS, Received};
 use super::overlay::{Above, DEFAULT_HELD, DEFAULT_HELD_OCTETS};
+use super::redundancy::discard::Discard;
 pub use config::{MAX_CHANNELS, RoamConfig, RoamCounters};
+use copies::{Launched, Seconds};
 use frame::MacAddr;
 use frame::mac::header::set_retry;
 use frame::mac::{FrameType, Header};
 use link::{Candidates, Link, State};
 use radio::{Confirm, Duration, Event, Indication, Instant, Outcome, Protocol, Radio};
 
-/// Requests that one event launches at most: a hand-over that ends finds many that wait.
+/// Launches and aborts for one event at most: a hand-over that ends finds many that wait.
 const BURST: usize = 8;
 /// Tag of a held frame: it has had its second chance.
 const SECOND: u64 = 1;
@@ -50,12 +53,14 @@ pub struct Roam<P, const N: usize = DEFAULT_HELD, const L: usize = DEFAULT_HELD_
     missed: u64,
     /// There was a hand-over since the last ACK.
     changed: bool,
-    /// Side of each launched request.
-    side: [usize; N],
-    /// Requests that this event may still launch.
+    launched: [Launched; N],
+    seconds: Seconds<N>,
+    /// Of these, what this event may still bring.
     left: usize,
     /// Of each access point.
     duplicates: Duplicates<4>,
+    /// Of each source behind them.
+    discard: Discard<4>,
     counters: RoamCounters,
 }
 
@@ -73,9 +78,11 @@ impl<P: Protocol, const N: usize, const L: usize> Roam<P, N, L> {
             last_ack: None,
             missed: 0,
             changed: false,
-            side: [0; N],
+            launched: [Launched::NONE; N],
+            seconds: Seconds::NONE,
             left: BURST,
             duplicates: Duplicates::default(),
+            discard: Discard::default(),
             counters: RoamCounters::default(),
             config,
         }
@@ -109,7 +116,8 @@ impl<P: Protocol, const N: usize, const L: usize> Roam<P, N, L> {
     /// Launches what waits.
     fn serve(&mut self, now: Instant, radio: &mut dyn Radio) {
         let expired = self.above.held.expire(now) as u64;
-        self.miss(expired);
+        self.missed += expired;
+        self.recall(radio);
         // while the channel is being changed nothing can go
         let Some(ap) = self
             .access_point()
@@ -120,48 +128,55 @@ impl<P: Protocol, const N: usize, const L: usize> Roam<P, N, L> {
         while self.left > 0
             && let Some(index) = self.above.held.first_by(|h| h.order())
         {
-            self.left -= 1;
-            let second = (1 - self.primary).min(self.sides() - 1);
-            let held = self.above.held.get(index).expect("it waits");
-            let other = (held.tag & SECOND != 0)
-                .then(|| self.links[second].joined())
-                .flatten();
+            let tag = self.above.held.get(index).expect("it waits").tag;
+            let spare = self.spare(now);
             // what failed on the link that carries the traffic goes on the other one, and the other way round
-            let (k, ap) = match other {
-                Some(other) if self.side[index] == self.primary => (second, other),
-                _ => (self.primary, ap),
-            };
-            let mut how = held.how;
-            how.adapter = self.links[k].adapter;
-            let mut octets = [0; L];
-            let n = held.frame().len();
-            octets[..n].copy_from_slice(held.frame());
-            rename(&mut octets[..n], self.config.home, ap);
-            self.above.held.launch_as(index, &octets[..n], &how, radio);
-            self.side[index] = k;
+            let failed_here = tag & SECOND != 0 && self.launched[index].side == self.primary;
+            let (k, to) = spare.filter(|_| failed_here).unwrap_or((self.primary, ap));
+            self.send(index, k, to, radio);
+            let copy = self.config.copies && tag & SECOND == 0 && self.asks(index) && self.seconds.has_room();
+            if let Some((k, to)) = spare.filter(|_| copy) {
+                self.send(index, k, to, radio);
+            }
         }
     }
 
-    fn miss(&mut self, n: u64) {
-        self.missed += n;
+    /// Sends request `index` on link `k`: for the first time, or a copy of it.
+    fn send(&mut self, index: usize, k: usize, ap: MacAddr, radio: &mut dyn Radio) {
+        let held = self.above.held.get(index).expect("it waits or flies");
+        let mut how = held.how;
+        how.adapter = self.links[k].adapter;
+        let mut octets = [0; L];
+        let n = held.frame().len();
+        octets[..n].copy_from_slice(held.frame());
+        rename(&mut octets[..n], self.config.home, ap);
+        let second = held.is_flying();
+        let token = if second {
+            let token = radio.token();
+            radio.request(token, &octets[..n], &how);
+            token
+        } else {
+            self.above.held.launch_as(index, &octets[..n], &how, radio)
+        };
+        self.is_below(index, k, token, second);
     }
 
-    fn land(&mut self, index: usize, confirm: &Confirm, now: Instant) {
-        let k = self.side[index];
+    /// Whether request `index` asks for an ACK.
+    fn asks(&self, index: usize) -> bool {
+        let held = self.above.held.get(index);
+        held.and_then(|h| Header::parse(h.frame()).ok())
+            .is_some_and(|h| h.wants_ack())
+    }
+
+    /// No copy of request `index` is below any more; `confirm` is the best one.
+    fn ended(&mut self, index: usize, confirm: &Confirm, now: Instant) {
         let acked = confirm.outcome.is_acked();
-        let asks = self
-            .above
-            .held
-            .get(index)
-            .and_then(|h| Header::parse(h.frame()).ok())
-            .is_some_and(|h| h.wants_ack());
-        if asks && (acked || confirm.outcome == Outcome::NotAcked) {
-            self.links[k].sent(acked);
-        }
-        if acked {
-            self.alive(now);
-        }
-        let other = (0..self.sides()).any(|o| o != k && self.links[o].joined().is_some());
+        let asks = self.asks(index);
+        let Launched { side, twice, .. } = self.launched[index];
+        let other = match side == self.primary {
+            true => self.spare(now).is_some(),
+            false => self.access_point().is_some(),
+        };
         let held = self.above.held.get_mut(index).expect("it was in flight");
         let in_time = held.how.expires.is_none_or(|t| now < t);
         let again = matches!(
@@ -170,6 +185,7 @@ impl<P: Protocol, const N: usize, const L: usize> Roam<P, N, L> {
         ) && asks
             && other
             && in_time
+            && !twice
             && held.tag & SECOND == 0
             && !held.is_unwanted();
         if again {
@@ -181,7 +197,7 @@ impl<P: Protocol, const N: usize, const L: usize> Roam<P, N, L> {
             return;
         }
         if !acked && asks {
-            self.miss(1);
+            self.missed += 1;
         }
         self.above.held.finish(index, confirm);
     }
@@ -226,6 +242,10 @@ impl<P: Protocol, const N: usize, const L: usize> Roam<P, N, L> {
                     let _ = set_retry(frame, false);
                 }
                 rename(frame, ap, self.config.home);
+                let Some(n) = self.first(frame, now) else {
+                    return;
+                };
+                let frame = &frame[..n];
                 self.above
                     .tell(now, Event::Indication(Indication { frame, ..*i }), radio);
             }
@@ -248,10 +268,7 @@ impl<P: Protocol, const N: usize, const L: usize> Protocol for Roam<P, N, L> {
     fn handle(&mut self, now: Instant, event: Event<'_>, radio: &mut dyn Radio) {
         match event {
             Event::Confirm(c) if self.asked(&c) => {}
-            Event::Confirm(c) => match self.above.held.landed(&c) {
-                Some(index) => self.land(index, &c, now),
-                None => self.above.tell(now, event, radio),
-            },
+            Event::Confirm(c) if self.landed(&c, now, radio) => {}
             Event::Set(answer) if self.tuned(&answer, now) => {}
             Event::Indication(i) => {
                 if !self.answered(&i, now, radio) {
@@ -289,7 +306,7 @@ impl<P: Protocol, const N: usize, const L: usize> Protocol for Roam<P, N, L> {
         let over = links
             .iter()
             .enumerate()
-            .filter(|(k, l)| *k != self.primary && l.joined().is_some());
+            .filter(|(k, l)| *k != self.primary && l.joined().is_some() && l.flying == 0);
         let overlap = over.filter_map(|_| match self.links[self.primary].state {
             State::Joined { since, .. } => Some(since + self.config.overlap),
             _ => None,

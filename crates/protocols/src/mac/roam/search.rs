@@ -136,12 +136,11 @@ impl<P: Protocol, const N: usize, const L: usize> Roam<P, N, L> {
                     self.look_around(k, now, radio);
                 }
             }
-            State::Joined { .. } if k != self.primary => {
-                // the old link: until the new one has proved itself
-                let new = &self.links[self.primary];
-                if new.acks >= self.config.acks || self.overlap_over(now) {
-                    self.look_around(k, now, radio);
-                }
+            // the old link: until the new one has proved itself, and what is below would go on another channel
+            State::Joined { .. }
+                if k != self.primary && self.overlap_over(now) && self.links[k].flying == 0 =>
+            {
+                self.look_around(k, now, radio);
             }
             State::Joined { ap, .. } if self.sides() == 1 && self.is_over(now) => {
                 self.leave(ap, now);
@@ -151,11 +150,23 @@ impl<P: Protocol, const N: usize, const L: usize> Roam<P, N, L> {
         }
     }
 
+    /// The new link has proved itself, or had its time for that.
     fn overlap_over(&self, now: Instant) -> bool {
-        match self.links[self.primary].state {
-            State::Joined { since, .. } => now.since(since) >= self.config.overlap,
+        let new = &self.links[self.primary];
+        match new.state {
+            State::Joined { since, .. } => {
+                new.acks >= self.config.acks || now.since(since) >= self.config.overlap
+            }
             _ => true,
         }
+    }
+
+    /// The other link and its access point, while that serves besides the one that carries the traffic.
+    pub(super) fn spare(&self, now: Instant) -> Option<(usize, MacAddr)> {
+        let k = 1 - self.primary;
+        let link = self.links[..self.sides()].get(k)?;
+        let serves = link.tuning.is_empty() && !self.overlap_over(now);
+        link.joined().filter(|_| serves).map(|ap| (k, ap))
     }
 
     /// No beacon of the present access point for too long.

@@ -1,5 +1,7 @@
 //! A station and two access points in the room, on one channel; what is lost follows from who sends to whom.
 
+mod copies;
+
 use super::gate::Gate;
 use super::*;
 use crate::mac::beacon::{Beaconer, BeaconerConfig};

@@ -1,0 +1,208 @@
+//! Laws that one kind of overlay has to keep, besides those of all.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use frame::mac::{FrameType, Header, Kind};
+use frame::{MacAddr, Phy};
+use lab::scenario::Program;
+use protocols::mac::rate::Rates;
+use radio::{Checked, Confirm, Duration, Instant, Msdu, Outcome, Refusal, Token};
+use sim::World;
+use sim::trace::{OnAir, Transmission};
+use sim::traffic::parse_header;
+
+/// Tries of each frame in the worlds.
+const TRIES: u16 = 7;
+/// `cost` of an attempt of EDF in the worlds.
+const COST: Duration = Duration::from_us(200);
+/// `deadline` of EDF there: of messages that have none.
+const DEADLINE: Duration = Duration::from_ms(4);
+/// Requests that EDF holds: what comes when there are so many is refused.
+const HELD: usize = 16;
+/// How far what a clock has shown is off when it is reckoned back over a millisecond.
+const BLUR: Duration = Duration::from_us(1);
+
+/// Node, flow and number of a message.
+type Key = (u32, u32, u32);
+
+/// What a scheme has to keep.
+pub enum Own {
+    /// What all have to.
+    Nothing,
+    /// One at a time is below, the one whose deadline is first, and none that cannot be finished in time.
+    Edf(Edf),
+    /// No frame has more tries than its sender asked for, and none goes at a rate that the PHY does not have.
+    Rates(Tries),
+    /// No frame goes to an access point that has not let the station in, or on a channel other than its.
+    Roam(LetIn),
+}
+
+/// [`Own::Edf`].
+#[derive(Default)]
+pub struct Edf {
+    /// True time, node, and what happened there, since the last look.
+    events: Vec<(u64, u32, Step)>,
+    open: BTreeMap<Key, Open>,
+    below: HashMap<u32, (Token, Key)>,
+    /// Launches at which another message waited.
+    pub choices: u64,
+}
+
+enum Step {
+    Submitted(Key, Option<Instant>),
+    Launched(Token, Key),
+    Ended(Token, Outcome),
+}
+
+/// A message that may still go.
+struct Open {
+    deadline: Instant,
+    launches: u16,
+    /// Whether there was room for it for sure.
+    held: bool,
+}
+
+/// [`Own::Rates`]: how often a message was on the air, by adapter.
+#[derive(Default)]
+pub struct Tries(HashMap<(u32, Key), u16>);
+
+/// [`Own::Roam`]: channels of access points, MHz, and which stations each has answered.
+#[derive(Default)]
+pub struct LetIn {
+    pub channels: HashMap<MacAddr, u16>,
+    stations: HashSet<(MacAddr, MacAddr)>,
+    /// Frames to access points.
+    pub frames: u64,
+}
+
+/// The message in a data frame, and the flow that it belongs to.
+fn message(node: u32, mpdu: &[u8]) -> Option<Key> {
+    let header = Header::parse(mpdu).ok()?;
+    // behind LLC and SNAP
+    let payload = header.body().get(8..).filter(|_| is_data(&header))?;
+    parse_header(payload).map(|(flow, number, _)| (node, flow, number))
+}
+
+fn is_data(header: &Header<'_>) -> bool {
+    header.frame_type() == FrameType::Data
+}
+
+impl Own {
+    /// A transmission starts; what is wrong with it.
+    pub fn transmission(&mut self, t: &Transmission<'_>) -> Option<String> {
+        let header = Header::parse(t.frame).ok().filter(|_| t.what == OnAir::Frame)?;
+        match self {
+            Own::Rates(tries) => {
+                let key = (t.adapter, message(t.node, t.frame)?);
+                let tries = tries.0.entry(key).or_default();
+                *tries += 1;
+                let known = Rates::of(&Phy::A).as_slice().contains(&t.rate);
+                (*tries > TRIES || !known).then(|| format!("try {tries} of {key:?} at {:?}", t.rate))
+            }
+            Own::Roam(let_in) => {
+                let (to, from) = (header.receiver(), header.transmitter()?);
+                if header.kind() == Kind::ASSOCIATION_RESPONSE {
+                    let_in.stations.insert((to, from));
+                }
+                let mhz = *let_in.channels.get(&to).filter(|_| from != to)?;
+                let_in.frames += 1;
+                let known = !is_data(&header) || let_in.stations.contains(&(from, to));
+                let what = format!("{from} sends to {to} on {} MHz, let in: {known}", t.mhz);
+                (mhz != t.mhz || !known).then_some(what)
+            }
+            Own::Nothing | Own::Edf(_) => None,
+        }
+    }
+
+    /// A message is handed down.
+    pub fn submitted(&mut self, now_ns: u64, node: u32, msdu: &Msdu<'_>) {
+        if let (Own::Edf(edf), Some((flow, number, _))) = (self, parse_header(msdu.payload)) {
+            let key = (node, flow, number);
+            edf.events
+                .push((now_ns, node, Step::Submitted(key, msdu.deadline)));
+        }
+    }
+
+    /// A frame is sent down.
+    pub fn requested(&mut self, now_ns: u64, node: u32, token: Token, mpdu: &[u8]) {
+        if let (Own::Edf(edf), Some(key)) = (self, message(node, mpdu)) {
+            edf.events.push((now_ns, node, Step::Launched(token, key)));
+        }
+    }
+
+    /// A request ends; what is wrong with that.
+    pub fn confirmed(&mut self, now_ns: u64, node: u32, confirm: &Confirm) -> Option<String> {
+        match self {
+            Own::Edf(edf) => {
+                let ended = Step::Ended(confirm.token, confirm.outcome);
+                edf.events.push((now_ns, node, ended));
+                None
+            }
+            Own::Rates(_) => (confirm.outcome == Outcome::Refused(Refusal::RateNotSupported))
+                .then(|| format!("{confirm:?}")),
+            _ => None,
+        }
+    }
+
+    /// A look at the world after a millisecond: what has gone wrong in it.
+    pub fn look<const N: usize>(&mut self, world: &World<Checked<Program, N>>) -> Option<String> {
+        let Own::Edf(edf) = self else { return None };
+        let mut wrong = None;
+        for (at_ns, node, step) in std::mem::take(&mut edf.events) {
+            let shown = world.host_clock(node) - Duration::from_ns(world.now_ns() - at_ns);
+            wrong = wrong.or(edf.step(node, shown, step));
+        }
+        wrong
+    }
+}
+
+impl Edf {
+    fn step(&mut self, node: u32, now: Instant, step: Step) -> Option<String> {
+        // what came too late for a timer may take up room until now
+        let own = self.open.keys().filter(|(n, ..)| *n == node).count();
+        let below = self.below.get(&node);
+        let room = HELD > own + usize::from(below.is_some_and(|(_, key)| !self.open.contains_key(key)));
+        // what cannot be finished any more is dropped
+        self.open
+            .retain(|(n, ..), m| *n != node || now + COST <= m.deadline + BLUR);
+        match step {
+            Step::Submitted(key, deadline) => {
+                let new = Open {
+                    deadline: deadline.unwrap_or(now + DEADLINE),
+                    launches: 0,
+                    held: room,
+                };
+                self.open.insert(key, new);
+                None
+            }
+            Step::Launched(token, key) => {
+                if let Some((_, other)) = self.below.insert(node, (token, key)) {
+                    return Some(format!("{key:?} goes while {other:?} is below"));
+                }
+                let Some(own) = self.open.get_mut(&key) else {
+                    return Some(format!("{key:?} goes too late, or too often"));
+                };
+                (own.launches, own.held) = (own.launches + 1, true);
+                let deadline = own.deadline;
+                let of_node = |(k, m): &(&Key, &Open)| k.0 == node && **k != key && m.held;
+                let mut others = self.open.iter().filter(of_node);
+                self.choices += u64::from(others.clone().next().is_some());
+                let first =
+                    others.find(|(_, m)| m.deadline + BLUR < deadline && now + COST + BLUR <= m.deadline);
+                first.map(|(k, m)| {
+                    let by = deadline - m.deadline;
+                    format!("{key:?} goes before {k:?}, whose deadline is {by:?} earlier")
+                })
+            }
+            Step::Ended(token, outcome) => {
+                let (_, key) = self.below.remove(&node).filter(|(t, _)| *t == token)?;
+                let again = matches!(outcome, Outcome::NotAcked | Outcome::Unknown | Outcome::Aborted);
+                let over = |m: &Open| !again || m.launches >= TRIES;
+                if self.open.get(&key).is_some_and(over) {
+                    self.open.remove(&key);
+                }
+                None
+            }
+        }
+    }
+}
