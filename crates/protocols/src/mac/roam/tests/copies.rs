@@ -289,3 +289,24 @@ proptest! {
         room.close();
     }
 }
+
+/// What is below on the old link would go on whatever channel it listens on next.
+#[test]
+fn the_old_link_stays_until_its_last_frame_is_over() {
+    let (mut room, old, fates) = handed_over(|| doubled(|c| c.acks = 1));
+    fates.set((Fate::DataLost, Fate::Arrives));
+    let links = |room: &Room| {
+        let station = room.protocol::<Station>(2);
+        (station.links[station.primary], station.links[1 - station.primary])
+    };
+    each_4_ms(&mut room, 1);
+    while links(&room).0.acks == 0 {
+        room.run_until(room.now_ns() + 1_000);
+    }
+    let (_, behind) = links(&room);
+    assert_eq!((behind.flying, behind.joined()), (1, Some(old)));
+    room.run_until(room.now_ns() + 10 * MS);
+    let (_, behind) = links(&room);
+    assert_eq!((behind.flying, behind.joined()), (0, None));
+    room.close();
+}
