@@ -9,7 +9,7 @@ use crate::mac::sync::reference::FOLLOW_UP_OCTETS;
 use frame::mac::Header;
 use frame::mac::header::set_retry;
 use radio::pending::Held;
-use radio::{AckPolicy, Confirm, Duration, Instant, Outcome, Protocol, Queue, Radio, SeriesList, TxHow};
+use radio::{AckPolicy, Confirm, Instant, Outcome, Protocol, Queue, Radio, SeriesList, TxHow};
 
 impl<P: Protocol, const N: usize, const L: usize, const S: usize> Tdma<P, N, L, S> {
     pub(super) fn use_slot(&mut self, now: Instant, window: Window, radio: &mut dyn Radio) {
