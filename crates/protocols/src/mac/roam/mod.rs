@@ -118,10 +118,10 @@ impl<P: Protocol, const N: usize, const L: usize> Roam<P, N, L> {
         let expired = self.above.held.expire(now) as u64;
         self.missed += expired;
         self.recall(radio);
-        // while the channel is being changed nothing can go
+        // while the channel is being changed, or is about to be, nothing can go
         let Some(ap) = self
             .access_point()
-            .filter(|_| self.links[self.primary].tuning.is_empty())
+            .filter(|_| self.links[self.primary].tuning.is_empty() && !self.is_leaving(now))
         else {
             return;
         };
@@ -301,7 +301,7 @@ impl<P: Protocol, const N: usize, const L: usize> Protocol for Roam<P, N, L> {
         let lost = self
             .access_point()
             .and_then(|ap| self.candidates.get(ap))
-            .filter(|_| self.sides() == 1)
+            .filter(|_| self.sides() == 1 && self.links[self.primary].flying == 0)
             .map(|c| c.heard + self.config.lost);
         let over = links
             .iter()

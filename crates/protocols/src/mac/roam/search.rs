@@ -142,7 +142,8 @@ impl<P: Protocol, const N: usize, const L: usize> Roam<P, N, L> {
             {
                 self.look_around(k, now, radio);
             }
-            State::Joined { ap, .. } if self.sides() == 1 && self.is_over(now) => {
+            // as the only link, too
+            State::Joined { ap, .. } if self.is_leaving(now) && self.links[k].flying == 0 => {
                 self.leave(ap, now);
                 self.look_around(k, now, radio);
             }
@@ -186,6 +187,11 @@ impl<P: Protocol, const N: usize, const L: usize> Roam<P, N, L> {
     /// The present access point is of no use any more.
     fn is_over(&self, now: Instant) -> bool {
         self.is_lost(now) || self.fails(now)
+    }
+
+    /// With one adapter: the present access point is left as soon as nothing is below.
+    pub(super) fn is_leaving(&self, now: Instant) -> bool {
+        self.sides() == 1 && self.is_over(now)
     }
 
     /// Who was left because frames failed, for as long as that counts.

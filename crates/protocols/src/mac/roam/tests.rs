@@ -33,7 +33,7 @@ fn station(two: bool) -> Station {
     station_with(two, |_| ())
 }
 
-fn station_with(two: bool, change: fn(&mut RoamConfig)) -> Station {
+fn station_with(two: bool, change: impl Fn(&mut RoamConfig)) -> Station {
     let second = two.then_some(AdapterId(1));
     let mut config = RoamConfig::new(ME, APS[0], &[5180], (AdapterId(0), second), Rate::OFDM_6);
     change(&mut config);
@@ -246,6 +246,39 @@ fn frames_that_fail_make_it_leave_although_beacons_are_heard() {
             "{two} {silent}: {c:?}"
         );
         assert_eq!(c.missed_in_handover + payloads(&room).len() as u64, 101);
+        room.close();
+    }
+}
+
+/// What is below would go on whatever channel it listens on next: it has its confirms first, and nothing more is sent.
+#[test]
+fn with_one_adapter_it_does_not_leave_with_frames_below() {
+    for failed in [(8, 10), (0, 0)] {
+        let mut room = room_with(false, move || station_with(false, move |c| c.failed = failed));
+        room.run_until(600 * MS);
+        let old = room.protocol::<Station>(2).access_point().unwrap();
+        room.script(move |x| match touches(x, old) {
+            true => Fate::DataLost,
+            false => Fate::Arrives,
+        });
+        for i in 0..1_000 {
+            room.submit((600 + i) * MS, 2, APS[0], &[i as u8; 1_400], None);
+        }
+        let (mut left, mut busy) = (false, false);
+        for ms in 600..3_000 {
+            for tenth in 0..10 {
+                room.run_until(ms * MS + tenth * MS / 10);
+                let link = room.protocol::<Station>(2).links[0];
+                busy |= link.joined() == Some(old) && link.flying > 0;
+                left |= link.joined().is_none();
+                assert!(
+                    link.joined().is_some() || link.flying == 0,
+                    "at {ms} ms, {failed:?}"
+                );
+            }
+        }
+        assert!(busy && left, "{failed:?}");
+        assert_eq!(room.protocol::<Station>(2).counters().handovers, 1);
         room.close();
     }
 }
