@@ -8,11 +8,62 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr::{null, null_mut};
 use std::time::Duration;
 
+/// A timer of the kernel on `CLOCK_MONOTONIC`, as long as this lives.
+#[derive(Debug)]
+struct Timer(libc::timer_t);
+
+impl Timer {
+    /// One that does this at its time, not armed.
+    fn new(mut event: libc::sigevent) -> io::Result<Self> {
+        let mut id: libc::timer_t = null_mut();
+        // SAFETY: `event` is live and only read, `id` is live and written.
+        if unsafe { libc::timer_create(libc::CLOCK_MONOTONIC, &raw mut event, &raw mut id) } < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(Self(id))
+    }
+
+    /// Arms it for once, in place of an earlier time. `flags`: 0, or `TIMER_ABSTIME`.
+    fn arm(&self, flags: libc::c_int, ns: u64) -> io::Result<()> {
+        let once = libc::itimerspec {
+            it_interval: libc::timespec {
+                tv_sec: 0,
+                tv_nsec: 0,
+            },
+            it_value: libc::timespec {
+                tv_sec: (ns / 1_000_000_000) as _,
+                tv_nsec: (ns % 1_000_000_000) as _,
+            },
+        };
+        // SAFETY: the timer is live until it is dropped; `once` is live and only read; the old value is not asked for.
+        if unsafe { libc::timer_settime(self.0, flags, &raw const once, null_mut()) } < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Timer {
+    fn drop(&mut self) {
+        // SAFETY: the timer is live, and used no more.
+        unsafe { libc::timer_delete(self.0) };
+    }
+}
+
+/// How a timer says that its time has come, with this signal.
+fn event(notify: libc::c_int, signal: libc::c_int) -> libc::sigevent {
+    // SAFETY: `sigevent` is integers and a pointer, for which all-zero octets are a valid value.
+    let mut event: libc::sigevent = unsafe { zeroed() };
+    event.sigev_notify = notify;
+    event.sigev_signo = signal;
+    event
+}
+
 /// A timer on `CLOCK_MONOTONIC` whose signal goes to the thread that made it, which keeps that signal blocked from then
 /// on and waits for it.
 #[derive(Debug)]
 pub struct PosixTimer {
-    id: libc::timer_t,
+    timer: Timer,
     /// The signal was blocked in this thread, and no other may wait for it.
     _thread: PhantomData<*const ()>,
 }
@@ -45,19 +96,11 @@ impl PosixTimer {
         if refused != 0 {
             return Err(io::Error::from_raw_os_error(refused));
         }
-        // SAFETY: `sigevent` is integers and a pointer, for which all-zero octets are a valid value.
-        let mut event: libc::sigevent = unsafe { zeroed() };
-        event.sigev_notify = libc::SIGEV_THREAD_ID;
-        event.sigev_signo = signal();
+        let mut event = event(libc::SIGEV_THREAD_ID, signal());
         // SAFETY: always sound.
         event.sigev_notify_thread_id = unsafe { libc::gettid() };
-        let mut id: libc::timer_t = null_mut();
-        // SAFETY: `event` is live and only read, `id` is live and written.
-        if unsafe { libc::timer_create(libc::CLOCK_MONOTONIC, &raw mut event, &raw mut id) } < 0 {
-            return Err(io::Error::last_os_error());
-        }
         Ok(Self {
-            id,
+            timer: Timer::new(event)?,
             _thread: PhantomData,
         })
     }
@@ -68,20 +111,7 @@ impl PosixTimer {
     /// # Errors
     /// None that a live timer has.
     pub fn wait(&self, deadline_ns: u64) -> io::Result<()> {
-        let once = libc::itimerspec {
-            it_interval: libc::timespec {
-                tv_sec: 0,
-                tv_nsec: 0,
-            },
-            it_value: libc::timespec {
-                tv_sec: (deadline_ns / 1_000_000_000) as _,
-                tv_nsec: (deadline_ns % 1_000_000_000) as _,
-            },
-        };
-        // SAFETY: the timer is live until it is dropped; `once` is live and only read; the old value is not asked for.
-        if unsafe { libc::timer_settime(self.id, libc::TIMER_ABSTIME, &raw const once, null_mut()) } < 0 {
-            return Err(io::Error::last_os_error());
-        }
+        self.timer.arm(libc::TIMER_ABSTIME, deadline_ns)?;
         let set = only_it();
         // SAFETY: `set` is live and only read; what the signal says is not asked for.
         if unsafe { libc::sigtimedwait(&raw const set, null_mut(), null()) } < 0 {
@@ -94,19 +124,10 @@ impl PosixTimer {
     }
 }
 
-impl Drop for PosixTimer {
-    fn drop(&mut self) {
-        // SAFETY: the timer is live, and used no more.
-        unsafe { libc::timer_delete(self.id) };
-    }
-}
-
 /// A timer on `CLOCK_MONOTONIC` whose signal is SIGKILL. The kernel sends it without any help of this process, which may be
 /// stopped.
 #[derive(Debug)]
-pub struct Fuse {
-    id: libc::timer_t,
-}
+pub struct Fuse(Timer);
 
 impl Fuse {
     /// Of this process, not yet wound up.
@@ -114,39 +135,15 @@ impl Fuse {
     /// # Errors
     /// As [`PosixTimer::new`].
     pub fn new() -> io::Result<Self> {
-        // SAFETY: `sigevent` is integers and a pointer, for which all-zero octets are a valid value.
-        let mut event: libc::sigevent = unsafe { zeroed() };
-        event.sigev_notify = libc::SIGEV_SIGNAL;
-        event.sigev_signo = libc::SIGKILL;
-        let mut id: libc::timer_t = null_mut();
-        // SAFETY: `event` is live and only read, `id` is live and written.
-        if unsafe { libc::timer_create(libc::CLOCK_MONOTONIC, &raw mut event, &raw mut id) } < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        Ok(Self { id })
+        Timer::new(event(libc::SIGEV_SIGNAL, libc::SIGKILL)).map(Self)
     }
 
     /// From now on the process has so long to live, unless this is called again.
     ///
     /// # Errors
-    /// `EINVAL` for a time that the kernel cannot hold.
+    /// None that a live timer has.
     pub fn wind(&self, rest: Duration) -> io::Result<()> {
-        // SAFETY: `itimerspec` is integers, for which all-zero octets are a valid value.
-        let mut once: libc::itimerspec = unsafe { zeroed() };
-        once.it_value.tv_sec = rest.as_secs() as _;
-        once.it_value.tv_nsec = rest.subsec_nanos() as _;
-        // SAFETY: the timer is live until it is dropped; `once` is live and only read; the old value is not asked for.
-        if unsafe { libc::timer_settime(self.id, 0, &raw const once, null_mut()) } < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        Ok(())
-    }
-}
-
-impl Drop for Fuse {
-    fn drop(&mut self) {
-        // SAFETY: the timer is live, and used no more.
-        unsafe { libc::timer_delete(self.id) };
+        self.0.arm(0, rest.as_nanos() as u64)
     }
 }
 
