@@ -114,9 +114,9 @@ impl Queue {
             sleep(TRY);
             made = make();
         }
-        let rules = made?;
+        let (rules, way) = made?;
         Ok(Queue {
-            way: rules.way,
+            way,
             rules: Some(rules),
             socket,
             selection: selection.clone(),
@@ -145,7 +145,8 @@ impl Queue {
         }
         // The old ones are gone for good before there are new ones.
         self.rules = None;
-        self.rules = Some(Rules::make(&self.selection, self.number, &[self.way])?);
+        let (rules, _) = Rules::make(&self.selection, self.number, &[self.way])?;
+        self.rules = Some(rules);
         Ok(true)
     }
 

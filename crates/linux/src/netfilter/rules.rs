@@ -42,15 +42,12 @@ pub(super) enum Way {
 
 /// The rules, for as long as this lives.
 #[derive(Debug)]
-pub(super) struct Rules {
-    holder: Holder,
-    pub way: Way,
-}
+pub(super) struct Rules(Holder);
 
 impl Rules {
     /// Makes them in the first of these ways that the kernel has, and gives them to a process that holds them for as long as it is
-    /// told to.
-    pub fn make(selection: &Selection, queue: u16, ways: &[Way]) -> Result<Rules, Error> {
+    /// told to. Tells which way it was.
+    pub fn make(selection: &Selection, queue: u16, ways: &[Way]) -> Result<(Rules, Way), Error> {
         let what = "make the rules that bring packets here";
         let mut socket = Socket::open(Some(netlink::NETFILTER)).map_err(|e| match e.raw_os_error() {
             Some(libc::EPROTONOSUPPORT) => Error::NoKernel {
@@ -71,7 +68,7 @@ impl Rules {
                     // From here on the socket is the holder's alone. If that has gone, so have the rules, as will show.
                     drop(socket);
                     holder.say();
-                    return Ok(Rules { holder, way });
+                    return Ok((Rules(holder), way));
                 }
                 Err(e) if e.raw_os_error() == Some(libc::ENOENT) => failed = Some(e),
                 Err(e) => return Err(explained(what, e, selection)),
@@ -83,7 +80,7 @@ impl Rules {
 
     /// To be called ten times a second at least, or they go. False if they have gone.
     pub fn keep(&mut self, now: Instant) -> bool {
-        self.holder.tell(now)
+        self.0.tell(now)
     }
 }
 
