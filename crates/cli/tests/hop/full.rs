@@ -7,6 +7,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::network::script;
+use crate::said;
 
 /// Counters of a file of /proc/net, all namespaces of the network together: those whose names say that a packet was cut.
 fn cut(dir: &Path) -> BTreeMap<String, u64> {
@@ -37,9 +38,11 @@ fn cut(dir: &Path) -> BTreeMap<String, u64> {
 }
 
 /// What the hop and the sender say of a transfer.
-fn said(dir: &Path, name: &str) -> (Value, Value) {
-    let of = |end| serde_json::from_slice(&fs::read(dir.join(format!("{name}.{end}"))).unwrap()).unwrap();
-    (of("hop"), of("sent"))
+fn both(dir: &Path, name: &str) -> (Value, Value) {
+    (
+        said(dir, &format!("{name}.hop")),
+        said(dir, &format!("{name}.sent")),
+    )
 }
 
 /// At least 19 of 20 packets are marked, in both families, with a key, and on a way with a link of 1,400 octets behind the hop, whose
@@ -67,7 +70,7 @@ fn full_packets_are_marked_and_never_cut() {
         ("narrow", 1_348 - 32, 1_348),
         ("known", 1_348, 1_348),
     ] {
-        let (hop, sent) = said(dir.path(), name);
+        let (hop, sent) = both(dir.path(), name);
         println!("{name}: hop {hop}, sender {sent}");
         let of = |what: &str| hop[what].as_u64().unwrap();
         assert!(
@@ -99,7 +102,7 @@ fn an_interface_that_is_too_narrow_ends_nothing() {
     let Some(_) = script(dir.path(), text, 0, 0) else {
         return;
     };
-    let (hop, sent) = said(dir.path(), "refused");
+    let (hop, sent) = both(dir.path(), "refused");
     println!("hop {hop}, sender {sent}");
     let octets = sent["packet_octets"].as_u64().unwrap();
     assert!((948 - 32..=948).contains(&octets), "{sent}");

@@ -2,17 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
 
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::found;
 use crate::network::script;
-
-fn said(dir: &Path, name: &str) -> Value {
-    serde_json::from_slice(&fs::read(dir.join(name)).unwrap()).unwrap()
-}
+use crate::{found, said};
 
 /// Of packets that were sent at an even rate while the hop was stopped and went on: how many did not arrive.
 fn lost(found: &BTreeMap<String, u32>, count: u32, rate: u32) -> u32 {
@@ -26,12 +21,22 @@ fn lost(found: &BTreeMap<String, u32>, count: u32, rate: u32) -> u32 {
     lost
 }
 
-/// Runs a script in which the hop does nothing for less than the time after which its rules go, and gives what it said. Again, where the computer
-/// had so much else to do that it took longer.
-fn undisturbed(text: &str, count: u32, rate: u32) -> Option<(TempDir, Value)> {
+/// The hop does nothing while so many packets come at once, for less than the time after which its rules go. What follows is done then; gives
+/// what it said. Again, where the computer had so much else to do that it took longer.
+fn stalled(count: u32, then: &str) -> Option<(TempDir, Value)> {
+    let text = format!(
+        "
+        hop --json
+        export GO=$PWD/go
+        begin b 10.0.2.2 a
+        kill -STOP $hop
+        touch go
+        wait $sender
+        {then}"
+    );
     for _ in 0..3 {
         let dir = tempfile::tempdir().unwrap();
-        script(dir.path(), text, count, rate)?;
+        script(dir.path(), &text, count, 1_000_000)?;
         let hop = said(dir.path(), "hop.out");
         if hop["lapses"] == 0 {
             return Some((dir, hop));
@@ -142,17 +147,11 @@ fn packets_flow_while_it_is_killed() {
 #[test]
 fn packets_that_wait_at_the_end_go_on() {
     const COUNT: u32 = 800;
-    let text = "
-        hop --json
-        export GO=$PWD/go
-        begin b 10.0.2.2 a
-        kill -STOP $hop
-        touch go
-        wait $sender
+    let then = "
         kill -INT $hop; kill -CONT $hop; wait $hop
         end
     ";
-    let Some((dir, hop)) = undisturbed(text, COUNT, 1_000_000) else {
+    let Some((dir, hop)) = stalled(COUNT, then) else {
         return;
     };
     let all = found(dir.path());
@@ -167,13 +166,7 @@ fn packets_that_wait_at_the_end_go_on() {
 #[test]
 fn what_goes_by_is_counted() {
     const COUNT: u32 = 3_000;
-    let text = "
-        hop --json
-        export GO=$PWD/go
-        begin b 10.0.2.2 a
-        kill -STOP $hop
-        touch go
-        wait $sender
+    let then = "
         kill -CONT $hop
         end
         sleep 0.2
@@ -182,7 +175,7 @@ fn what_goes_by_is_counted() {
         kill -INT $hop; wait $hop
         ip netns exec b cat /proc/net/snmp > counters
     ";
-    let Some((dir, hop)) = undisturbed(text, COUNT, 1_000_000) else {
+    let Some((dir, hop)) = stalled(COUNT, then) else {
         return;
     };
     let all = found(dir.path());

@@ -19,6 +19,11 @@ const SENT_US: u32 = 500;
 const HOP_US: u32 = 3_000;
 const SILENCE: Duration = Duration::from_secs(4);
 
+/// What a program said in JSON.
+fn said(dir: &std::path::Path, name: &str) -> serde_json::Value {
+    serde_json::from_slice(&std::fs::read(dir.join(name)).unwrap()).unwrap()
+}
+
 /// What the receiver found, one map for each run.
 fn found(dir: &std::path::Path) -> Vec<BTreeMap<String, u32>> {
     let text = std::fs::read_to_string(dir.join("receiver.out")).unwrap();
@@ -64,8 +69,7 @@ fn marked_in_both_families_and_open_when_killed() {
         std::fs::read_to_string(dir.path().join("read")).unwrap(),
         "3000\n"
     );
-    let said: serde_json::Value =
-        serde_json::from_slice(&std::fs::read(dir.path().join("hop.out")).unwrap()).unwrap();
+    let said = said(dir.path(), "hop.out");
     assert_eq!(
         (
             &said["packets"],
