@@ -179,43 +179,31 @@ const SCHEDULED: [&str; 6] = [
     "redundancy+tdma+edf",
 ];
 
-/// The hub is one access point, and this the other.
-const ROAMS: &str = r#"channel = 36
+/// A station that roams so, with these adapters more. The hub is one access point, and `far` the other.
+macro_rules! roams {
+    ($how:literal, $adapters:literal) => {
+        concat!(
+            r#"channel = 36
 ap = "hub"
-roam = { access_points = ["hub", "far"], hold = "100ms" }
+roam = { access_points = ["hub", "far"], hold = "100ms""#,
+            $how,
+            r#" }
 protocol.sender = { rate = "6M", tries = 3 }
-[[group]]
+"#,
+            $adapters,
+            r#"[[group]]
 name = "far"
 channel = 149
 placement.at = [60, 0]
 protocol.beaconer = { interval = "51.2ms", rate = "6M", send = { rate = "6M" } }
-"#;
+"#
+        )
+    };
+}
 
-const ROAMS_WITH_TWO: &str = r#"channel = 36
-ap = "hub"
-roam = { access_points = ["hub", "far"], hold = "100ms" }
-protocol.sender = { rate = "6M", tries = 3 }
-[[group.adapter]]
-channel = 149
-[[group]]
-name = "far"
-channel = 149
-placement.at = [60, 0]
-protocol.beaconer = { interval = "51.2ms", rate = "6M", send = { rate = "6M" } }
-"#;
-
-const ROAMS_WITH_COPIES: &str = r#"channel = 36
-ap = "hub"
-roam = { access_points = ["hub", "far"], hold = "100ms", copies = true }
-protocol.sender = { rate = "6M", tries = 3 }
-[[group.adapter]]
-channel = 149
-[[group]]
-name = "far"
-channel = 149
-placement.at = [60, 0]
-protocol.beaconer = { interval = "51.2ms", rate = "6M", send = { rate = "6M" } }
-"#;
+const ROAMS: &str = roams!("", "");
+const ROAMS_WITH_TWO: &str = roams!("", "[[group.adapter]]\nchannel = 149\n");
+const ROAMS_WITH_COPIES: &str = roams!(", copies = true", "[[group.adapter]]\nchannel = 149\n");
 
 const SLOTS: &str = r#"
 [[schedule]]

@@ -59,6 +59,11 @@ impl Seen {
             shared: 0,
         }
     }
+
+    /// Keeps the first that is wrong.
+    fn note(&mut self, wrong: Option<String>) {
+        self.wrong = self.wrong.take().or(wrong);
+    }
 }
 
 /// Writes what it sees where others can read it.
@@ -71,7 +76,7 @@ impl Observer for Eye {
             seen.air.note(t);
         }
         let wrong = seen.own.transmission(t);
-        seen.wrong = seen.wrong.take().or(wrong);
+        seen.note(wrong);
     }
 
     fn submitted(&mut self, now_ns: u64, node: u32, msdu: &Msdu<'_>) {
@@ -85,7 +90,7 @@ impl Observer for Eye {
     fn confirmed(&mut self, now_ns: u64, node: u32, confirm: &Confirm, _: Option<(u64, u64)>) {
         let seen = &mut *self.0.borrow_mut();
         let wrong = seen.own.confirmed(now_ns, node, confirm);
-        seen.wrong = seen.wrong.take().or(wrong);
+        seen.note(wrong);
     }
 
     fn delivered(&mut self, now_ns: u64, node: u32, msdu: &Msdu<'_>) {
@@ -104,7 +109,7 @@ impl Seen {
     /// A look at a world after each millisecond. `together` are nodes that hear each other all the time.
     pub fn look<const N: usize>(&mut self, world: &mut World<Checked<Program, N>>, together: &[u32]) {
         let wrong = self.own.look(world);
-        self.wrong = self.wrong.take().or(wrong);
+        self.note(wrong);
         for met in std::mem::take(&mut self.air.met) {
             let fair = may_meet(world, &met, |node| Some(node.inner()));
             let astray = self.astray.iter().any(|time| time.contains(&met[1].start_ns));
