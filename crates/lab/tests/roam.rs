@@ -62,11 +62,7 @@ fn station(second: Option<AdapterId>, copies: bool) -> Roam<Sender> {
 }
 
 /// Access points at 0 and 80 m, each of which is heard for 51 m, and a station at 10 m, the third node.
-fn hall(two: bool, seed: u64) -> World<Node> {
-    hall_with(two, false, seed)
-}
-
-fn hall_with(two: bool, copies: bool, seed: u64) -> World<Node> {
+fn hall(two: bool, copies: bool, seed: u64) -> World<Node> {
     let mut world: World<Node> = World::new(&MediumConfig::default(), seed);
     for (i, me) in APS.into_iter().enumerate() {
         let adapter = AdapterConfig::station(me, Phy::A, CHANNELS[i], false);
@@ -85,30 +81,36 @@ fn hall_with(two: bool, copies: bool, seed: u64) -> World<Node> {
     world
 }
 
+/// From this instant on the station goes on at 2 m/s from so many metres, for so many tenths of a second.
+fn goes(world: &mut World<Node>, from_ns: u64, x_m: f64, tenths: u32) {
+    for step in 0..tenths {
+        let at = from_ns + u64::from(step) * 100 * MS;
+        world.plan_move(at, 2, Position::new(x_m + 0.2 * f64::from(step), 0.0));
+    }
+}
+
+/// A frame every 20 ms from this instant on.
+fn each_20_ms(to: MacAddr, phase_ns: u64, lifetime_ns: u64, count: Option<u32>) -> Traffic {
+    Traffic {
+        to,
+        category: AccessCategory::BestEffort,
+        octets: 50,
+        pattern: Pattern::Periodic {
+            period_ns: 20 * MS,
+            phase_ns,
+        },
+        lifetime_ns: Some(lifetime_ns),
+        count,
+    }
+}
+
 /// From 10 to 70 m at 2 m/s; a frame every 20 ms.
 fn walk(two: bool, seed: u64) -> (RoamCounters, MacAddr) {
-    let mut world = hall(two, seed);
-    let me = 2;
-    for step in 0..300u32 {
-        let at = 2_000 * MS + u64::from(step) * 100 * MS;
-        world.plan_move(at, me, Position::new(10.0 + 0.2 * f64::from(step), 0.0));
-    }
-    world.add_traffic(
-        me,
-        Traffic {
-            to: APS[0],
-            category: AccessCategory::BestEffort,
-            octets: 50,
-            pattern: Pattern::Periodic {
-                period_ns: 20 * MS,
-                phase_ns: 1_500 * MS,
-            },
-            lifetime_ns: Some(20 * MS),
-            count: Some(1_600),
-        },
-    );
+    let mut world = hall(two, false, seed);
+    goes(&mut world, 2_000 * MS, 10.0, 300);
+    world.add_traffic(2, each_20_ms(APS[0], 1_500 * MS, 20 * MS, Some(1_600)));
     world.run_until(34_000 * MS);
-    let Node::Station(s) = world.protocol(me) else {
+    let Node::Station(s) = world.protocol(2) else {
         unreachable!("the third node is the station");
     };
     (
@@ -137,19 +139,8 @@ fn two_adapters_hand_over_without_a_miss() {
 #[test]
 fn one_adapter_acknowledges() {
     let unacknowledged = |two| {
-        let mut world = hall(two, 1);
-        let down = Traffic {
-            to: ME,
-            category: AccessCategory::BestEffort,
-            octets: 50,
-            pattern: Pattern::Periodic {
-                period_ns: 20 * MS,
-                phase_ns: 1_500 * MS,
-            },
-            lifetime_ns: Some(20 * MS),
-            count: Some(400),
-        };
-        world.add_traffic(0, down);
+        let mut world = hall(two, false, 1);
+        world.add_traffic(0, each_20_ms(ME, 1_500 * MS, 20 * MS, Some(400)));
         world.run_until(10_000 * MS);
         let ap = world.counters(0, 0);
         assert!(ap.tx_acked >= 400, "{ap:?}");
@@ -237,11 +228,8 @@ impl Behind {
 /// One walk from 30 to 60 m on an air that loses this share of the station's frames, and half as many of the ACKs.
 fn hand_over(copies: bool, loss: f64, lifetime_ns: u64, seed: u64) -> Behind {
     const OVERLAP_NS: u64 = 100 * MS;
-    let mut world = hall_with(true, copies, seed);
-    for step in 0..=150u32 {
-        let at = u64::from(step) * 100 * MS;
-        world.plan_move(at, 2, Position::new(30.0 + 0.2 * f64::from(step), 0.0));
-    }
+    let mut world = hall(true, copies, seed);
+    goes(&mut world, 0, 30.0, 151);
     for (ap, adapter) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
         let there = LinkLoss {
             data: Some(Process::Fixed(loss)),
@@ -254,21 +242,9 @@ fn hand_over(copies: bool, loss: f64, lifetime_ns: u64, seed: u64) -> Behind {
         world.set_adapter_loss((2, adapter), (ap, 0), there);
         world.set_adapter_loss((ap, 0), (2, adapter), back);
     }
-    world.add_traffic(
-        2,
-        Traffic {
-            to: APS[0],
-            category: AccessCategory::BestEffort,
-            octets: 50,
-            pattern: Pattern::Periodic {
-                period_ns: 20 * MS,
-                // hand-overs come at the same time in all walks
-                phase_ns: 1_500 * MS + seed * 7_919_000 % (20 * MS),
-            },
-            lifetime_ns: Some(lifetime_ns),
-            count: None,
-        },
-    );
+    // hand-overs come at the same time in all walks
+    let phase_ns = 1_500 * MS + seed * 7_919_000 % (20 * MS);
+    world.add_traffic(2, each_20_ms(APS[0], phase_ns, lifetime_ns, None));
     let seen = Rc::new(RefCell::new(Seen::default()));
     world.set_observer(Box::new(Eye(seen.clone())));
     let counters = |world: &World<Node>| match world.protocol(2) {
