@@ -247,14 +247,17 @@ mod tests {
         assert_eq!(told.iter().flatten().count(), 2);
     }
 
-    #[test]
-    fn who_is_told_holds_back_for_a_while() {
-        let mut mine = Restraint::default();
-        let report = |count, off_us| Report {
+    fn report(count: u8, off_us: i16) -> Report {
+        Report {
             address: A,
             count,
             off_us,
-        };
+        }
+    }
+
+    #[test]
+    fn who_is_told_holds_back_for_a_while() {
+        let mut mine = Restraint::default();
         let guard = US(7);
         assert!(mine.hear(Some(&report(1, 4)), guard));
         assert!(!mine.hear(Some(&report(1, 4)), guard), "the same again");
@@ -272,11 +275,6 @@ mod tests {
     #[test]
     fn who_knows_why_it_was_late_does_not_hold_back() {
         let mut mine = Restraint::default();
-        let report = |count, off_us| Report {
-            address: A,
-            count,
-            off_us,
-        };
         let guard = US(50);
         mine.knows(US(300));
         mine.knows(US(200));
