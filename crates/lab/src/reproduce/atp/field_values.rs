@@ -88,6 +88,9 @@ impl Values {
                     put(id, name, v.over_runs(What::Stack, kind, |o| o.kbps[n]));
                 }
                 put(id, "middle over outer", v.over_runs(What::Stack, kind, middle));
+                let second = |o: &Outcome| o.kbps[1] / o.kbps[0];
+                put(id, "flow 2 over flow 1", v.over_runs(What::Stack, kind, second));
+                put(id, "total", v.over_runs(What::Stack, kind, Outcome::total_kbps));
             }
             self.saw_tooth(&v);
             let mut put = |id: &str, name: &str, value| self.put(id, &v.name(name), value);
@@ -155,6 +158,12 @@ impl Values {
         put("1-46", "tahoe", starved(32, Tahoe));
         for kind in [Default, Aggressive, Adaptive] {
             put("1-47", kind.word(), starved(32, kind));
+            if kind != Adaptive {
+                let less = starved(32, Adaptive)
+                    .zip(starved(32, kind))
+                    .map(|(ours, theirs)| ours - theirs);
+                put("1-47", &format!("adaptive less {}", kind.word()), less);
+            }
             let few = [1, 2, 4, 8].map(|n| starved(n, kind).map(|e| e.value));
             let few = average(few.into_iter().flatten());
             put("1-48", kind.word(), few.map(Estimate::exact));
