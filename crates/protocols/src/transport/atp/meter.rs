@@ -18,9 +18,8 @@ pub const QUIET_EPOCHS: u8 = 3;
 /// would be forgotten, 0.85^32. A hop that died would else steer the sender for ever by its last word.
 pub const UNTOLD: u8 = 32;
 
-/// Packets in an epoch that adjusts itself: as many as the receiver's average remembers, 1 / (1 - 0.85). Who speaks
-/// more often repeats itself, and who speaks less often keeps news back.
-pub const EPOCH_PACKETS: u64 = 7;
+/// Packets in an epoch that adjusts itself. With fewer the feedback takes the air of the data that it is about, with more it comes too late.
+pub const EPOCH_PACKETS: u64 = 10;
 /// The shortest epoch of that kind. Both ends must know it: a sender that expects feedback sooner than the receiver speaks would
 /// take each for missed.
 pub const LEAST_EPOCH: Duration = Duration::from_ms(20);
@@ -29,7 +28,7 @@ pub const MOST_EPOCH: Duration = Duration::from_ms(1_000);
 
 /// Packets that a sender with such epochs keeps in the slowest node. ATP keeps one: a packet each D. A node that has one on average has
 /// none for a part of the time, and its air lies idle.
-pub const PACKETS: f64 = 1.5;
+pub const PACKETS: f64 = 2.5;
 
 /// The measures that a packet brings along.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -88,10 +87,13 @@ impl Meter {
         }
     }
 
-    /// The other end's epoch, from its call; 0 means that it follows the spacing that packets tell.
+    /// The other end's epoch, from its call; 0 means that it follows the spacing that packets tell, and that the last delay counts
+    /// alone. Hops tell averages; to average them again hides a queue until it is long, and then keeps the sender slow when it is gone.
     pub fn set_epoch(&mut self, us: u32) {
         self.adjusting = us == 0;
-        if !self.adjusting {
+        if self.adjusting {
+            self.memory = 0.0;
+        } else {
             self.epoch = Duration::from_us(us.into()).clamp(Duration::from_ms(1), Duration::from_ms(10_000));
         }
     }
@@ -240,7 +242,7 @@ mod tests {
     fn epochs_that_follow_the_spacing() {
         let mut m = Meter::new(&Config::sdmac());
         m.set_epoch(0);
-        for (spacing_us, epoch_ms) in [(20_000, 140), (100, 20), (900_000, 1_000)] {
+        for (spacing_us, epoch_ms) in [(20_000, 200), (100, 20), (900_000, 1_000)] {
             m.data(at(1), &sample(spacing_us, spacing_us));
             m.speak(at(1));
             assert_eq!(m.deadline(), Some(at(1 + epoch_ms)));
@@ -252,6 +254,21 @@ mod tests {
         m.data(at(3), &sample(900_000, 900_000));
         m.speak(at(3));
         assert_eq!(m.deadline(), Some(at(43)), "told, and kept");
+    }
+
+    /// What hops tell is an average already.
+    #[test]
+    fn whose_epoch_adjusts_itself_believes_the_last_delay() {
+        let after_a_queue = |epoch_us| {
+            let mut m = Meter::new(&Config::sdmac());
+            m.set_epoch(epoch_us);
+            m.data(at(1), &sample(50_000, 0));
+            m.data(at(2), &sample(1_000, 0));
+            m.delay_us()
+        };
+        assert_eq!(after_a_queue(0), 1_000.0);
+        let remembered = after_a_queue(40_000);
+        assert!((remembered - 42_650.0).abs() < 1e-6, "{remembered}");
     }
 
     #[test]
@@ -278,9 +295,9 @@ mod tests {
         // who keeps more packets in a node has a shorter spacing
         let mut m = Meter::new(&Config::sdmac());
         m.set_epoch(0);
-        assert!(!run(&mut m, 1_499, 20) && run(&mut m, 1_501, 10));
+        assert!(!run(&mut m, 2_499, 20) && run(&mut m, 2_501, 10));
         m.speak(at(7));
-        assert!(!run(&mut m, 1_351, 20) && run(&mut m, 1_349, 10));
+        assert!(!run(&mut m, 2_251, 20) && run(&mut m, 2_249, 10));
         // without a spacing nothing makes the receiver speak early
         let mut m = Meter::new(&Config::aggressive());
         assert!(!(0..50).any(|_| m.data(

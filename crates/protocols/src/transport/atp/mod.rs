@@ -119,8 +119,9 @@ impl Config {
         }
     }
 
-    /// Ours: adaptive ATP whose epoch adjusts itself, which keeps [`meter::PACKETS`] in the slowest node, and whose rate goes down as
-    /// gently as it goes up, because a delay that its own queue has caused is gone as soon as it slows down. It calls as
+    /// Ours: adaptive ATP whose epoch adjusts itself, which keeps [`meter::PACKETS`] in the slowest node, and whose rate goes up in small
+    /// steps: one that overshoots fills a queue, in which feedback is late. It goes down gently, too, because a delay that its own queue has
+    /// caused is gone as soon as it slows down. Where packets get lost, a missed feedback costs less. It calls as
     /// often as others probe: over six lossy hops few calls and answers get through, and who waits a second for each begins
     /// long after the others. The calls last as long as those of the others.
     pub const fn sdmac() -> Config {
@@ -128,8 +129,9 @@ impl Config {
             adjusting: true,
             first_call_wait: Duration::from_ms(60),
             calls: 96,
-            gain: 0.3,
+            gain: 0.1,
             fall: 0.3,
+            miss_penalty: 0.6,
             ..Config::adaptive()
         }
     }
