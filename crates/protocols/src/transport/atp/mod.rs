@@ -31,7 +31,7 @@ use radio::Duration;
 pub struct Config {
     /// E: from one feedback to the next; 1 ms to 10 s. Told to the receiver in the call.
     pub epoch: Duration,
-    /// Weight of the old value in the receiver's average, 0 to 1 (beta).
+    /// Weight of the old value in the receiver's average, 0 to 1 (beta). None where the sender's epoch adjusts itself.
     pub memory: f64,
     /// How many times the rate must be exceeded by what is fed back before it is raised (phi).
     pub threshold: f64,
@@ -40,7 +40,7 @@ pub struct Config {
     pub gain: f64,
     /// Share of the difference by which the rate is lowered, 0 to 1; 1 in the thesis.
     pub fall: f64,
-    /// What a missed feedback multiplies the rate by; 1 for no penalty.
+    /// What a missed feedback multiplies the rate by; 1 for no penalty. Where the epoch adjusts itself, at least 0.8 if many packets get lost.
     pub miss_penalty: f64,
     /// Tell the receiver the spacing, so that it can speak early, and multiply the delay of quick-start by
     /// `3 + 0.5 (h - 1)` for h hops instead of letting idle hops multiply it.
