@@ -158,15 +158,14 @@ impl Values {
         put("1-46", "tahoe", starved(32, Tahoe));
         for kind in [Default, Aggressive, Adaptive] {
             put("1-47", kind.word(), starved(32, kind));
-            if kind != Adaptive {
-                let less = starved(32, Adaptive)
-                    .zip(starved(32, kind))
-                    .map(|(ours, theirs)| ours - theirs);
-                put("1-47", &format!("adaptive less {}", kind.word()), less);
-            }
             let few = [1, 2, 4, 8].map(|n| starved(n, kind).map(|e| e.value));
             let few = average(few.into_iter().flatten());
             put("1-48", kind.word(), few.map(Estimate::exact));
+        }
+        for kind in [Default, Aggressive] {
+            let pair = starved(32, Adaptive).zip(starved(32, kind));
+            let less = pair.map(|(adaptive, other)| adaptive - other);
+            put("1-47", &format!("adaptive less {}", kind.word()), less);
         }
         let several = [2, 4, 8, 16, 32].map(What::Files);
         for kind in [Default, Aggressive, Adaptive] {
