@@ -91,9 +91,7 @@ impl Meter {
     /// alone. Hops tell averages; to average them again hides a queue until it is long, and then keeps the sender slow when it is gone.
     pub fn set_epoch(&mut self, us: u32) {
         self.adjusting = us == 0;
-        if self.adjusting {
-            self.memory = 0.0;
-        } else {
+        if !self.adjusting {
             self.epoch = Duration::from_us(us.into()).clamp(Duration::from_ms(1), Duration::from_ms(10_000));
         }
     }
@@ -129,7 +127,8 @@ impl Meter {
         let delay_us = f64::from(sample.delay_us);
         if sample.delay_us > 0 {
             let old = self.average_us.unwrap_or(delay_us);
-            self.average_us = Some(self.memory * old + (1.0 - self.memory) * delay_us);
+            let memory = if self.adjusting { 0.0 } else { self.memory };
+            self.average_us = Some(memory * old + (1.0 - memory) * delay_us);
             self.untold = 0;
         } else {
             self.untold = self.untold.saturating_add(1);
