@@ -58,7 +58,7 @@ enum What {
 #[derive(clap::Args, Clone, Debug)]
 struct Common {
     /// Transport: default, aggressive, adaptive, sdmac (ATP), tahoe, newreno (TCP behind the same header); the same at both ends
-    #[arg(long, default_value = "adaptive", value_name = "NAME")]
+    #[arg(long, default_value = "sdmac", value_name = "NAME")]
     variant: Variant,
     /// Time between two packets at first, and at most, while no hop on the way tells its delay; less as long as little is lost. Never less than
     /// 200us, which is 58 Mb/s, or than this if it is shorter; 1s at most

@@ -23,9 +23,9 @@ pub enum Variant {
     /// Epochs of 40 ms and a high gain.
     Aggressive,
     /// As aggressive, with feedback on three events.
-    #[default]
     Adaptive,
     /// Ours: adaptive, with an epoch that adjusts itself.
+    #[default]
     Sdmac,
     /// TCP Tahoe, for comparison.
     Tahoe,

@@ -295,7 +295,7 @@ mod tests {
     #[test]
     fn there_and_back() {
         let here = ([127, 0, 0, 1], 0).into();
-        let bind = || Socket::bind(here, Variant::Adaptive).unwrap();
+        let bind = || Socket::bind(here, Variant::Sdmac).unwrap();
         let (mut a, mut b) = (bind(), bind());
         let to = b.address().unwrap();
         a.path(to, None).request(b"hello");
@@ -311,13 +311,13 @@ mod tests {
     #[test]
     fn a_datagram_that_is_too_long_for_the_interface() {
         for here in ["127.0.0.1:0", "[::1]:0"] {
-            let Ok(mut b) = Socket::bind(here.parse().unwrap(), Variant::Adaptive) else {
+            let Ok(mut b) = Socket::bind(here.parse().unwrap(), Variant::Sdmac) else {
                 eprintln!("skipped: no {here} here");
                 continue;
             };
             let to = b.address().unwrap();
-            let connected = Socket::connect(to, Variant::Adaptive).unwrap();
-            let unconnected = Socket::bind(any_like(to), Variant::Adaptive).unwrap();
+            let connected = Socket::connect(to, Variant::Sdmac).unwrap();
+            let unconnected = Socket::bind(any_like(to), Variant::Sdmac).unwrap();
             for mut a in [connected, unconnected] {
                 a.send(to, &[0; 70_000]);
                 assert!(a.complaint.is_none(), "{:?}", a.complaint);
@@ -333,12 +333,12 @@ mod tests {
     /// What the network says of an earlier datagram does not cost the next one, which finds its peer come back.
     #[test]
     fn an_old_answer_of_the_network_costs_no_datagram() {
-        let peer = Socket::bind(([127, 0, 0, 1], 0).into(), Variant::Adaptive).unwrap();
+        let peer = Socket::bind(([127, 0, 0, 1], 0).into(), Variant::Sdmac).unwrap();
         let to = peer.address().unwrap();
-        let mut a = Socket::connect(to, Variant::Adaptive).unwrap();
+        let mut a = Socket::connect(to, Variant::Sdmac).unwrap();
         drop(peer);
         a.send(to, b"in vain");
-        let mut peer = Socket::bind(to, Variant::Adaptive).unwrap();
+        let mut peer = Socket::bind(to, Variant::Sdmac).unwrap();
         a.send(to, b"again");
         assert!(a.is_refused());
         peer.wait(Clock::default().now(), None, Duration::from_ms(10_000));

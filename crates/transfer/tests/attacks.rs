@@ -148,7 +148,7 @@ fn attacked(attacks: &'static [Attack], config: FlowConfig) -> Outcome {
 
 #[test]
 fn with_a_key_nobody_on_the_path_can_do_more_than_drop() {
-    for variant in [Variant::Adaptive, Variant::Default, Variant::NewReno] {
+    for variant in [Variant::Sdmac, Variant::Default, Variant::NewReno] {
         let config = FlowConfig {
             key: Some(Key::random().unwrap()),
             patience: Duration::from_ms(20_000),
@@ -167,7 +167,7 @@ fn with_a_key_nobody_on_the_path_can_do_more_than_drop() {
 /// The same without a key: what the test above says is due to the key.
 #[test]
 fn without_a_key_a_forged_reset_ends_it() {
-    for variant in [Variant::Adaptive, Variant::NewReno] {
+    for variant in [Variant::Sdmac, Variant::NewReno] {
         let config = FlowConfig {
             patience: Duration::from_ms(1_000),
             ..config(variant)
@@ -188,7 +188,7 @@ fn a_recorded_call_keeps_nobody_out() {
     const REPLAYS: u32 = 1_200;
     let config = FlowConfig {
         key: Some(Key::random().unwrap()),
-        ..config(Variant::Adaptive)
+        ..config(Variant::Sdmac)
     };
     let dir = tempfile::tempdir().unwrap();
     let s = server_with(folder(dir.path()), Some(2), config);
@@ -239,7 +239,7 @@ fn who_was_pushed_out_calls_anew() {
     let key = Key::random().unwrap();
     let config = FlowConfig {
         key: Some(key),
-        ..config(Variant::Adaptive)
+        ..config(Variant::Sdmac)
     };
     let mut recorded: Vec<_> = (0..MORE)
         .map(|_| Guard::caller(&key, config.patience).unwrap())
@@ -272,7 +272,7 @@ fn who_was_pushed_out_calls_anew() {
 #[test]
 fn who_says_nothing_keeps_nobody_out() {
     let dir = tempfile::tempdir().unwrap();
-    let config = config(Variant::Adaptive);
+    let config = config(Variant::Sdmac);
     let s = server_with(folder(dir.path()), Some(1), config);
     let mute: Vec<_> = (0..MAX_CONNECTIONS)
         .map(|_| open_and_say_nothing(s.address))

@@ -37,7 +37,7 @@ fn a_receiver_that_vanishes_is_an_error_while_the_buffer_is_full() {
     for (variant, key) in [
         (Variant::Default, None),
         (Variant::Sdmac, None),
-        (Variant::Adaptive, key),
+        (Variant::Sdmac, key),
         (Variant::NewReno, None),
     ] {
         let dir = tempfile::tempdir().unwrap();
@@ -61,7 +61,7 @@ fn a_receiver_that_vanishes_is_an_error_while_the_buffer_is_full() {
 /// Stops the server when this many datagrams have passed.
 #[test]
 fn a_receiver_that_resets_is_an_error_while_the_buffer_is_full() {
-    for variant in [Variant::Adaptive, Variant::NewReno] {
+    for variant in [Variant::Sdmac, Variant::NewReno] {
         let dir = tempfile::tempdir().unwrap();
         let config = small(variant, None);
         let s = server_with(folder(dir.path()), None, config);
@@ -88,7 +88,7 @@ fn a_path_that_gets_too_narrow_is_an_error_while_the_buffer_is_full() {
         let dir = tempfile::tempdir().unwrap();
         let config = FlowConfig {
             patience: Duration::from_ms(5_000),
-            ..small(Variant::Adaptive, key)
+            ..small(Variant::Sdmac, key)
         };
         let s = server_with(folder(dir.path()), None, config);
         let stop = never();
@@ -110,7 +110,7 @@ fn a_path_that_gets_too_narrow_is_an_error_while_the_buffer_is_full() {
 #[test]
 fn two_senders_with_one_name() {
     let dir = tempfile::tempdir().unwrap();
-    let config = config(Variant::Adaptive);
+    let config = config(Variant::Sdmac);
     let s = server_with(folder(dir.path()), Some(1), config);
     let (give, take) = mpsc::channel();
     let stream = Content::Stream(Source::new(Slow(take, Vec::new())));
@@ -138,7 +138,7 @@ fn the_place_of_a_stream_that_fell_silent_is_kept_for_a_while() {
     let dir = tempfile::tempdir().unwrap();
     let config = FlowConfig {
         patience: Duration::from_ms(5_000),
-        ..config(Variant::Adaptive)
+        ..config(Variant::Sdmac)
     };
     let s = server_with(folder(dir.path()), Some(1), config);
     let (give, take) = mpsc::channel();
@@ -179,7 +179,7 @@ fn two_senders_with_one_name_and_one_length() {
     let dir = tempfile::tempdir().unwrap();
     let config = FlowConfig {
         patience: Duration::from_ms(1_000),
-        ..config(Variant::Adaptive)
+        ..config(Variant::Sdmac)
     };
     let s = server_with(folder(dir.path()), None, config);
     let contents = [vec![b'A'; 3_000_000], vec![b'B'; 3_000_000]];
@@ -201,7 +201,7 @@ fn two_senders_with_one_name_and_one_length() {
 #[test]
 fn a_part_that_is_changed_meanwhile_is_not_kept() {
     let dir = tempfile::tempdir().unwrap();
-    let config = config(Variant::Adaptive);
+    let config = config(Variant::Sdmac);
     let s = server_with(folder(dir.path()), None, config);
     let (give, take) = mpsc::channel();
     let stream = Content::Stream(Source::new(Slow(take, Vec::new())));
@@ -235,7 +235,7 @@ fn a_part_that_is_changed_meanwhile_is_not_kept() {
 fn who_is_stopped_behind_the_verdict_tells_it() {
     for damaged in [false, true] {
         let dir = tempfile::tempdir().unwrap();
-        let config = config(Variant::Adaptive);
+        let config = config(Variant::Sdmac);
         let s = server_with(folder(dir.path()), None, config);
         let open = never();
         let to = relay(s.address, &open, |_, datagram| {
@@ -278,7 +278,7 @@ fn a_sender_that_begins_anew_takes_the_place_of_its_former_self() {
     let octets = noise(600_000, 3);
     let config = FlowConfig {
         patience: Duration::from_ms(600_000),
-        ..config(Variant::Adaptive)
+        ..config(Variant::Sdmac)
     };
     let s = server_with(folder(dir.path()), Some(1), config);
     let killed = never();
@@ -317,7 +317,7 @@ fn a_sender_that_begins_anew_takes_the_place_of_its_former_self() {
 #[test]
 fn a_long_part_holds_nobody_up() {
     let dir = tempfile::tempdir().unwrap();
-    let config = config(Variant::Adaptive);
+    let config = config(Variant::Sdmac);
     let part = File::create(dir.path().join(".long.sdmac-part")).unwrap();
     part.set_len(1 << 42).unwrap();
     let s = server_with(folder(dir.path()), Some(1), config);
@@ -341,7 +341,7 @@ fn a_long_part_holds_nobody_up() {
 /// What is done is what has arrived, not what waits in a buffer; and how far it came is told in the end.
 #[test]
 fn progress_counts_what_has_arrived() {
-    for variant in [Variant::Adaptive, Variant::NewReno] {
+    for variant in [Variant::Sdmac, Variant::NewReno] {
         let dir = tempfile::tempdir().unwrap();
         let config = FlowConfig {
             buffer_octets: 1 << 20,
@@ -371,7 +371,7 @@ fn the_delay_is_that_of_hops() {
     const TOLD_US: u32 = 3_000;
     for hops in [0, 2] {
         let dir = tempfile::tempdir().unwrap();
-        let config = config(Variant::Adaptive);
+        let config = config(Variant::Sdmac);
         let s = server_with(folder(dir.path()), Some(1), config);
         let stop = never();
         let to = relay(s.address, &stop, move |_, datagram| {
@@ -401,9 +401,9 @@ fn the_delay_is_that_of_hops() {
 fn patience_holds_for_calls() {
     let key = Some(Key::random().unwrap());
     for (variant, key) in [
-        (Variant::Adaptive, None),
+        (Variant::Sdmac, None),
         (Variant::NewReno, None),
-        (Variant::Adaptive, key),
+        (Variant::Sdmac, key),
     ] {
         let mute = std::net::UdpSocket::bind(LOCAL_TUPLE).unwrap();
         let dir = tempfile::tempdir().unwrap();
@@ -429,7 +429,7 @@ fn another_variant_is_an_error_that_says_so() {
     let keys = [None, Some(Key::random().unwrap())];
     for key in keys {
         for (here, there) in [
-            (Variant::NewReno, Variant::Adaptive),
+            (Variant::NewReno, Variant::Sdmac),
             (Variant::Default, Variant::Tahoe),
         ] {
             let config = |variant| FlowConfig {
@@ -455,7 +455,7 @@ fn another_variant_is_an_error_that_says_so() {
 #[test]
 fn a_receiver_that_is_stopped_tells_of_its_transfers() {
     let dir = tempfile::tempdir().unwrap();
-    let config = config(Variant::Adaptive);
+    let config = config(Variant::Sdmac);
     let s = server_with(folder(dir.path()), Some(1), config);
     let (give, take) = mpsc::channel();
     let stream = Content::Stream(Source::new(Slow(take, Vec::new())));

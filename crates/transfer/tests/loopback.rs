@@ -96,7 +96,11 @@ fn feedback_is_seen_as_it_comes() {
 #[test]
 fn a_receiver_tells_of_the_data_that_come() {
     const TWICE: u32 = 5;
-    for (variant, spacing) in [(Variant::Adaptive, true), (Variant::Default, false)] {
+    for (variant, spacing) in [
+        (Variant::Sdmac, true),
+        (Variant::Adaptive, true),
+        (Variant::Default, false),
+    ] {
         let socket = Socket::bind(LOCAL.into(), variant).unwrap();
         let address = socket.address().unwrap();
         let dir = tempfile::tempdir().unwrap();
@@ -170,13 +174,13 @@ fn a_farewell_is_no_part_of_a_transfer() {
 #[test]
 fn a_stream_has_no_length_and_an_empty_file_no_content() {
     let dir = tempfile::tempdir().unwrap();
-    let s = server(folder(dir.path()), Some(2), Variant::Adaptive);
+    let s = server(folder(dir.path()), Some(2), Variant::Sdmac);
     let octets = noise(200_001, 2);
     let source = Source::new(std::io::Cursor::new(octets.clone()));
-    let progress = send(s.address, "stream", Content::Stream(source), Variant::Adaptive).unwrap();
+    let progress = send(s.address, "stream", Content::Stream(source), Variant::Sdmac).unwrap();
     assert_eq!((progress.done, progress.total), (200_001, None));
     let empty = file_with(dir.path(), b"");
-    send(s.address, "empty", Content::File(empty), Variant::Adaptive).unwrap();
+    send(s.address, "empty", Content::File(empty), Variant::Sdmac).unwrap();
     s.thread.join().unwrap().0.unwrap();
     assert_eq!(fs::read(dir.path().join("stream")).unwrap(), octets);
     assert_eq!(fs::read(dir.path().join("empty")).unwrap(), b"");
@@ -188,9 +192,9 @@ fn what_is_there_is_not_sent_again_unless_it_is_something_else() {
     for (there, resumed) in [(&octets[..150_000], 150_000), (&noise(150_000, 4)[..], 0)] {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join(".content.sdmac-part"), there).unwrap();
-        let s = server(folder(dir.path()), Some(1), Variant::Adaptive);
+        let s = server(folder(dir.path()), Some(1), Variant::Sdmac);
         let file = file_with(dir.path(), &octets);
-        let progress = send(s.address, "content", Content::File(file), Variant::Adaptive).unwrap();
+        let progress = send(s.address, "content", Content::File(file), Variant::Sdmac).unwrap();
         assert_eq!((progress.resumed, progress.done), (resumed, 400_000));
         s.thread.join().unwrap().0.unwrap();
         assert_eq!(fs::read(dir.path().join("content")).unwrap(), octets);
@@ -203,10 +207,10 @@ fn names_that_lead_elsewhere_and_files_that_are_there_are_refused() {
     let inner = dir.path().join("inner");
     fs::create_dir(&inner).unwrap();
     fs::write(inner.join("there"), "mine").unwrap();
-    let s = server(folder(&inner), None, Variant::Adaptive);
+    let s = server(folder(&inner), None, Variant::Sdmac);
     for (name, reason) in [("../out", "not that of a file"), ("there", "already")] {
         let file = file_with(dir.path(), b"theirs");
-        let refused = send(s.address, name, Content::File(file), Variant::Adaptive).unwrap_err();
+        let refused = send(s.address, name, Content::File(file), Variant::Sdmac).unwrap_err();
         assert!(
             matches!(&refused, TransferError::Refused(why) if why.contains(reason)),
             "{refused}"
@@ -225,17 +229,17 @@ fn names_that_lead_elsewhere_and_files_that_are_there_are_refused() {
 
 #[test]
 fn nobody_there_is_an_error_and_not_a_wait_for_ever() {
-    let to = Socket::bind(LOCAL.into(), Variant::Adaptive)
+    let to = Socket::bind(LOCAL.into(), Variant::Sdmac)
         .unwrap()
         .address()
         .unwrap();
     let dir = tempfile::tempdir().unwrap();
     let mut sending = Sending::new("x", Content::File(file_with(dir.path(), b"x"))).unwrap();
-    let config = config(Variant::Adaptive);
+    let config = config(Variant::Sdmac);
     let mut call = |to| transfer::call::send(to, &config, &mut sending, &AtomicBool::new(false), |_| {});
     assert!(matches!(call(to), Err(TransferError::NobodyListens(at)) if at == to));
     // nothing of it has gone, so that it can be sent to another address
-    let s = server(folder(dir.path()), Some(1), Variant::Adaptive);
+    let s = server(folder(dir.path()), Some(1), Variant::Sdmac);
     call(s.address).unwrap();
     s.thread.join().unwrap().0.unwrap();
     assert_eq!(fs::read(dir.path().join("x")).unwrap(), b"x");
@@ -245,11 +249,11 @@ fn nobody_there_is_an_error_and_not_a_wait_for_ever() {
 fn losses_cost_time_and_nothing_else() {
     let dir = tempfile::tempdir().unwrap();
     let octets = noise(200_000, 5);
-    let s = server(folder(dir.path()), Some(1), Variant::Adaptive);
+    let s = server(folder(dir.path()), Some(1), Variant::Sdmac);
     let stop = Arc::new(AtomicBool::new(false));
     let between = lossy(s.address, &stop);
     let file = file_with(dir.path(), &octets);
-    let progress = send(between, "content", Content::File(file), Variant::Adaptive).unwrap();
+    let progress = send(between, "content", Content::File(file), Variant::Sdmac).unwrap();
     assert!(progress.resent > 0, "something was lost");
     s.thread.join().unwrap().0.unwrap();
     stop.store(true, Ordering::Relaxed);
@@ -264,7 +268,7 @@ fn over_a_bad_path(octets: usize, loss: u64, spacing: Duration) -> transfer::cal
     let config = FlowConfig {
         spacing: Some(spacing),
         patience: Duration::from_ms(60_000),
-        ..config(Variant::Adaptive)
+        ..config(Variant::Sdmac)
     };
     let s = server_with(folder(dir.path()), Some(1), config);
     let stop = Arc::new(AtomicBool::new(false));
@@ -308,7 +312,7 @@ fn a_black_hole_for_long_packets_costs_time_and_nothing_else() {
     let octets = noise(300_000, 7);
     let key = Some(Key::random().unwrap());
     for (most, first, variant, key) in [
-        (1_250, 0, Variant::Adaptive, None),
+        (1_250, 0, Variant::Sdmac, None),
         (600, 0, Variant::Sdmac, key),
         (1_000, 100, Variant::Aggressive, None),
     ] {
@@ -334,11 +338,11 @@ fn a_black_hole_for_long_packets_costs_time_and_nothing_else() {
 #[test]
 fn a_black_hole_for_every_packet_is_an_error_and_not_a_wait_for_ever() {
     let dir = tempfile::tempdir().unwrap();
-    let s = server(folder(dir.path()), None, Variant::Adaptive);
+    let s = server(folder(dir.path()), None, Variant::Sdmac);
     let stop = Arc::new(AtomicBool::new(false));
     let to = narrow(s.address, &stop, 300, 100);
     let file = Content::File(file_with(dir.path(), &noise(300_000, 8)));
-    let why = send(to, "content", file, Variant::Adaptive).unwrap_err();
+    let why = send(to, "content", file, Variant::Sdmac).unwrap_err();
     assert!(matches!(why, TransferError::TooNarrow(576)), "{why}");
     assert!(why.to_string().contains("576 octets"), "{why}");
     s.ends.recv().unwrap();
@@ -403,7 +407,7 @@ const NO_CALL: Control = Control(!Control::SYN.0);
 #[test]
 fn strangers_who_do_not_call_get_no_answer_and_do_no_harm() {
     let dir = tempfile::tempdir().unwrap();
-    let s = server(folder(dir.path()), Some(1), Variant::Adaptive);
+    let s = server(folder(dir.path()), Some(1), Variant::Sdmac);
     let stranger = bother(s.address, NO_CALL);
     // one that calls, and goes on with anything
     bother(s.address, ANY);
@@ -414,7 +418,7 @@ fn strangers_who_do_not_call_get_no_answer_and_do_no_harm() {
         caller
     });
     let file = file_with(dir.path(), b"content");
-    send(s.address, "content", Content::File(file), Variant::Adaptive).unwrap();
+    send(s.address, "content", Content::File(file), Variant::Sdmac).unwrap();
     s.thread.join().unwrap().0.unwrap();
     assert_eq!(fs::read(dir.path().join("content")).unwrap(), b"content");
     assert_eq!(answers(&stranger), Vec::<Vec<u8>>::new());
@@ -430,7 +434,7 @@ fn strangers_who_do_not_call_get_no_answer_and_do_no_harm() {
 #[test]
 fn with_a_key_everything_goes_through_and_without_it_nothing() {
     let key = Key::random().unwrap();
-    for variant in [Variant::Adaptive, Variant::NewReno] {
+    for variant in [Variant::Sdmac, Variant::NewReno] {
         let dir = tempfile::tempdir().unwrap();
         let keyed = |key| FlowConfig {
             key: Some(key),

@@ -59,7 +59,7 @@ impl Proxy {
     ) -> Proxy {
         let stop = [(); 2].map(|()| Arc::new(AtomicBool::new(false)));
         let listener = TcpListener::bind(LOCAL).unwrap();
-        let socket = Socket::bind(LOCAL.into(), Variant::Adaptive).unwrap();
+        let socket = Socket::bind(LOCAL.into(), Variant::Sdmac).unwrap();
         let (at, between) = (listener.local_addr().unwrap(), socket.address().unwrap());
         let ((tell_enter, entered), (tell_leave, left)) = (channel(), channel());
         let between = path(between, &stop[0]);
@@ -329,11 +329,11 @@ fn a_call_that_nobody_takes_is_a_reset() {
         patience: Duration::from_ms(patience_ms),
         ..config(None)
     };
-    let leaves = Socket::bind(LOCAL.into(), Variant::Adaptive).unwrap();
+    let leaves = Socket::bind(LOCAL.into(), Variant::Sdmac).unwrap();
     let speaks_atp = leaves.address().unwrap();
     let stop = Arc::new(AtomicBool::new(false));
     let stopped = Arc::clone(&stop);
-    let other = config(Variant::Adaptive, 3_000);
+    let other = config(Variant::Sdmac, 3_000);
     let leaving = thread::spawn(move || leave(leaves, &[speaks_atp], &other, &stopped, drop));
     for (to, patience_ms, expected) in [
         (mute.local_addr().unwrap(), 300, "nobody answered"),
