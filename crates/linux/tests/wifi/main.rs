@@ -132,10 +132,25 @@ impl Protocol for Script {
 
 /// Runs a script on a host for 50 ms and to its end.
 fn run(host: &mut Host, script: Script) -> Script {
+    run_while(host, script, |_| false)
+}
+
+/// The same for another 50 ms, and another, up to ten seconds, as long as something has no confirm: an emulated processor may take them.
+fn run_until_confirmed(host: &mut Host, script: Script) -> Script {
+    run_while(host, script, |checked| !checked.open_tokens().is_empty())
+}
+
+fn run_while(host: &mut Host, script: Script, more: impl Fn(&Checked<Script>) -> bool) -> Script {
     let mut checked: Checked<Script> = Checked::strict(script);
-    let until = Host::now() + Duration::from_ms(50);
-    host.run(&mut checked, &mut (), Some(until), &AtomicBool::new(false))
-        .unwrap();
+    let end = Host::now() + Duration::from_ms(10_000);
+    loop {
+        let until = Host::now() + Duration::from_ms(50);
+        host.run(&mut checked, &mut (), Some(until), &AtomicBool::new(false))
+            .unwrap();
+        if until >= end || !more(&checked) {
+            break;
+        }
+    }
     host.finish(&mut checked, &mut ()).unwrap();
     checked.finish();
     checked.into_inner()

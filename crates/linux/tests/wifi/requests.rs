@@ -249,7 +249,7 @@ fn keeps_the_times(first: &str, second: &str, wait: Wait, seat: Seat) {
         let seated = scope.spawn(|| {
             let mut host = host(adapter, config);
             seat.take().unwrap();
-            run(&mut host, script)
+            run_until_confirmed(&mut host, script)
         });
         seated.join().unwrap()
     });
