@@ -110,6 +110,11 @@ fn unpack(site: &Site<'_>, sources: &Sources) -> Result<PathBuf, BuildError> {
     })?;
     site.make_folder(&tree.join("regdb"))?;
     site.write(&tree.join("regdb/regulatory.db"), &table)?;
+    let registers = tree.join(source::REGISTERS_FILE);
+    let text = std::fs::read_to_string(&registers).unwrap_or_default();
+    if let Some(wide) = source::with_wide_registers(&text) {
+        site.write(&registers, wide.as_bytes())?;
+    }
     Ok(tree)
 }
 

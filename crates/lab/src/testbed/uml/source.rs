@@ -13,6 +13,19 @@ pub const REGDB_FILE: &str = "lib/firmware/regulatory.db-upstream";
 /// First four octets of a table, and its version, both in network order (regulatory.db(5)).
 const REGDB_MAGIC: &[u8] = b"RGDB\0\0\0\x14";
 
+/// Where User-Mode Linux 6.1 says how many octets of vector registers a processor has at most.
+pub const REGISTERS_FILE: &str = "arch/x86/um/user-offsets.c";
+const REGISTERS: &str = "DEFINE_LONGS(HOST_FP_SIZE, 2696)";
+/// XSAVE area of processors that multiply matrices (AMX, Intel SDM vol. 1, 13.4): 2,816 octets and 8,192 of tiles.
+const WIDE_REGISTERS: &str = "DEFINE_LONGS(HOST_FP_SIZE, 11008)";
+
+/// [`REGISTERS_FILE`] with room for the registers of all processors there are; `None` where it has no such limit, as from Linux 6.13 on. User-Mode Linux
+/// writes the registers of its programs with ptrace, and the computer's kernel takes all or nothing: with less room the guest's first program does not start.
+pub fn with_wide_registers(text: &str) -> Option<String> {
+    text.contains(REGISTERS)
+        .then(|| text.replace(REGISTERS, WIDE_REGISTERS))
+}
+
 /// What the user has at hand.
 #[derive(Clone, Debug, Default)]
 pub struct Sources {
@@ -76,6 +89,17 @@ mod tests {
             "6.19.0-rc1"
         );
         assert_eq!(version("all:\n\techo VERSION = 6\n"), None);
+    }
+
+    #[test]
+    fn there_is_room_for_the_registers_of_every_processor() {
+        let limit = "#ifdef FP_XSTATE_MAGIC1\n\tDEFINE_LONGS(HOST_FP_SIZE, 2696);\n#else\n";
+        let wide = with_wide_registers(limit).unwrap();
+        assert_eq!(
+            wide,
+            "#ifdef FP_XSTATE_MAGIC1\n\tDEFINE_LONGS(HOST_FP_SIZE, 11008);\n#else\n"
+        );
+        assert_eq!(with_wide_registers(&wide), None);
     }
 
     #[test]
