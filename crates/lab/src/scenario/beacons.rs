@@ -123,9 +123,9 @@ impl Check<'_> {
                 );
                 return wrong(at, what);
             }
-            if schedule.join.is_some() || schedule.watch {
+            if schedule.join.is_some() {
                 let what = format!(
-                    "{name:?} has join or watch, which are told in beacons, and with a reference it sends none: keep one of them"
+                    "{name:?} has join, which is told in beacons, and with a reference it sends none: keep one of them"
                 );
                 return wrong(at, what);
             }
@@ -159,7 +159,7 @@ fn slot(b: &BeaconSlot, node: u32, schedule: &Schedule, twice: bool) -> slots::B
         sequence: 0,
     };
     let octets = match b.reference {
-        Some(_) => FOLLOW_UP_OCTETS,
+        Some(_) => FOLLOW_UP_OCTETS + more,
         None => frame.emit(&mut [0; MAX_BEACON_OCTETS]).len() + 4 + more + clocks,
     };
     slots::BeaconSlot {
@@ -182,15 +182,16 @@ pub(super) fn clock(
         return Sync::perfect(0);
     };
     let holdover = duration(b.holdover);
+    let spread = schedule.seen_within.as_ref().map(|t| duration(*t.get_ref()));
     let config = match (master == node, planned.reference) {
-        (true, Some(_)) => return Sync::perfect(0),
+        (true, Some(_)) => return Sync::perfect(0).seeing_within(spread),
         (true, None) => SyncConfig::own(band, holdover),
         (false, _) => SyncConfig::new(band, holdover),
     };
     Sync::tracking(SyncConfig {
         adapter,
         second,
-        latency_spread: schedule.seen_within.as_ref().map(|t| duration(*t.get_ref())),
+        latency_spread: spread,
         ..config
     })
 }

@@ -115,7 +115,11 @@ pub struct Sync {
 #[allow(clippy::large_enum_variant)]
 #[derive(Clone, Debug)]
 enum Kind {
-    Perfect(i64),
+    Perfect {
+        offset_ns: i64,
+        /// As that of [`SyncConfig`].
+        latency_spread: Option<Duration>,
+    },
     Tracking(Tracker),
 }
 
@@ -123,7 +127,10 @@ impl Sync {
     /// For experiments with ideal clocks: network time is the host clock plus `offset_ns`, always.
     pub const fn perfect(offset_ns: i64) -> Sync {
         Sync {
-            kind: Kind::Perfect(offset_ns),
+            kind: Kind::Perfect {
+                offset_ns,
+                latency_spread: None,
+            },
             counters: SyncCounters {
                 samples: 0,
                 refused: 0,
@@ -132,6 +139,15 @@ impl Sync {
                 trusted: 0,
             },
         }
+    }
+
+    /// An ideal clock at a host that has seen what it hears and sends within this of its end: [`SyncConfig::latency_spread`] with a latency of zero.
+    #[must_use]
+    pub const fn seeing_within(mut self, spread: Option<Duration>) -> Sync {
+        if let Kind::Perfect { latency_spread, .. } = &mut self.kind {
+            *latency_spread = spread;
+        }
+        self
     }
 
     /// A clock that follows beacons and has heard none.
@@ -240,21 +256,21 @@ impl Sync {
     /// Whether the clock is to be trusted at `now`: enough samples, and the last one not too long ago.
     pub fn is_good(&self, now: Instant) -> bool {
         match &self.kind {
-            Kind::Perfect(_) => true,
+            Kind::Perfect { .. } => true,
             Kind::Tracking(t) => t.is_good(now),
         }
     }
 
     /// Whether the clock was to be trusted at any time since its start.
     pub fn was_good(&self) -> bool {
-        matches!(self.kind, Kind::Perfect(_)) || self.counters.trusted > 0
+        matches!(self.kind, Kind::Perfect { .. }) || self.counters.trusted > 0
     }
 
     /// Whether a new sample would be welcome: so much of the holdover is over that the window would not reach back
     /// further than that.
     pub fn is_stale(&self, now: Instant) -> bool {
         match &self.kind {
-            Kind::Perfect(_) => false,
+            Kind::Perfect { .. } => false,
             Kind::Tracking(t) => t.is_stale(now),
         }
     }
@@ -263,7 +279,7 @@ impl Sync {
     pub fn to_network(&self, local: Instant) -> Option<NetworkTime> {
         let local = local.as_ns();
         let ahead = match &self.kind {
-            Kind::Perfect(offset) => *offset,
+            Kind::Perfect { offset_ns, .. } => *offset_ns,
             Kind::Tracking(t) => t.lead().fit.as_ref()?.ahead(local),
         };
         Some(NetworkTime(local.saturating_add_signed(ahead)))
@@ -273,7 +289,9 @@ impl Sync {
     /// (within the range of both clocks). `None` without any sample.
     pub fn to_local(&self, network: NetworkTime) -> Option<Instant> {
         let fit = match &self.kind {
-            Kind::Perfect(offset) => {
+            Kind::Perfect {
+                offset_ns: offset, ..
+            } => {
                 return Some(Instant::from_ns(
                     network.0.saturating_add_signed(offset.saturating_neg()),
                 ));
@@ -297,7 +315,7 @@ impl Sync {
     /// host that stamps all beacons late by the same amount does not show. `None` without any sample.
     pub fn error_bound(&self, now: Instant) -> Option<Duration> {
         match &self.kind {
-            Kind::Perfect(_) => Some(Duration::ZERO),
+            Kind::Perfect { .. } => Some(Duration::ZERO),
             Kind::Tracking(t) => {
                 let (fit, last) = (t.lead().fit.as_ref()?, t.lead().last()?);
                 Some(Duration::from_ns(fit.error_ns(now.since(last).as_ns())))
@@ -308,7 +326,7 @@ impl Sync {
     /// Rate of network time against the host clock, in parts per 10^9 above 1; 0 without two samples.
     pub fn rate_ppb(&self) -> i64 {
         match &self.kind {
-            Kind::Perfect(_) => 0,
+            Kind::Perfect { .. } => 0,
             Kind::Tracking(t) => t.lead().fit.as_ref().map_or(0, Fit::rate_ppb),
         }
     }

@@ -63,9 +63,10 @@ impl Sync {
 
     /// The end of something by the host's clock, and how far off that may be.
     fn seen_end(&self, stamps: &Stamps, now: Instant) -> Option<(Instant, Duration)> {
-        let Kind::Tracking(Tracker { config, .. }) = &self.kind else {
-            return None;
+        let (latency, spread) = match &self.kind {
+            Kind::Perfect { latency_spread, .. } => (Duration::ZERO, *latency_spread),
+            Kind::Tracking(Tracker { config, .. }) => (config.latency, config.latency_spread),
         };
-        Some((seen(stamps, now) - config.latency, config.latency_spread?))
+        Some((seen(stamps, now) - latency, spread?))
     }
 }

@@ -12,6 +12,7 @@
 //! however late it is, is not in it; propagation is (3.3 ns for each metre of difference).
 
 use super::{NetworkTime, Sync, on_air_local, seen};
+use frame::element::{Elements, ElementsBuilder, Vendor};
 use frame::mac::SequenceControl;
 use frame::mgmt::{Action, MgmtHeader};
 use frame::{MacAddr, Wire};
@@ -25,8 +26,10 @@ const OUI: [u8; 3] = [0x02, 0x73, 0x64];
 const VENDOR_SPECIFIC: u8 = 127;
 const FOLLOW_UP: u8 = 4;
 const BODY: usize = 3 + 1 + 8 + 8;
+/// Octets of the elements behind a follow-up at most.
+pub const MAX_MORE: usize = 32;
 
-/// Octets of a follow-up with FCS.
+/// Octets of a follow-up with FCS, without elements behind it.
 pub const FOLLOW_UP_OCTETS: usize = 24 + 1 + BODY + 4;
 
 /// What a node remembers of the beacons that it heard.
@@ -79,28 +82,42 @@ pub struct FollowUp {
 }
 
 impl FollowUp {
-    /// Writes the frame to all, and returns its octets without FCS.
-    pub fn emit(self, me: MacAddr, sequence: u16, out: &mut [u8; FOLLOW_UP_OCTETS]) -> &[u8] {
-        let mut body = [0; BODY];
+    /// Writes the frame to all with one more element behind it, or none, and returns its octets without FCS.
+    ///
+    /// # Panics
+    /// If `out` is shorter than [`FOLLOW_UP_OCTETS`] and the element, or that has more than [`MAX_MORE`] octets.
+    pub fn emit<'o>(
+        self,
+        me: MacAddr,
+        sequence: u16,
+        more: Option<Vendor<'_>>,
+        out: &'o mut [u8],
+    ) -> &'o [u8] {
+        let mut body = [0; BODY + MAX_MORE];
         body[..3].copy_from_slice(&OUI);
         body[3] = FOLLOW_UP;
         body[4..12].copy_from_slice(&self.name.to_le_bytes());
-        body[12..].copy_from_slice(&self.network.0.to_le_bytes());
+        body[12..BODY].copy_from_slice(&self.network.0.to_le_bytes());
+        let mut elements = ElementsBuilder::new(&mut body[BODY..]);
+        if let Some(vendor) = more {
+            elements.push(vendor).expect("it has at most MAX_MORE octets");
+        }
+        let octets = BODY + elements.finish().octets().len();
         let mut header = MgmtHeader::new(MacAddr::BROADCAST, me, me);
         header.sequence = SequenceControl::new(sequence & 0xfff, 0);
         let action = Action {
             header,
             category: VENDOR_SPECIFIC,
-            body: &body,
+            body: &body[..octets],
         };
         let n = action.emit(out).expect("the buffer is for it");
         &out[..n]
     }
 
-    /// Reads a frame: who tells what.
-    pub fn parse(mpdu: &[u8]) -> Option<(MacAddr, FollowUp)> {
+    /// Reads a frame: who tells what, and the elements behind it.
+    pub fn parse(mpdu: &[u8]) -> Option<(MacAddr, FollowUp, Elements<'_>)> {
         let action = Action::parse(mpdu).ok()?;
-        let body: &[u8; BODY] = action.body.try_into().ok()?;
+        let (body, more) = action.body.split_at_checked(BODY)?;
         if action.category != VENDOR_SPECIFIC || body[..3] != OUI || body[3] != FOLLOW_UP {
             return None;
         }
@@ -109,7 +126,7 @@ impl FollowUp {
             name: number(4),
             network: NetworkTime(number(12)),
         };
-        Some((action.header.source, told))
+        Some((action.header.source, told, Elements::new(more)))
     }
 }
 
@@ -253,11 +270,21 @@ mod tests {
 
     proptest! {
         #[test]
-        fn there_and_back(me: [u8; 6], number: u16, name: u64, network: u64) {
+        fn there_and_back(
+            me: [u8; 6],
+            number: u16,
+            name: u64,
+            network: u64,
+            body in proptest::option::of(proptest::collection::vec(any::<u8>(), 0..=MAX_MORE - 5)),
+        ) {
             let told = FollowUp { name, network: NetworkTime(network) };
-            let mut out = [0; FOLLOW_UP_OCTETS];
-            let mpdu = told.emit(MacAddr(me), number, &mut out);
-            prop_assert_eq!(FollowUp::parse(mpdu), Some((MacAddr(me), told)));
+            let mut out = [0; FOLLOW_UP_OCTETS + MAX_MORE];
+            let more = body.as_ref().map(|body| Vendor { oui: OUI, body });
+            let mpdu = told.emit(MacAddr(me), number, more, &mut out);
+            prop_assert_eq!(mpdu.len() + 4, FOLLOW_UP_OCTETS + body.as_ref().map_or(0, |b| 5 + b.len()));
+            let (from, read, elements) = FollowUp::parse(mpdu).unwrap();
+            prop_assert_eq!((from, read), (MacAddr(me), told));
+            prop_assert_eq!(elements.get::<Vendor<'_>>(), more);
         }
 
         #[test]

@@ -52,7 +52,8 @@ pub struct TdmaConfig<const S: usize = DEFAULT_SLOTS> {
     pub follows: MacAddr,
     /// Whose beacons the clocks are compared by, if not those of `follows`. Its host clock is network time then, which
     /// it tells in the slot of the beacon (see [`reference`](super::sync::reference)); the plan's [`BeaconSlot`](schedule::BeaconSlot)
-    /// has to be as long as a follow-up, and its own [`Sync`] perfect.
+    /// has to be as long as a follow-up, with [`ONE_REPORT_OCTETS`](join::wire::ONE_REPORT_OCTETS) more if overruns are told, and its own
+    /// [`Sync`] perfect.
     pub reference: Option<MacAddr>,
     /// Network name in beacons of its own.
     pub ssid: &'static str,
@@ -287,15 +288,19 @@ impl<P: Protocol, const N: usize, const L: usize, const S: usize> Tdma<P, N, L, 
     }
 
     /// What the clock that counts showed at an event. True if it was that.
-    fn note_follow_up(&mut self, received: &Indication<'_>) -> bool {
+    fn note_follow_up(&mut self, now: Instant, received: &Indication<'_>) -> bool {
         let told = self
             .config
             .reference
             .and_then(|_| FollowUp::parse(received.frame));
-        if let Some((_, told)) = told.filter(|t| t.0 == self.config.follows && !self.is_master()) {
+        let Some((from, told, elements)) = told else {
+            return false;
+        };
+        if from == self.config.follows && !self.is_master() {
             self.references.follow(&told, &mut self.config.sync);
+            self.note_word(now, elements);
         }
-        told.is_some()
+        true
     }
 
     fn refuse_what_has_no_slot(&mut self) {
@@ -381,7 +386,7 @@ impl<P: Protocol, const N: usize, const L: usize, const S: usize> Protocol for T
                 }
                 self.above.tell(now, event, radio);
             }
-            Event::Indication(i) if self.note_follow_up(&i) => {}
+            Event::Indication(i) if self.note_follow_up(now, &i) => {}
             Event::Indication(i) if self.note_frame(now, &i, radio) => {}
             _ => self.above.tell(now, event, radio),
         }

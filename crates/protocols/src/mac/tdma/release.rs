@@ -5,7 +5,7 @@ use super::join::wire::MAX_LIST_OCTETS;
 use super::window::{BEHIND, Content, Right, SENT, Window};
 use crate::mac::beacon::{BeaconFrame, MAX_BEACON_OCTETS};
 use crate::mac::sync::SHIFTS_OCTETS;
-use crate::mac::sync::reference::FOLLOW_UP_OCTETS;
+use crate::mac::sync::reference::{FOLLOW_UP_OCTETS, MAX_MORE};
 use frame::mac::Header;
 use frame::mac::header::set_retry;
 use radio::pending::Held;
@@ -72,8 +72,8 @@ impl<P: Protocol, const N: usize, const L: usize, const S: usize> Tdma<P, N, L, 
             };
             let token = radio.token();
             self.sending = Some(token);
-            let mut out = [0; FOLLOW_UP_OCTETS];
-            return radio.request(token, told.emit(self.config.me, self.sequence, &mut out), &how);
+            let mut out = [0; FOLLOW_UP_OCTETS + MAX_MORE];
+            return radio.request(token, self.write_follow_up(told, cycle, &mut out), &how);
         }
         let interval = self.config.plan.cycle().times(u64::from(slot.every.max(1)));
         let interval_tu = (interval.as_ns() / 1_024_000).clamp(1, u64::from(u16::MAX)) as u16;

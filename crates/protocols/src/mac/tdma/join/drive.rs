@@ -4,11 +4,12 @@ use super::registrar::flows;
 use super::wire::{ASK_OCTETS, Ask, List, MAX_BODY_OCTETS, MAX_LIST_OCTETS, ONE_REPORT_OCTETS, OUI, Word};
 use super::{JoinCounters, Membership, Reason, Registrar, Ticket};
 use crate::mac::beacon::{BeaconFrame, MAX_BEACON_OCTETS};
+use crate::mac::sync::reference::{FOLLOW_UP_OCTETS, FollowUp, MAX_MORE};
 use crate::mac::sync::{NetworkTime, SHIFTS_OCTETS, Shifts};
 use crate::mac::tdma::watch::{Verdict, judge};
 use crate::mac::tdma::window::{Content, SEEN, Window, own_slots};
 use crate::mac::tdma::{Tdma, TdmaConfig};
-use frame::element::Vendor;
+use frame::element::{Elements, Vendor};
 use frame::mac::{AckPolicy, Flags, FrameControl, FrameType, Header, Kind, QosControl, SequenceControl};
 use frame::{AccessCategory, MacAddr, Wire, mgmt};
 use radio::{Beacon, Confirm, Indication, Instant, Outcome, Protocol, Queue, Radio, RtsPolicy, TxHow};
@@ -254,10 +255,14 @@ impl<P: Protocol, const N: usize, const L: usize, const S: usize> Tdma<P, N, L, 
 
     /// The word in a beacon of the coordinator.
     pub(in crate::mac::tdma) fn note_beacon(&mut self, now: Instant, beacon: &Beacon<'_>) {
-        let Ok(parsed) = mgmt::Beacon::parse(beacon.received.frame) else {
-            return;
-        };
-        let word = Word::find(parsed.elements).unwrap_or(Word::EMPTY);
+        if let Ok(parsed) = mgmt::Beacon::parse(beacon.received.frame) {
+            self.note_word(now, parsed.elements);
+        }
+    }
+
+    /// The word among the elements of what the coordinator sends in the slot of the beacon.
+    pub(in crate::mac::tdma) fn note_word(&mut self, now: Instant, elements: Elements<'_>) {
+        let word = Word::find(elements).unwrap_or(Word::EMPTY);
         let mine = word
             .reports
             .iter()
@@ -356,6 +361,26 @@ impl<P: Protocol, const N: usize, const L: usize, const S: usize> Tdma<P, N, L, 
             Some(clocks) => beacon.emit_with(&[word, clocks], out),
             None => beacon.emit_with(&[word], out),
         }
+    }
+
+    /// Writes what its clock showed, and who was outside of its slots.
+    pub(in crate::mac::tdma) fn write_follow_up<'o>(
+        &mut self,
+        told: FollowUp,
+        cycle: Option<u64>,
+        out: &'o mut [u8; FOLLOW_UP_OCTETS + MAX_MORE],
+    ) -> &'o [u8] {
+        let slot = self.config.plan.beacon().map_or(0, |b| usize::from(b.octets));
+        let mut body = [0; MAX_BODY_OCTETS];
+        let word = self.word(cycle, slot.saturating_sub(FOLLOW_UP_OCTETS));
+        let word = word.map(|word| {
+            let n = word.emit(&mut body);
+            Vendor {
+                oui: OUI,
+                body: &body[..n],
+            }
+        });
+        told.emit(self.config.me, self.sequence, word, out)
     }
 }
 
