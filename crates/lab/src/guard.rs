@@ -13,6 +13,9 @@ pub const USUAL: f64 = 0.9999;
 /// Those that can be chosen: beyond, draws of a host model say nothing.
 pub const PROBABILITIES: RangeInclusive<f64> = 0.5..=0.99999;
 
+/// What clocks are reckoned to be apart where no beacon was heard, ns: adapters tell time in steps of 1 us, at both ends.
+pub(crate) const RESOLUTION_NS: u64 = 2_000;
+
 /// Draws behind a quantile ...
 const DRAWS: usize = 50_000;
 /// ... and beyond it, at least.
@@ -58,10 +61,29 @@ impl Release {
     }
 }
 
+/// From the slowest to the fastest of clocks with these differences from one that all follow, ns: between the two quantiles that leave out
+/// 1 - `probability` at either end. `None` without differences.
+pub(crate) fn spread_ns(mut differences: Vec<i64>, probability: f64) -> Option<u64> {
+    differences.sort_unstable();
+    let last = differences.len().checked_sub(1)?;
+    // 1 - 0.9999 is a little less than 1e-4
+    let beyond = ((1.0 - probability) * differences.len() as f64 + 1e-6) as usize;
+    Some(differences[last - beyond].abs_diff(differences[beyond]))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use sim::host::Profile;
+
+    #[test]
+    fn what_clocks_are_apart_is_between_quantiles_at_both_ends() {
+        let all = (0..20_000).collect::<Vec<_>>();
+        assert_eq!(spread_ns(all.clone(), 0.9999), Some(19_999 - 2 * 2));
+        assert_eq!(spread_ns(all, 0.75), Some(9_999));
+        assert_eq!(spread_ns(vec![4, -3], 0.9999), Some(7));
+        assert_eq!(spread_ns(Vec::new(), 0.9999), None);
+    }
 
     #[test]
     fn a_lower_probability_takes_less_time() {

@@ -7,6 +7,7 @@
 use super::bench::{Bench, Seat};
 use super::question::{Question, Scheme};
 use super::tdma::{SETTLING_BEACONS, beacon_interval_ns, holdover};
+use crate::guard;
 use protocols::mac::sink::Sink;
 use protocols::mac::sync::{Sync, SyncConfig};
 use protocols::mac::tdma::schedule::{Flow, TdmaPlan};
@@ -24,8 +25,6 @@ const WORLD_NS: u64 = 12_500_000_000;
 const NODES: u32 = 8;
 /// Times that the clocks are compared between two beacons.
 const LOOKS: u64 = 8;
-/// Reckoned with where no clock heard a beacon, ns: adapters tell time in steps of 1 us, at both ends.
-const RESOLUTION_NS: u64 = 2_000;
 
 /// What was measured.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -41,18 +40,11 @@ pub(super) struct ClockError {
 
 impl ClockError {
     /// Of the differences between a clock and the TSF, ns.
-    fn of(beacons: u64, mut differences: Vec<i64>, probability: f64) -> ClockError {
-        differences.sort_unstable();
-        let n = differences.len();
-        // 1 - 0.9999 is a little less than 1e-4
-        let beyond = ((1.0 - probability) * n as f64 + 1e-6) as usize;
+    fn of(beacons: u64, differences: Vec<i64>, probability: f64) -> ClockError {
         ClockError {
             beacons,
-            comparisons: n as u64,
-            spread_ns: match n {
-                0 => RESOLUTION_NS,
-                _ => differences[n - 1 - beyond].abs_diff(differences[beyond]),
-            },
+            comparisons: differences.len() as u64,
+            spread_ns: guard::spread_ns(differences, probability).unwrap_or(guard::RESOLUTION_NS),
         }
     }
 }
@@ -170,12 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn quantiles_are_taken_at_both_ends() {
-        let e = ClockError::of(1, (0..20_000).collect(), 0.9999);
-        assert_eq!((e.comparisons, e.spread_ns), (20_000, 19_999 - 2 * 2));
-        assert_eq!(ClockError::of(1, Vec::new(), 0.9999).spread_ns, RESOLUTION_NS);
-        assert_eq!(ClockError::of(1, vec![-3, 4], 0.9999).spread_ns, 7);
-        let half = ClockError::of(1, (0..20_000).collect(), 0.75);
-        assert_eq!(half.spread_ns, 9_999);
+    fn the_resolution_stands_in_where_nobody_heard_a_beacon() {
+        assert_eq!(ClockError::of(1, Vec::new(), 0.9999).spread_ns, 2_000);
     }
 }

@@ -52,6 +52,13 @@ impl Scenario {
         world
     }
 
+    /// The same world in which none of its own nodes has anything to send and nothing happens to them.
+    pub(super) fn build_without_messages(&self, seed: u64) -> World<Program> {
+        let mut world = self.place(seed, |_, config, program| (config, program));
+        add_foreign_traffic(self, &mut world);
+        world
+    }
+
     /// Nodes, noise and links.
     fn place<P: Protocol>(
         &self,

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use frame::{Phy, Rate, ppdu_us};
+use radio::Duration;
 use sim::LinkLoss;
 use sim::medium::PathLossTrace;
 use toml::Spanned;
@@ -23,7 +24,17 @@ const MAX_STEPS: usize = 1_000_000;
 /// Octets around an MSDU: header and FCS.
 pub(super) const MPDU_OCTETS: u32 = 28;
 
+/// A scenario from its text. Where clocks are to be measured that takes two passes, since they are those of the scenario.
 pub(super) fn scenario(source: &Source) -> Result<Scenario, ScenarioError> {
+    let first = with_sync_errors(source, &[])?;
+    match first.measured_sync_errors() {
+        Some(errors) => with_sync_errors(source, &errors),
+        None => Ok(first),
+    }
+}
+
+/// With `sync_error` of each schedule; as it is told where there is none.
+fn with_sync_errors(source: &Source, errors: &[Duration]) -> Result<Scenario, ScenarioError> {
     let file = source.file()?;
     let check = Check { source, file: &file };
     let mut names = Names::new(source);
@@ -90,7 +101,7 @@ pub(super) fn scenario(source: &Source) -> Result<Scenario, ScenarioError> {
             pairs.extend([(a, b, pair.db.0), (b, a, pair.db.0)]);
         }
     }
-    let schedules = check.schedules(&names, &groups, &flows, &peers, &hosts)?;
+    let schedules = check.schedules(&names, &groups, &flows, &peers, &hosts, errors)?;
     let nodes = Nodes {
         groups: &groups,
         flows: &flows,

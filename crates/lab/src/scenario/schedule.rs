@@ -13,6 +13,7 @@ use protocols::mac::overlay::DEFAULT_HELD_OCTETS;
 use protocols::mac::redundancy::trailer;
 use protocols::mac::tdma::join::wire::Wish;
 use protocols::mac::tdma::schedule as slots;
+use radio::Duration;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use sim::host::HostModel;
@@ -59,12 +60,12 @@ pub struct Schedule {
     /// From waking up for a slot to the first bit on the air, as the host takes it. Without it, as the hosts of the groups that run it take it
     /// with `guard_probability`.
     pub release: Option<Release>,
-    /// Probability with which the guard of a slot covers a release, 0.9999 if nothing is said. Not with `release`.
+    /// Probability with which the guard of a slot covers a release, and the error of the clocks, 0.9999 if nothing is said. Not with `release`.
     #[schemars(with = "Option<GuardProbability>")]
     pub guard_probability: Option<Spanned<GuardProbability>>,
-    /// How far the clocks of two nodes may be apart.
-    #[serde(default = "two_us")]
-    pub sync_error: Time,
+    /// How far the clocks of two nodes may be apart. Without it, as they follow the `beacon` with `guard_probability`; 2 us where `release` is told, or
+    /// without a `beacon`.
+    pub sync_error: Option<Time>,
     /// AIFSN between slots; the contention window is 0.
     #[serde(default = "two")]
     pub aifsn: Aifsn,
@@ -85,9 +86,6 @@ pub struct Schedule {
     pub send: Sending,
 }
 
-fn two_us() -> Time {
-    Time(2_000)
-}
 fn two() -> Aifsn {
     Aifsn(2)
 }
@@ -130,6 +128,7 @@ impl Check<'_> {
         flows: &[FlowPlan],
         peers: &[(Option<u32>, Option<u32>)],
         hosts: &[Option<Arc<HostModel>>],
+        errors: &[Duration],
     ) -> Result<Vec<Planned>, ScenarioError> {
         let mut done: Vec<Planned> = Vec::new();
         for (n, schedule) in self.file.schedule.iter().enumerate() {
@@ -147,7 +146,9 @@ impl Check<'_> {
                 peers,
                 hosts,
             };
-            done.push(self.one(names, schedule, &members, &nodes)?);
+            let error = errors.get(n).copied().or_else(|| schedule.told_sync_error());
+            // clocks that are yet to be measured need no guard
+            done.push(self.one(names, schedule, &members, &nodes, error.unwrap_or_default())?);
             for other in &self.file.schedule[..n] {
                 self.apart(names, groups, schedule, other)?;
             }
@@ -202,6 +203,7 @@ impl Check<'_> {
         schedule: &Schedule,
         members: &[usize],
         nodes: &Nodes<'_>,
+        sync_error: Duration,
     ) -> Result<Planned, ScenarioError> {
         let Nodes {
             groups,
@@ -297,7 +299,7 @@ impl Check<'_> {
             overhead_octets: (QOS_OVERHEAD_OCTETS - if send.qos { 0 } else { QOS_OCTETS } + trailers) as u16,
             aifsn: schedule.aifsn.0,
             carrier_sense: schedule.left_on.carrier_sense,
-            ..slots::SlotCosts::new(timing, rate, release, duration(schedule.sync_error))
+            ..slots::SlotCosts::new(timing, rate, release, sync_error)
         };
         let mut wishes = BTreeMap::new();
         let open = match (&schedule.join, master) {

@@ -80,12 +80,16 @@ impl Scenario {
     pub fn timekeepers(&self) -> impl Iterator<Item = (&str, Duration, Vec<u32>)> {
         let all = self.file.schedule.iter().zip(&self.schedules);
         all.map(|(schedule, planned)| {
-            let name = schedule.name.get_ref();
-            let own = self.file.group.iter().zip(&self.groups);
-            let own = own.filter(|(g, _)| g.schedule() == Some(name));
-            let nodes = own.flat_map(|(_, nodes)| nodes.clone()).collect();
-            (name.as_str(), planned.plan.costs().sync_error, nodes)
+            let name = schedule.name.get_ref().as_str();
+            (name, planned.plan.costs().sync_error, self.members(schedule))
         })
+    }
+
+    /// The nodes that run a schedule.
+    pub(in crate::scenario) fn members(&self, schedule: &Schedule) -> Vec<u32> {
+        let own = self.file.group.iter().zip(&self.groups);
+        let own = own.filter(|(g, _)| g.schedule() == Some(schedule.name.get_ref()));
+        own.flat_map(|(_, nodes)| nodes.clone()).collect()
     }
 }
 

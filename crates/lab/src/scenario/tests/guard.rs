@@ -205,3 +205,56 @@ fn a_profile_that_was_measured_makes_the_guard() {
         assert!(agree(guard, expected), "{probability}: {guard}, not {expected}");
     }
 }
+
+/// Eight clocks that drift follow beacons, of their controller or of somebody else.
+const BEACONS: &str = include_str!("../../../../../scenarios/tdma.toml");
+const REFERENCE: &str = include_str!("../../../../../scenarios/reference.toml");
+
+/// `sync_error` of a schedule, us.
+fn sync_error(text: &str, changes: &[&str]) -> f64 {
+    let scenario = parse(text, changes).unwrap_or_else(|e| panic!("{e}"));
+    let (_, error, _) = scenario.timekeepers().next().unwrap();
+    error.as_ns() as f64 / 1e3
+}
+
+/// Adapter time has steps of 1 us at both ends.
+#[test]
+fn what_clocks_may_be_apart_follows_from_the_beacons_and_the_probability() {
+    for text in [BEACONS, REFERENCE] {
+        let usual = sync_error(text, &[]);
+        let lower = sync_error(text, &["schedule.loop.guard_probability=0.9"]);
+        println!("{usual} us, with 0.9 {lower} us");
+        assert!((1.0..4.0).contains(&usual), "{usual}");
+        assert!(lower < 0.7 * usual, "{lower} {usual}");
+        assert_eq!(sync_error(text, &[]), usual, "the same text, the same error");
+    }
+    let lost = sync_error(BEACONS, &["loss=0.5"]);
+    let usual = sync_error(BEACONS, &[]);
+    assert!(lost > 1.3 * usual, "with every other beacon lost {lost}, not {usual}");
+}
+
+/// In a run of its own, whose drifts are others, clocks are no further apart than was measured.
+#[test]
+fn clocks_keep_to_what_was_measured() {
+    for text in [BEACONS, REFERENCE] {
+        let scenario = parse(text, &["duration=3s"]).unwrap();
+        for seed in 1..=3 {
+            let run = run(&scenario, seed, None, &AtomicBool::new(false), |_| {}).unwrap();
+            let clocks = &run.result.clocks[0];
+            assert!(clocks.observed_us.is_some_and(|seen| seen > 0.0), "{clocks:?}");
+            assert!(!clocks.is_beyond(), "{clocks:?}");
+        }
+    }
+}
+
+#[test]
+fn what_is_told_of_clocks_counts() {
+    assert_eq!(sync_error(BEACONS, &["schedule.loop.sync_error=7us"]), 7.0);
+    let release = BEACONS.replace(
+        "guard_probability = 0.9999",
+        "release = { min = \"8.9us\", high = \"28.4us\" }",
+    );
+    assert_eq!(sync_error(&release, &[]), 2.0);
+    let without_beacons = LOOP.replace("sync_error = \"0us\"\n", "");
+    assert_eq!(sync_error(&without_beacons, &[]), 2.0);
+}
