@@ -178,13 +178,14 @@ pub(super) fn clock(
     band: Band,
     (adapter, second): (AdapterId, Option<AdapterId>),
 ) -> Sync {
+    let spread = schedule.seen_within.as_ref().map(|t| duration(*t.get_ref()));
+    let perfect = Sync::perfect(0).seeing_within(spread);
     let (Some(b), Some(master)) = (&schedule.beacon, planned.master) else {
-        return Sync::perfect(0);
+        return perfect;
     };
     let holdover = duration(b.holdover);
-    let spread = schedule.seen_within.as_ref().map(|t| duration(*t.get_ref()));
     let config = match (master == node, planned.reference) {
-        (true, Some(_)) => return Sync::perfect(0).seeing_within(spread),
+        (true, Some(_)) => return perfect,
         (true, None) => SyncConfig::own(band, holdover),
         (false, _) => SyncConfig::new(band, holdover),
     };

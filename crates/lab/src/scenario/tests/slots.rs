@@ -298,9 +298,17 @@ fn clocks_can_follow_the_beacons_of_others() {
     );
     let said = parse(&alone, &[]).map(|_| ()).unwrap_err().to_string();
     assert!(said.contains("a reference runs beaconer"), "{said}");
-    let watched = text.replacen("cycle = \"4ms\"", "cycle = \"4ms\"\nwatch = true", 1);
-    let said = parse(&watched, &[]).map(|_| ()).unwrap_err().to_string();
+    let joined = text.replacen("cycle = \"4ms\"", "cycle = \"4ms\"\njoin = {}", 1);
+    let said = parse(&joined, &[]).map(|_| ()).unwrap_err().to_string();
     assert!(said.contains("keep one of them"), "{said}");
+    // the neighbour's beacons hold up what is not taken back; in time by the adapter's clock and by what the host has seen
+    let kept = text
+        .replacen("cycle = \"4ms\"", "cycle = \"4ms\"\nwatch = true", 1)
+        .replacen("count = 8\n", "count = 8\ntakes_back = false\n", 1);
+    let counted = |text: &str| ["slots_outside", "slots_told"].map(|name| go(text).metrics[name]);
+    assert_eq!(counted(&kept.replacen("takes_back = false\n", "", 1)), [0.0, 0.0]);
+    let [outside, told] = counted(&kept);
+    assert!(outside > 0.0 && told > 0.0, "{outside} {told}");
     // nobody hears it: the clock of the controller is the time, and no other one can be trusted
     let far = text.replacen("name = \"other\"", "name = \"other\"\nchannel = 149", 1);
     let far = go(&far);
