@@ -47,6 +47,8 @@ pub(crate) enum Ev {
     Indicate(u32),
     /// The answer to a `set`: node, index of the answer.
     Answer(u32, u32),
+    /// The interrupt of a protocol's timer: node.
+    Interrupt(u32),
     /// A protocol's timer: node.
     Timer(u32),
     /// The first event of a node.
@@ -70,7 +72,7 @@ impl Ev {
             Ev::Arrive(_) => 6,
             Ev::Start(_) => 7,
             Ev::Confirm(_) | Ev::Indicate(_) | Ev::Answer(..) => 8,
-            Ev::Timer(_) => 9,
+            Ev::Interrupt(_) | Ev::Timer(_) => 9,
             Ev::Traffic(_) => 10,
         }
     }

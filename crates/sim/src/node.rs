@@ -49,6 +49,31 @@ pub(crate) struct Node {
 }
 
 impl Core {
+    /// The program of a node that waits for `wanted` on its clock wakes up after `from`, as late as it does.
+    pub(crate) fn wake(&mut self, node: u32, wanted: u64, from: u64) {
+        let n = &mut self.nodes[node as usize];
+        let mut late = n
+            .host
+            .as_ref()
+            .map_or(0, |h| h.sample_lateness_ns(&mut n.stream, n.wait));
+        if n.fault_stream.chance(n.faults.late_timer) {
+            late += n.faults.late_timer_ns;
+        }
+        let at = from.saturating_add(late).min(Instant::MAX.as_ns());
+        let handle = self.at(at, Ev::Timer(node));
+        self.nodes[node as usize].deadline = Some((wanted, handle));
+    }
+
+    /// The interrupt of a node's timer comes.
+    pub(crate) fn interrupt(&mut self, node: u32) {
+        let now = self.now;
+        let n = &mut self.nodes[node as usize];
+        if let (Some((wanted, _)), Some(interrupts)) = (n.deadline, &mut n.interrupts) {
+            let served = now.saturating_add(interrupts.waits(now));
+            self.wake(node, wanted, served);
+        }
+    }
+
     /// The confirm of request `id` sets out; `at` is when its fate was sealed. `ending` is how the last exchange ended,
     /// `None` if there was none.
     pub(crate) fn confirm(&mut self, id: u32, outcome: Outcome, at: u64, ending: Option<Ending>) {

@@ -59,6 +59,7 @@ impl<P: Protocol> World<P> {
 #[cfg(test)]
 mod tests {
     use crate::adapter::AdapterConfig;
+    use crate::host::{InterruptConfig, Other};
     use crate::medium::MediumConfig;
     use crate::{LinkLoss, NodeConfig, Position, Process, World};
     use frame::{MacAddr, Phy, Rate};
@@ -151,6 +152,42 @@ mod tests {
         assert_eq!(world.next_ns(), Some(3_010));
         world.run_until(3_010);
         assert_eq!(world.protocol(1).deadline, None);
+    }
+
+    /// Who waited for a moment that is far away and then for a near one is not held up by what comes between.
+    #[test]
+    fn a_deadline_that_is_moved_forward_waits_for_what_came_before_it_alone() {
+        let other = Other {
+            every_ns: 1_000_000,
+            random: false,
+            from_ns: 10_000,
+            to_ns: 10_000,
+        };
+        let interrupts = InterruptConfig {
+            others: vec![other],
+            ..InterruptConfig::default()
+        };
+        let adapter = AdapterConfig::station(MacAddr::local(0), Phy::A, 5180, false);
+        let mut world = World::new(&MediumConfig::default(), 1);
+        let node = NodeConfig {
+            interrupts: Some(interrupts),
+            ..NodeConfig::ideal(Position::default(), adapter)
+        };
+        world.add_node(node, Puppet::default());
+        for wait_us in [1_000_000, 3] {
+            world.run_until(10);
+            world.act(0, |p, now, _| {
+                p.deadline = Some(now.after(radio::Duration::from_us(wait_us)))
+            });
+        }
+        world.run_until(3_010 + 10_000);
+        assert_eq!(world.protocol(0).deadline, None);
+        // there are not two of it
+        world.act(0, |p, now, _| {
+            p.deadline = Some(now.after(radio::Duration::from_us(5_000)))
+        });
+        world.run_until(1_100_000_000);
+        assert_eq!((world.protocol(0).deadline, world.next_ns()), (None, None));
     }
 
     #[test]

@@ -256,6 +256,7 @@ impl<P: Protocol> World<P> {
             Ev::Arrive(f) => core.arrive(f),
             Ev::Plan(p) => self.planned(p),
             Ev::Start(node) => self.handle(node, Event::Start),
+            Ev::Interrupt(node) => core.interrupt(node),
             Ev::Timer(node) => self.timer(node),
             Ev::Traffic(source) => self.submit(source),
             Ev::Confirm(index) => self.confirm(index),
@@ -298,17 +299,15 @@ impl<P: Protocol> World<P> {
         }
         let Some(wanted) = wanted else { return };
         let due = n.clock.when(wanted).max(core.now);
-        let mut late = n
-            .host
-            .as_ref()
-            .map_or(0, |h| h.sample_lateness_ns(&mut n.stream, n.wait));
-        late += n.interrupts.as_mut().map_or(0, |i| i.late_ns(core.now, due));
-        if n.fault_stream.chance(n.faults.late_timer) {
-            late += n.faults.late_timer_ns;
+        match &n.interrupts {
+            // what comes before it is not known yet
+            Some(i) => {
+                let at = i.comes(core.now, due).min(Instant::MAX.as_ns());
+                let handle = core.at(at, Ev::Interrupt(node));
+                core.nodes[node as usize].deadline = Some((wanted, handle));
+            }
+            None => core.wake(node, wanted, due),
         }
-        let at = due.saturating_add(late).min(Instant::MAX.as_ns());
-        let handle = core.at(at, Ev::Timer(node));
-        core.nodes[node as usize].deadline = Some((wanted, handle));
     }
 
     fn timer(&mut self, node: u32) {

@@ -174,6 +174,7 @@ pub(super) fn all_nodes(s: &Scenario, seed: u64) -> impl Iterator<Item = (NodeCo
                 late_timer: group.faults.late_timer.map_or(0.0, |p| p.0),
                 late_timer_ns: group.faults.late_by.0,
             };
+            config.interrupts = group.interrupts.as_ref().map(Into::into);
             config.start_ns = group.start.0;
             (config, program(s, g, node, seed))
         })

@@ -223,6 +223,7 @@ impl Check<'_> {
     fn group(&self, group: &file::Group) -> Result<(), ScenarioError> {
         let phy = phy(group.phy);
         self.adapters(group)?;
+        self.interrupts(group)?;
         self.layers(group)?;
         if let Placement::Positions(list) = &group.placement
             && list.get_ref().len() != group.count.0 as usize

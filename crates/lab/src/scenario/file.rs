@@ -7,6 +7,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::adapter::Adapter;
+use super::interrupts::Interrupts;
 use super::overlay::{Pair as Redundant, RateRule};
 use super::protocol::Protocol;
 use super::roam::Roaming;
@@ -262,6 +263,8 @@ pub struct Group {
     /// What goes wrong at the hosts.
     #[serde(default)]
     pub faults: Faults,
+    /// What their timers wait for.
+    pub interrupts: Option<Interrupts>,
 }
 
 fn single() -> Count {

@@ -15,6 +15,7 @@ mod describe;
 pub mod file;
 mod files;
 mod flows;
+mod interrupts;
 mod join;
 mod names;
 mod node;
@@ -108,7 +109,7 @@ impl Scenario {
     pub fn without_hosts(mut self) -> Scenario {
         self.hosts.fill(None);
         for group in &mut self.file.group {
-            (group.clock, group.faults) = Default::default();
+            (group.clock, group.faults, group.interrupts) = Default::default();
             (group.takes_back, group.ack_signal) = (Some(false), Some(false));
         }
         self

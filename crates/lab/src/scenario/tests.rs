@@ -5,6 +5,7 @@ mod adapters;
 mod admission;
 mod cells;
 mod guard;
+mod interrupts;
 mod layers;
 mod parameters;
 mod paths;

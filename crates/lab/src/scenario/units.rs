@@ -289,6 +289,14 @@ number!(
     Seed(u64), 0, 9_007_199_254_740_992, "integer"
 );
 number!(
+    /// Ticks in a second.
+    Hertz(u32), 1, 10_000, "integer"
+);
+number!(
+    /// A number of timers.
+    Timers(u32), 0, 1_000_000, "integer"
+);
+number!(
     /// Size of a file in MiB.
     Mebibytes(u32), 0, 1_048_576, "integer"
 );

@@ -121,18 +121,24 @@ impl Interrupts {
         }
     }
 
-    /// How long after `due` a timer is served that is set at `now`. Times to come must not be asked for before earlier
-    /// ones: what was served is over.
-    pub fn late_ns(&mut self, now: u64, due: u64) -> u64 {
+    /// When the interrupt of a timer comes that is set at `now` for `due`.
+    pub fn comes(&self, now: u64, due: u64) -> u64 {
         let grain = self.config.granularity_ns.max(1);
-        let mut comes = now + due.saturating_sub(now).next_multiple_of(grain);
-        if let Some(wheel) = &self.config.wheel {
+        let wait = due.saturating_sub(now).checked_next_multiple_of(grain);
+        let at = now.saturating_add(wait.unwrap_or(u64::MAX));
+        match &self.config.wheel {
             // in its jiffy, wherever it is in the wheel
-            comes = wheel.tick_at(wheel.jiffy(comes));
+            Some(wheel) => wheel.tick_at(wheel.jiffy(at)),
+            None => at,
         }
-        self.serve_until(comes);
-        let behind = self.free.saturating_sub(comes);
-        comes - due + behind + self.own()
+    }
+
+    /// How long the interrupt of a timer waits that comes now: behind those of others, and for itself. What was served is over, so time must not
+    /// go back from one call to the next.
+    pub fn waits(&mut self, now: u64) -> u64 {
+        self.serve_until(now);
+        let behind = self.free.saturating_sub(now);
+        behind + self.own()
     }
 
     fn own(&mut self) -> u64 {
@@ -202,16 +208,26 @@ mod tests {
         Interrupts::new(config, Stream::new(1, 1, Cause::Host))
     }
 
+    /// How long after `due` a timer is served that is set at `now`.
+    fn lateness(i: &mut Interrupts, now: u64, due: u64) -> u64 {
+        let comes = i.comes(now, due);
+        comes - due + i.waits(comes)
+    }
+
     #[test]
     fn times_to_wait_are_rounded_up() {
         let mut i = interrupts(InterruptConfig {
             granularity_ns: 128_000,
             ..InterruptConfig::default()
         });
-        assert_eq!(i.late_ns(0, 250_000), 6_000);
-        assert_eq!(i.late_ns(256_000, 1_256_000), 24_000);
-        assert_eq!(i.late_ns(1_280_000, 1_408_000), 0);
-        assert_eq!(i.late_ns(2_000_000, 1_999_000), 1_000, "it is late already");
+        assert_eq!(lateness(&mut i, 0, 250_000), 6_000);
+        assert_eq!(lateness(&mut i, 256_000, 1_256_000), 24_000);
+        assert_eq!(lateness(&mut i, 1_280_000, 1_408_000), 0);
+        assert_eq!(
+            lateness(&mut i, 2_000_000, 1_999_000),
+            1_000,
+            "it is late already"
+        );
     }
 
     #[test]
@@ -227,7 +243,7 @@ mod tests {
         });
         let mut counts = [0; 3];
         for t in 0..20_000 {
-            match i.late_ns(t, t) {
+            match lateness(&mut i, t, t) {
                 0 => counts[0] += 1,
                 10..=19 => counts[1] += 1,
                 100..=199 => counts[2] += 1,
@@ -252,7 +268,7 @@ mod tests {
             }],
             ..InterruptConfig::default()
         });
-        let all: Vec<u64> = (1..=10_000).map(|n| i.late_ns(0, n * 337_777)).collect();
+        let all: Vec<u64> = (1..=10_000).map(|n| lateness(&mut i, 0, n * 337_777)).collect();
         let waited: Vec<u64> = all.iter().copied().filter(|w| *w > 0).collect();
         assert!((900..1_100).contains(&waited.len()), "{}", waited.len());
         let mean = waited.iter().sum::<u64>() / waited.len() as u64;
@@ -285,19 +301,21 @@ mod tests {
             (250, 250, 3_750),
             (100, 250, 9_750),
         ] {
-            let late = wheel(hz, 0).late_ns(0, due_us * 1_000);
+            let late = lateness(&mut wheel(hz, 0), 0, due_us * 1_000);
             assert_eq!(late, late_us * 1_000 + 2_000, "{hz} Hz, {due_us} us");
         }
         // a third of 10 ms is no whole number of ns
-        assert_eq!(wheel(300, 0).late_ns(0, 3_333_333), 1 + 2_000);
-        assert_eq!(wheel(300, 0).late_ns(0, 3_333_334), 2_000);
+        assert_eq!(lateness(&mut wheel(300, 0), 0, 3_333_333), 1 + 2_000);
+        assert_eq!(lateness(&mut wheel(300, 0), 0, 3_333_334), 2_000);
     }
 
     /// Timers that are far away are moved in every 256th tick: there, and only there, ours wait for all that are moved.
     #[test]
     fn every_256th_tick_is_long() {
         let mut i = wheel(1_000, 10_000);
-        let late: Vec<u64> = (1..=2_048).map(|ms| i.late_ns(0, ms * 1_000_000)).collect();
+        let late: Vec<u64> = (1..=2_048)
+            .map(|ms| lateness(&mut i, 0, ms * 1_000_000))
+            .collect();
         let of = |long: bool| -> Vec<u64> {
             let ticks = late
                 .iter()
@@ -323,7 +341,7 @@ mod tests {
             }],
             ..InterruptConfig::default()
         });
-        let all: Vec<u64> = (1..=100_000).map(|n| i.late_ns(0, n * 100_000)).collect();
+        let all: Vec<u64> = (1..=100_000).map(|n| lateness(&mut i, 0, n * 100_000)).collect();
         let ends = all.windows(2).filter(|w| w[0] > 0 && w[1] == 0).count();
         let held = all.iter().filter(|w| **w > 0).count();
         assert!((4..20).contains(&ends), "{ends}");

@@ -230,7 +230,10 @@ fn what_clocks_may_be_apart_follows_from_the_beacons_and_the_probability() {
     }
     let lost = sync_error(BEACONS, &["loss=0.5"]);
     let usual = sync_error(BEACONS, &[]);
-    assert!(lost > 1.3 * usual, "with every other beacon lost {lost}, not {usual}");
+    assert!(
+        lost > 1.3 * usual,
+        "with every other beacon lost {lost}, not {usual}"
+    );
 }
 
 /// In a run of its own, whose drifts are others, clocks are no further apart than was measured.
