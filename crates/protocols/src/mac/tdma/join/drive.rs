@@ -371,15 +371,17 @@ impl<P: Protocol, const N: usize, const L: usize, const S: usize> Tdma<P, N, L, 
         out: &'o mut [u8; FOLLOW_UP_OCTETS + MAX_MORE],
     ) -> &'o [u8] {
         let slot = self.config.plan.beacon().map_or(0, |b| usize::from(b.octets));
+        let room = slot.saturating_sub(FOLLOW_UP_OCTETS).min(MAX_MORE);
         let mut body = [0; MAX_BODY_OCTETS];
-        let word = self.word(cycle, slot.saturating_sub(FOLLOW_UP_OCTETS));
-        let word = word.map(|word| {
+        let word = self.word(cycle, room).map(|word| {
             let n = word.emit(&mut body);
             Vendor {
                 oui: OUI,
                 body: &body[..n],
             }
         });
+        // lists of who has joined need a beacon
+        let word = word.filter(|word| 5 + word.body.len() <= room);
         told.emit(self.config.me, self.sequence, word, out)
     }
 }
