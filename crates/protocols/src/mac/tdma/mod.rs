@@ -11,6 +11,7 @@
 //! Without a clock that is to be trusted the node is silent.
 
 pub mod admission;
+mod follow_up;
 pub mod join;
 mod release;
 pub mod schedule;
@@ -24,15 +25,15 @@ use super::data::{Gone, Newest};
 use super::overlay::{Above, Access, AccessSetting, DEFAULT_HELD, DEFAULT_HELD_OCTETS};
 use super::slotted::LeftOn;
 use super::sync::Sync;
-use super::sync::reference::{FollowUp, References};
+use super::sync::reference::References;
 use super::tally::Tally;
 use frame::MacAddr;
 use frame::mac::Header;
 use join::{Membership, Side};
 use radio::pending::Held;
 use radio::{
-    AdapterId, Attribute, AttributeName, Duration, Event, Indication, Instant, Outcome, Protocol, Queue,
-    Radio, Refusal, RtsPolicy, Token,
+    AdapterId, Attribute, AttributeName, Duration, Event, Instant, Outcome, Protocol, Queue, Radio, Refusal,
+    RtsPolicy, Token,
 };
 use schedule::{DEFAULT_SLOTS, TdmaPlan};
 use switches::Switches;
@@ -285,22 +286,6 @@ impl<P: Protocol, const N: usize, const L: usize, const S: usize> Tdma<P, N, L, 
 
     fn insists_on_rts(&self, held: &Held<L>) -> bool {
         held.how.rts == RtsPolicy::Always && !self.config.left_on.rts
-    }
-
-    /// What the clock that counts showed at an event. True if it was that.
-    fn note_follow_up(&mut self, now: Instant, received: &Indication<'_>) -> bool {
-        let told = self
-            .config
-            .reference
-            .and_then(|_| FollowUp::parse(received.frame));
-        let Some((from, told, elements)) = told else {
-            return false;
-        };
-        if from == self.config.follows && !self.is_master() {
-            self.references.follow(&told, &mut self.config.sync);
-            self.note_word(now, elements);
-        }
-        true
     }
 
     fn refuse_what_has_no_slot(&mut self) {

@@ -4,7 +4,6 @@ use super::registrar::flows;
 use super::wire::{ASK_OCTETS, Ask, List, MAX_BODY_OCTETS, MAX_LIST_OCTETS, ONE_REPORT_OCTETS, OUI, Word};
 use super::{JoinCounters, Membership, Reason, Registrar, Ticket};
 use crate::mac::beacon::{BeaconFrame, MAX_BEACON_OCTETS};
-use crate::mac::sync::reference::{FOLLOW_UP_OCTETS, FollowUp, MAX_MORE};
 use crate::mac::sync::{NetworkTime, SHIFTS_OCTETS, Shifts};
 use crate::mac::tdma::watch::{Verdict, judge};
 use crate::mac::tdma::window::{Content, SEEN, Window, own_slots};
@@ -317,7 +316,7 @@ impl<P: Protocol, const N: usize, const L: usize, const S: usize> Tdma<P, N, L, 
     }
 
     /// The element of its next beacon and how long it may be.
-    fn word(&mut self, cycle: Option<u64>, room: usize) -> Option<Word> {
+    pub(in crate::mac::tdma) fn word(&mut self, cycle: Option<u64>, room: usize) -> Option<Word> {
         let every = self.every();
         if let (Side::Coordinator(r), Some(cycle)) = (&mut self.side, cycle) {
             return Some(Word {
@@ -361,28 +360,6 @@ impl<P: Protocol, const N: usize, const L: usize, const S: usize> Tdma<P, N, L, 
             Some(clocks) => beacon.emit_with(&[word, clocks], out),
             None => beacon.emit_with(&[word], out),
         }
-    }
-
-    /// Writes what its clock showed, and who was outside of its slots.
-    pub(in crate::mac::tdma) fn write_follow_up<'o>(
-        &mut self,
-        told: FollowUp,
-        cycle: Option<u64>,
-        out: &'o mut [u8; FOLLOW_UP_OCTETS + MAX_MORE],
-    ) -> &'o [u8] {
-        let slot = self.config.plan.beacon().map_or(0, |b| usize::from(b.octets));
-        let room = slot.saturating_sub(FOLLOW_UP_OCTETS).min(MAX_MORE);
-        let mut body = [0; MAX_BODY_OCTETS];
-        let word = self.word(cycle, room).map(|word| {
-            let n = word.emit(&mut body);
-            Vendor {
-                oui: OUI,
-                body: &body[..n],
-            }
-        });
-        // lists of who has joined need a beacon
-        let word = word.filter(|word| 5 + word.body.len() <= room);
-        told.emit(self.config.me, self.sequence, word, out)
     }
 }
 
