@@ -19,7 +19,7 @@ const REGISTERS: &str = "DEFINE_LONGS(HOST_FP_SIZE, 2696)";
 /// XSAVE area of processors that multiply matrices (AMX, Intel SDM vol. 1, 13.4): 2,816 octets and 8,192 of tiles.
 const WIDE_REGISTERS: &str = "DEFINE_LONGS(HOST_FP_SIZE, 11008)";
 
-/// [`REGISTERS_FILE`] with room for the registers of all processors there are; `None` where it has no such limit, as from Linux 6.13 on. User-Mode Linux
+/// [`REGISTERS_FILE`] with room for the registers of all processors there are; `None` where it has no such limit. User-Mode Linux
 /// writes the registers of its programs with ptrace, and the computer's kernel takes all or nothing: with less room the guest's first program does not start.
 pub fn with_wide_registers(text: &str) -> Option<String> {
     text.contains(REGISTERS)
