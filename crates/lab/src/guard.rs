@@ -16,6 +16,13 @@ pub const PROBABILITIES: RangeInclusive<f64> = 0.5..=0.99999;
 /// What clocks are reckoned to be apart where no beacon was heard, ns: adapters tell time in steps of 1 us, at both ends.
 pub(crate) const RESOLUTION_NS: u64 = 2_000;
 
+/// Times that clocks are compared between two beacons.
+pub(crate) const LOOKS: usize = 8;
+/// Beacons until all clocks are trusted: three, and one that may get lost.
+pub(crate) const SETTLING_BEACONS: u64 = 5;
+/// Simulated time of a world in which clocks are compared, ns, as far as the limits of [`beacons`] allow.
+const WORLD_NS: u64 = 12_500_000_000;
+
 /// Draws behind a quantile ...
 const DRAWS: usize = 50_000;
 /// ... and beyond it, at least.
@@ -59,6 +66,11 @@ impl Release {
             high_ns: self.high_ns.max(other.high_ns),
         }
     }
+}
+
+/// Beacons of a world in which clocks are compared, `interval_ns` apart.
+pub(crate) fn beacons(interval_ns: u64) -> u64 {
+    (WORLD_NS / interval_ns).clamp(20, 250)
 }
 
 /// From the slowest to the fastest of clocks with these differences from one that all follow, ns: between the two quantiles that leave out

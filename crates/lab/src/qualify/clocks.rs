@@ -6,8 +6,8 @@
 
 use super::bench::{Bench, Seat};
 use super::question::{Question, Scheme};
-use super::tdma::{SETTLING_BEACONS, beacon_interval_ns, holdover};
-use crate::guard;
+use super::tdma::{beacon_interval_ns, holdover};
+use crate::guard::{self, LOOKS, SETTLING_BEACONS, beacons};
 use protocols::mac::sink::Sink;
 use protocols::mac::sync::{Sync, SyncConfig};
 use protocols::mac::tdma::schedule::{Flow, TdmaPlan};
@@ -19,12 +19,8 @@ use std::rc::Rc;
 
 /// Worlds, each with other drifts.
 const WORLDS: u64 = 8;
-/// Simulated time of each, ns, as far as the limits of [`beacons`] allow.
-const WORLD_NS: u64 = 12_500_000_000;
 /// Nodes in each at most: nodes do not know of each other.
 const NODES: u32 = 8;
-/// Times that the clocks are compared between two beacons.
-const LOOKS: u64 = 8;
 
 /// What was measured.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -63,11 +59,6 @@ impl Protocol for Open {
     }
 }
 
-/// Beacons of one world, `interval_ns` apart.
-fn beacons(interval_ns: u64) -> u64 {
-    (WORLD_NS / interval_ns).clamp(20, 250)
-}
-
 impl Bench {
     /// Measures it, with beacons as far apart as the schedule for the question's cycle has them at most.
     pub(super) fn measure_clocks(&self) -> ClockError {
@@ -91,7 +82,7 @@ impl Bench {
         self.disturb(&mut world, Scheme::TDMA);
         let mut random = Stream::new(seed, 0, Cause::Protocol);
         for beacon in SETTLING_BEACONS..SETTLING_BEACONS + beacons {
-            let mut looks: [u64; LOOKS as usize] = std::array::from_fn(|_| random.below(interval_ns));
+            let mut looks: [u64; LOOKS] = std::array::from_fn(|_| random.below(interval_ns));
             looks.sort_unstable();
             for look in looks {
                 let true_ns = beacon * interval_ns + look;

@@ -5,6 +5,7 @@ use super::bench::{Bench, Seat};
 use super::joining::{Joining, open_plan};
 use super::own::{Counted, Sum};
 use super::question::{Question, Scheme};
+use crate::guard;
 use protocols::mac::beacon::{BeaconFrame, MAX_BEACON_OCTETS};
 use protocols::mac::edf::cost::CostEstimate;
 use protocols::mac::edf::{Edf, EdfConfig};
@@ -17,8 +18,6 @@ use radio::{AdapterId, Duration, Queue, RtsPolicy};
 
 /// Time between two beacons, about, ns.
 pub(super) const BEACON_NS: u64 = 50_000_000;
-/// Beacons until all clocks are trusted: three, and one that may get lost.
-pub(super) const SETTLING_BEACONS: u64 = 5;
 /// A clock is trusted for this long after its last beacon, ns ...
 const HOLDOVER_NS: u64 = 1_000_000_000;
 /// ... and for so many beacons that are lost in a row.
@@ -31,7 +30,7 @@ pub(super) const fn beacon_interval_ns(cycle_ns: u64) -> u64 {
 
 /// Time until all clocks are trusted, ns.
 pub(super) const fn settling_ns(cycle_ns: u64) -> u64 {
-    SETTLING_BEACONS * beacon_interval_ns(cycle_ns)
+    guard::SETTLING_BEACONS * beacon_interval_ns(cycle_ns)
 }
 
 /// How long a clock is trusted after its last beacon.

@@ -10,6 +10,7 @@ use serde::Serialize;
 use sim::World;
 use sim::rng::{Cause, Stream};
 
+use crate::scenario::sync_error::network_time;
 use crate::scenario::{Program, Scenario};
 
 /// Moments at which clocks are looked at.
@@ -96,10 +97,7 @@ impl Clocks {
 
     pub(super) fn look(&mut self, world: &World<Program>) {
         for (error, nodes) in &mut self.schedules {
-            let network = |n: &u32| {
-                let (local, sync) = (world.host_clock(*n), world.protocol(*n).network_clock()?);
-                sync.to_network(local).filter(|_| sync.is_good(local))
-            };
+            let network = |n: &u32| network_time(world, *n);
             let seen: Vec<u64> = nodes.iter().filter_map(network).map(|t| t.0).collect();
             let (Some(first), Some(last), 2..) = (seen.iter().min(), seen.iter().max(), seen.len()) else {
                 continue;

@@ -26,7 +26,7 @@ mod release;
 mod roam;
 mod schedule;
 mod source;
-mod sync_error;
+pub(crate) mod sync_error;
 pub mod units;
 mod walking;
 pub mod world;

@@ -2,30 +2,28 @@
 //! computed: the nodes of the scenario on their hosts, with their drifts, places and losses, and with the Wi-Fi of others, follow the beacons, and nobody
 //! sends a message.
 
+use protocols::mac::sync::NetworkTime;
 use radio::Duration;
+use sim::World;
 use sim::rng::{Cause, Stream, mix3};
 
 use super::Scenario;
 use super::node::duration;
+use super::program::Program;
 use super::protocol::Protocol;
 use super::schedule::Schedule;
-use crate::guard;
+use crate::guard::{self, LOOKS, SETTLING_BEACONS, beacons};
 
 /// Clocks that are compared between two beacons, all worlds together, at least: each world has other drifts.
 const CLOCKS: usize = 64;
 /// Worlds at most.
 const WORLDS: usize = 8;
-/// Simulated time of each, ns, as far as the limits of [`beacons`] allow.
-const WORLD_NS: u64 = 12_500_000_000;
-/// Beacons until all clocks are trusted: three, and one that may get lost.
-const SETTLING_BEACONS: u64 = 5;
-/// Times that the clocks are compared between two beacons.
-const LOOKS: usize = 8;
 const SEED: u64 = 0xc10c;
 
-/// Beacons of one world, `interval_ns` apart.
-fn beacons(interval_ns: u64) -> u64 {
-    (WORLD_NS / interval_ns).clamp(20, 250)
+/// What a node takes for network time, if its clock is to be trusted.
+pub(crate) fn network_time(world: &World<Program>, node: u32) -> Option<NetworkTime> {
+    let (local, sync) = (world.host_clock(node), world.protocol(node).network_clock()?);
+    sync.to_network(local).filter(|_| sync.is_good(local))
 }
 
 impl Schedule {
@@ -74,10 +72,7 @@ impl Scenario {
             looks.sort_unstable();
             for look in looks {
                 world.run_until(beacon * interval_ns + look);
-                let network = |node: &u32| {
-                    let (local, sync) = (world.host_clock(*node), world.protocol(*node).network_clock()?);
-                    sync.to_network(local).filter(|_| sync.is_good(local))
-                };
+                let network = |node: &u32| network_time(&world, *node);
                 let Some(true_time) = network(&master) else {
                     continue;
                 };
