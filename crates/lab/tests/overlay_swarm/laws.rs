@@ -8,6 +8,8 @@ use std::rc::Rc;
 use lab::scenario::Program;
 use lab::scenario::program::Celled;
 use protocols::mac::redundancy::RedundancyCounters;
+use protocols::mac::tbmac::cell::Cell;
+use protocols::mac::tbmac::member::Member;
 use radio::{Checked, Confirm, Msdu, Token};
 use sim::World;
 use sim::trace::{Observer, Transmission};
@@ -38,9 +40,14 @@ pub struct Seen {
     pub astray: Vec<Range<u64>>,
     /// Frames that met while nobody was astray, but for requests for slots, and what goes in shared slots.
     pub overlaps: u64,
-    /// Rounds, of looks at TBMAC, in which two hosts that hear each other owned one slot, not both on probation.
+    /// Looks at TBMAC at which two hosts that hear each other owned one slot, not both on probation.
     pub shared: u64,
+    /// The last round in which a host owned a slot that hears the others badly, and may own what is theirs, by cell and slot.
+    strange: HashMap<(Cell, u8), u64>,
 }
+
+/// Rounds for which what such a host did to a slot may be felt: who hears nothing else for three rounds claims it.
+const STRANGE_ROUNDS: u64 = 4;
 
 impl Seen {
     /// Nothing yet, in a world of these nodes.
@@ -57,6 +64,7 @@ impl Seen {
             astray,
             overlaps: 0,
             shared: 0,
+            strange: HashMap::new(),
         }
     }
 
@@ -115,14 +123,27 @@ impl Seen {
             let astray = self.astray.iter().any(|time| time.contains(&met[1].start_ns));
             self.overlaps += u64::from(!fair && !astray);
         }
-        let hosts = together
-            .iter()
-            .filter_map(|n| in_cell(world.protocol(*n).inner()));
-        let owners: Vec<_> = hosts
-            .filter_map(|h| Some((h.cell(), h.member()?.slot()?, h.member()?.is_on_probation())))
-            .collect();
+        let mut owners = Vec::new();
+        for node in &self.nodes {
+            let Some((host, (round, slot))) =
+                in_cell(world.protocol(*node).inner()).and_then(|h| Some((h, h.owns()?)))
+            else {
+                continue;
+            };
+            let place = (host.cell(), slot);
+            if together.contains(node) {
+                let probation = host.member().is_some_and(Member::is_on_probation);
+                owners.push((place, round, probation));
+            } else {
+                self.strange.insert(place, round);
+            }
+        }
         for (i, a) in owners.iter().enumerate() {
-            let same = |b: &&(_, u8, bool)| (b.0, b.1) == (a.0, a.1) && !(a.2 && b.2);
+            let strange = self
+                .strange
+                .get(&a.0)
+                .is_some_and(|last| last + STRANGE_ROUNDS > a.1);
+            let same = |b: &&(_, u64, bool)| (b.0, b.1) == (a.0, a.1) && !(a.2 && b.2) && !strange;
             self.shared += owners[..i].iter().filter(same).count() as u64;
         }
     }

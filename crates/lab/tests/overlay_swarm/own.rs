@@ -107,7 +107,12 @@ impl Own {
                 let mhz = *let_in.channels.get(&to).filter(|_| from != to)?;
                 let_in.frames += 1;
                 let known = !is_data(&header) || let_in.stations.contains(&(from, to));
-                let what = format!("{from} sends to {to} on {} MHz, let in: {known}", t.mhz);
+                let what = format!(
+                    "{from} sends {:?} to {to} on {} MHz, let in: {known}, at {} ns",
+                    header.kind(),
+                    t.mhz,
+                    t.start_ns
+                );
                 (mhz != t.mhz || !known).then_some(what)
             }
             Own::Nothing | Own::Edf(_) => None,

@@ -9,7 +9,7 @@ use crate::mac::sync::NetworkTime;
 use crate::mac::tbmac::member::Chance;
 use crate::mac::tdma::mix;
 use frame::{AccessCategory, MacAddr};
-use radio::{AckPolicy, Attribute, Event, Indication, Instant, Protocol, Queue, Radio, TxHow};
+use radio::{AckPolicy, Attribute, Event, Indication, Instant, Protocol, Queue, Radio, Token, TxHow};
 
 /// What is next in a round.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -107,6 +107,7 @@ impl<P: Protocol, const S: usize, const N: usize, const L: usize> Tbmac<P, S, N,
             self.borders = Borders::new(self.borders.near());
             self.member = Some(Member::new(self.config.me, self.config.halvings));
             (self.round, self.mark, self.ask) = (round + 1, Mark::CfpOver, None);
+            self.spoke = None;
         }
     }
 
@@ -146,6 +147,9 @@ impl<P: Protocol, const S: usize, const N: usize, const L: usize> Tbmac<P, S, N,
                 self.expire_ways(self.config.rounds.ask(0));
                 let chance = self.chance();
                 let member = self.member.as_mut().expect("in a cell");
+                if self.spoke.is_none() {
+                    member.was_silent();
+                }
                 let before = member.slot();
                 self.ask = member.cfp_over(chance);
                 let after = member.slot();
@@ -186,7 +190,7 @@ impl<P: Protocol, const S: usize, const N: usize, const L: usize> Tbmac<P, S, N,
             self.borders = Borders::new(self.borders.near());
             self.tune(cell, radio);
         }
-        self.farewell = false;
+        (self.farewell, self.spoke) = (false, None);
         let round = self.round as u32;
         let sends = self.member.as_ref().and_then(|m| m.sends(round)).is_some();
         self.mark = if sends { Mark::Slot } else { Mark::CfpOver };
@@ -256,7 +260,7 @@ impl<P: Protocol, const S: usize, const N: usize, const L: usize> Tbmac<P, S, N,
             between,
             ..report
         });
-        self.send(body, what, radio);
+        self.spoke = self.send(body, what, radio);
         match what {
             Inner::Held(_) => self.counters.released += 1,
             Inner::Relay => {
@@ -267,8 +271,8 @@ impl<P: Protocol, const S: usize, const N: usize, const L: usize> Tbmac<P, S, N,
         }
     }
 
-    /// Sends a message, with a frame in it or without.
-    pub(super) fn send(&mut self, body: Body, what: Inner, radio: &mut dyn Radio) {
+    /// Sends a message, with a frame in it or without; `None` if too many are not confirmed.
+    pub(super) fn send(&mut self, body: Body, what: Inner, radio: &mut dyn Radio) -> Option<Token> {
         let cell = match what {
             Inner::Crossing(border) => self.config.cell.neighbour(border),
             _ => self.config.cell,
@@ -302,15 +306,14 @@ impl<P: Protocol, const S: usize, const N: usize, const L: usize> Tbmac<P, S, N,
         };
         let how = how.queue(self.config.queue).adapter(self.config.adapter);
         if let Inner::Held(index) = what {
-            self.above.held.launch_as(index, mpdu, &how, radio);
-            return;
+            return Some(self.above.held.launch_as(index, mpdu, &how, radio));
         }
         // a host whose confirms do not come waits for them
-        if let Some(place) = (0..OPEN).find(|i| self.open[*i].is_none()) {
-            let token = radio.token();
-            self.open[place] = Some(token);
-            radio.request(token, mpdu, &how);
-        }
+        let place = (0..OPEN).find(|i| self.open[*i].is_none())?;
+        let token = radio.token();
+        self.open[place] = Some(token);
+        radio.request(token, mpdu, &how);
+        Some(token)
     }
 
     /// A frame from the air: what members say, what is in it, or somebody else's.

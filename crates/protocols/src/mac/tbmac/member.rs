@@ -4,8 +4,8 @@
 //! The rules:
 //!
 //! 1. A host that asked for a slot in the contention period of round k owns the slot i from round k + 2 on if in the
-//!    contention-free period of round k + 1 it heard at least one frame, and every frame that it heard promised it
-//!    the slot i (*unanimity*).
+//!    contention-free period of round k + 1 it heard at least one frame, every frame that it heard promised it the
+//!    slot i (*unanimity*), and it has not heard anybody else there lately itself.
 //! 2. Who hears a request promises the slot that the host had, else the lowest free one, and takes over promises that
 //!    others are heard to make. A promise is kept for the host even if it was not unanimous: it will ask again.
 //! 3. A slot that anybody is heard to believe owned is not free (*merge*).
@@ -18,11 +18,14 @@
 //!    longer listener wins, then that of the smaller address. Claims that collided hear nothing of each other, so a
 //!    founder is on probation: in each pair of its first [`PROBATION_ROUNDS`] rounds it sends in one and listens in
 //!    the other, and after them it listens now and then until somebody is heard.
+//! 7. An owner that was not on the air for [`SILENT_ROUNDS`], since it came too late for its slot, counts as gone for the others. It
+//!    gives its slot up by then, too; the probation of a founder begins anew.
 
+mod hearing;
 mod probation;
 
 use super::message::{Report, Request};
-use super::table::{Code, Entry, MAX_REQUESTS, Promises, SILENT_ROUNDS, View};
+use super::table::{Entry, MAX_REQUESTS, Promises, SILENT_ROUNDS, View};
 use frame::MacAddr;
 
 /// Silent rounds after which a cell counts as empty. A founder on probation is never silent for as long.
@@ -66,6 +69,10 @@ pub(super) enum Rule {
     Unanimity,
     Merge,
     Probation,
+    /// Of what it knows itself of a slot that it was promised.
+    Knowledge,
+    /// Of owners that are silent for too long.
+    Silence,
 }
 
 /// One host in one cell with `S` slots.
@@ -79,8 +86,13 @@ pub struct Member<const S: usize> {
     /// It asked in the last contention period.
     asked: bool,
     promised: Promised,
+    /// It owned a slot and was not on the air in this round, and rounds in a row in which that was so.
+    silent: bool,
+    silent_rounds: u8,
     /// Slots in which a frame was heard in this round, as bits.
     heard: u16,
+    /// Slots of others that were not only promised to them: it has heard them there lately.
+    known: u16,
     /// Slots that a view of this round did not show as free.
     shown: u16,
     /// Heard in this contention period, by slot.
@@ -101,7 +113,10 @@ impl<const S: usize> Member<S> {
             halvings: if halvings > 3 { 3 } else { halvings },
             asked: false,
             promised: Promised::Unheard,
+            silent: false,
+            silent_rounds: 0,
             heard: 0,
+            known: 0,
             shown: 0,
             requests: [None; MAX_REQUESTS],
             #[cfg(test)]
@@ -170,96 +185,6 @@ impl<const S: usize> Member<S> {
         })
     }
 
-    /// A frame of `from` in the contention-free period of this round.
-    pub fn heard(&mut self, from: MacAddr, report: &Report) {
-        let slot = usize::from(report.slot);
-        if slot >= S || from == self.me {
-            return;
-        }
-        self.heard |= 1 << slot;
-        if self.asked {
-            let slot = report.promises.slot_of(self.me).filter(|i| usize::from(*i) < S);
-            self.promised = match (self.promised, slot) {
-                (Promised::Unheard, Some(i)) => Promised::Slot(i),
-                (Promised::Slot(i), Some(j)) if i == j => Promised::Slot(i),
-                (Promised::Slot(i), _) if !self.keeps(Rule::Unanimity) => Promised::Slot(i),
-                (Promised::Unheard, None) if !self.keeps(Rule::Unanimity) => Promised::Unheard,
-                _ => Promised::Differently,
-            };
-        }
-        self.note_sender(slot, from, report.leave);
-        if self.keeps(Rule::Merge) {
-            self.merge(report);
-        }
-    }
-
-    /// `from` was heard in `slot`.
-    fn note_sender(&mut self, slot: usize, from: MacAddr, leave: bool) {
-        if self.slot() == Some(slot as u8) {
-            self.give_up();
-        }
-        let known = self.table[slot];
-        self.table[slot] = match known {
-            // whoever had it was heard lately, or was promised it
-            Entry::Owned {
-                host: Some(host),
-                silent: 0..=1,
-            }
-            | Entry::Pending(host)
-                if host != from =>
-            {
-                Entry::Conflict { told: false }
-            }
-            Entry::Conflict { .. } => known,
-            _ if leave => Entry::Free,
-            _ => Entry::of(from),
-        };
-        // a host has one slot
-        for (i, entry) in self.table.iter_mut().enumerate() {
-            if i != slot && entry.host() == Some(from) {
-                *entry = Entry::Free;
-            }
-        }
-    }
-
-    fn merge(&mut self, report: &Report) {
-        let mine = self.slot();
-        for (i, entry) in self.table.iter_mut().enumerate() {
-            let code = report.view.code(i);
-            self.shown |= u16::from(code != Code::Free) << i;
-            if *entry == Entry::Free && matches!(code, Code::Owned | Code::Pending) && i as u8 != report.slot
-            {
-                *entry = Entry::HEARSAY;
-            }
-        }
-        let mut lost = mine.is_some_and(|i| report.view.code(usize::from(i)) == Code::Conflict);
-        for &(host, slot) in report.promises.as_slice() {
-            let Some(entry) = self.table.get_mut(usize::from(slot)) else {
-                continue;
-            };
-            if mine == Some(slot) {
-                lost |= host != self.me;
-                continue;
-            }
-            *entry = match *entry {
-                Entry::Free
-                | Entry::Owned {
-                    host: None,
-                    silent: 0,
-                } => Entry::Pending(host),
-                Entry::Owned {
-                    host: Some(other), ..
-                } if other == host => Entry::Pending(host),
-                Entry::Owned { silent, .. } if silent >= SILENT_ROUNDS => Entry::Pending(host),
-                Entry::Pending(other) if other != host => Entry::Conflict { told: false },
-                kept => kept,
-            };
-        }
-        if lost {
-            self.give_up();
-        }
-    }
-
     fn give_up(&mut self) {
         if let Phase::Owner(slot, _) = self.phase {
             self.table[usize::from(slot)] = Entry::HEARSAY;
@@ -267,8 +192,26 @@ impl<const S: usize> Member<S> {
         }
     }
 
+    /// In this round it was not on the air in the slot that it owns: it listened, or came too late.
+    pub fn was_silent(&mut self) {
+        self.silent = self.slot().is_some();
+    }
+
     /// The contention-free period is over. Tells what it sends in the contention period that follows.
     pub fn cfp_over(&mut self, chance: Chance) -> Option<Request> {
+        let silent = core::mem::take(&mut self.silent);
+        self.silent_rounds = if silent {
+            self.silent_rounds.saturating_add(1)
+        } else {
+            0
+        };
+        if self.silent_rounds >= SILENT_ROUNDS && self.keeps(Rule::Silence) {
+            self.silent_rounds = 0;
+            match self.phase {
+                Phase::Owner(slot, 1..) => self.phase = Phase::Owner(slot, PROBATION_ROUNDS),
+                _ => self.give_up(),
+            }
+        }
         if let Phase::Owner(slot, _) = self.phase
             && self.heard != 0
             && self.shown & 1 << slot == 0
@@ -292,7 +235,9 @@ impl<const S: usize> Member<S> {
                 Some(ask)
             }
             Phase::Requesting(failures, quiet) => {
-                if let (true, Promised::Slot(slot)) = (asked && heard, self.promised) {
+                if let (true, Promised::Slot(slot)) = (asked && heard, self.promised)
+                    && (self.known & 1 << slot == 0 || !self.keeps(Rule::Knowledge))
+                {
                     self.table[usize::from(slot)] = Entry::of(self.me);
                     self.phase = Phase::Owner(slot, 0);
                     return None;
@@ -328,6 +273,9 @@ impl<const S: usize> Member<S> {
                 Entry::Conflict { told: true } => Entry::HEARSAY,
                 kept => kept,
             };
+            let other = matches!(*entry, Entry::Owned { host: Some(host), silent } if host != self.me && silent < SILENT_ROUNDS);
+            let known = other && (heard || self.known & 1 << i != 0);
+            self.known = self.known & !(1 << i) | u16::from(known) << i;
         }
     }
 

@@ -145,6 +145,8 @@ pub struct Tbmac<
     was_relay: bool,
     round: u64,
     mark: Mark,
+    /// Its frame in its own slot of this round; `None` if it was not on the air.
+    spoke: Option<Token>,
     /// What it sends in the contention period of this round.
     ask: Option<Request>,
     /// Where it goes.
@@ -181,6 +183,7 @@ impl<P: Protocol, const S: usize, const N: usize, const L: usize> Tbmac<P, S, N,
             was_relay: false,
             round: 0,
             mark: Mark::Slot,
+            spoke: None,
             ask: None,
             leaving: None,
             farewell: false,
@@ -213,6 +216,14 @@ impl<P: Protocol, const S: usize, const N: usize, const L: usize> Tbmac<P, S, N,
     /// The number of the round.
     pub fn round(&self) -> u64 {
         self.round
+    }
+
+    /// The slot that it owns, and since when it knows that: in this round it may still learn that it has it no more until the
+    /// contention-free period is over, and from then on it is the slot of the next one. `None` if it owns none.
+    pub fn owns(&self) -> Option<(u64, u8)> {
+        let over = matches!(self.mark, Mark::Ask | Mark::RoundOver);
+        let slot = self.member.as_ref().and_then(Member::slot)?;
+        Some((self.round + u64::from(over), slot))
     }
 
     /// The host is about to enter another cell. It tells the others in its next slot, and is in the new cell from the end
@@ -276,6 +287,15 @@ impl<P: Protocol, const S: usize, const N: usize, const L: usize> Tbmac<P, S, N,
 
 impl<P: Protocol, const S: usize, const N: usize, const L: usize> Protocol for Tbmac<P, S, N, L> {
     fn handle(&mut self, now: Instant, event: Event<'_>, radio: &mut dyn Radio) {
+        if let Event::Confirm(c) = event
+            && self.spoke == Some(c.token)
+            && matches!(
+                c.outcome,
+                Outcome::Expired | Outcome::Aborted | Outcome::Refused(_)
+            )
+        {
+            self.spoke = None;
+        }
         match event {
             Event::Confirm(c) if self.is_mine(c.token) => self.counters.own.note(&c),
             Event::Confirm(c) => match self.above.held.landed(&c) {
@@ -296,7 +316,11 @@ impl<P: Protocol, const S: usize, const N: usize, const L: usize> Protocol for T
                 }
                 self.above.tell(now, event, radio);
             }
-            Event::Indication(i) => self.hear(now, &i, radio),
+            Event::Indication(i) => {
+                // a timer that is late must not keep it in a round that is over
+                self.pass_marks(now, radio);
+                self.hear(now, &i, radio);
+            }
             Event::Submit(_) | Event::Set(_) => self.above.tell(now, event, radio),
         }
         self.settle(now, radio);

@@ -32,6 +32,8 @@ struct Budget {
     leaves: u8,
     /// Losses, where they are counted.
     losses: u8,
+    /// Owners may come too late for their slot so often.
+    pauses: u8,
 }
 
 /// All hosts between two phases.
@@ -44,6 +46,8 @@ struct State<const H: usize, const S: usize> {
     /// Hosts that leave as soon as they have said so, and those that said so in this round.
     leaving: u8,
     farewell: u8,
+    /// Hosts that come too late for their slot in this round.
+    late: u8,
     /// Hosts to which a frame was sent in this round: what could be heard.
     told: u8,
     /// What is sent in the contention period: its slot, and the age of a claim.
@@ -179,7 +183,7 @@ impl<const H: usize, const S: usize> Explorer<H, S> {
     fn senders(state: &State<H, S>, round: u32, slot: usize) -> Vec<usize> {
         let sends = |m: &Member<S>| m.sends(round) == Some(slot as u8);
         (0..H)
-            .filter(|h| state.hosts[*h].as_ref().is_some_and(sends))
+            .filter(|h| state.late & 1 << h == 0 && state.hosts[*h].as_ref().is_some_and(sends))
             .collect()
     }
 
@@ -197,7 +201,7 @@ impl<const H: usize, const S: usize> Explorer<H, S> {
         match phase {
             Phase::Events => self.events(state, round),
             Phase::Slot(slot) => self.slot(*state, round, slot),
-            Phase::Chances => self.chances(state),
+            Phase::Chances => self.chances(state, round),
             Phase::Ask(slot) => {
                 let mut all = self.requests(state, slot);
                 if slot == ASKS - 1 {
@@ -235,6 +239,12 @@ impl<const H: usize, const S: usize> Explorer<H, S> {
                         after.leaving &= !bit;
                         all.push(after);
                     }
+                }
+                if owner && before.budget.pauses > 0 {
+                    let mut after = before;
+                    after.budget.pauses -= 1;
+                    after.late |= bit;
+                    all.push(after);
                 }
                 if owner && before.budget.leaves > 0 && before.leaving & bit == 0 {
                     let mut after = before;
@@ -304,7 +314,7 @@ impl<const H: usize, const S: usize> Explorer<H, S> {
     }
 
     /// Each host draws its slot of the contention period and its luck.
-    fn chances(&self, state: &State<H, S>) -> Vec<Choice<H, S>> {
+    fn chances(&self, state: &State<H, S>, round: u32) -> Vec<Choice<H, S>> {
         let deaf = |h: &usize| state.told & 1 << h != 0 && state.hosts[*h].is_some_and(|m| m.heard == 0);
         if self.losses == Losses::AllButOne && (0..H).any(|h| deaf(&h)) {
             return Vec::new();
@@ -314,7 +324,15 @@ impl<const H: usize, const S: usize> Explorer<H, S> {
             0 => &[(0, 1.0)],
             _ => &[(0, 0.125), (32, 0.125), (64, 0.25), (128, 0.5)],
         };
-        let mut all = BTreeMap::from([(State { told: 0, ..*state }, 1.0)]);
+        let mut state = State { told: 0, ..*state };
+        for (host, member) in state.hosts.iter_mut().enumerate() {
+            let Some(member) = member else { continue };
+            if member.sends(round).is_none() || state.late & 1 << host != 0 {
+                member.was_silent();
+            }
+        }
+        state.late = 0;
+        let mut all = BTreeMap::from([(state, 1.0)]);
         for host in (0..H).filter(|h| state.hosts[*h].is_some()) {
             let mut next = BTreeMap::new();
             for (before, share) in &all {
@@ -340,39 +358,6 @@ impl<const H: usize, const S: usize> Explorer<H, S> {
             to.requested(address(from), &Request { slot, claim });
         })
     }
-
-    /// Hosts of which the first `owners` own their slots and know of each other.
-    fn settled(&self, owners: usize, there: usize) -> State<H, S> {
-        let member = |h: usize| {
-            let mut m = self.member(h);
-            m.phase = super::Phase::Requesting(0, 0);
-            for o in 0..owners {
-                m.table[o] = super::Entry::of(address(o));
-            }
-            if h < owners {
-                m.phase = super::Phase::Owner(h as u8, 0);
-            }
-            m
-        };
-        State {
-            hosts: core::array::from_fn(|h| (h < there).then(|| member(h))),
-            ..Self::NOBODY
-        }
-    }
-
-    const NOBODY: State<H, S> = State {
-        hosts: [None; H],
-        gone: 0,
-        leaving: 0,
-        farewell: 0,
-        told: 0,
-        asks: [None; H],
-        budget: Budget {
-            failures: 0,
-            leaves: 0,
-            losses: 0,
-        },
-    };
 }
 
 fn round_over<const H: usize, const S: usize>(state: &mut State<H, S>) {
@@ -392,4 +377,5 @@ fn round_over<const H: usize, const S: usize>(state: &mut State<H, S>) {
 mod allocation;
 mod calm;
 mod odds;
+mod start;
 mod tests;

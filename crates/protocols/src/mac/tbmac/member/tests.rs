@@ -1,6 +1,7 @@
 //! One host's part, rule by rule.
 
 use super::*;
+use crate::mac::tbmac::table::Code;
 
 const A: MacAddr = MacAddr::local(1);
 const B: MacAddr = MacAddr::local(2);

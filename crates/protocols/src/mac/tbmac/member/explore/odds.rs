@@ -78,7 +78,7 @@ fn start(owners: usize, failures: u8, leaves: u8) -> (Explorer<3, 3>, State<3, 3
     let budget = Budget {
         failures,
         leaves,
-        losses: 0,
+        ..Budget::default()
     };
     let settled = explorer.settled(owners, 3);
     (explorer, State { budget, ..settled })
@@ -127,15 +127,15 @@ fn owners_do_not_come_to_share() {
     assert_eq!(graph(3, 0, 0).odds(0.5), 0.0);
 }
 
-/// Whatever is lost, three hosts are not granted one slot twice by promises: what is shared has been claimed.
+/// Whatever is lost in four rounds, three hosts are not granted one slot twice by promises: what is shared has been claimed.
 #[test]
 fn only_what_is_claimed_is_shared() {
     for (owners, failures, leaves, shared) in [
-        (1, 0, 0, 132),
-        (1, 1, 0, 178),
-        (1, 0, 1, 458),
+        (1, 0, 0, 140),
+        (1, 1, 0, 194),
+        (1, 0, 1, 490),
         (2, 0, 0, 64),
-        (2, 1, 0, 186),
+        (2, 1, 0, 194),
         (2, 0, 1, 320),
     ] {
         let (explorer, start) = start(owners, failures, leaves);
@@ -146,4 +146,48 @@ fn only_what_is_claimed_is_shared() {
             "{owners} {failures} {leaves}"
         );
     }
+}
+/// In five rounds promises grant a slot twice, too: who promises it has not heard its owner for three rounds, and who asked has not for four. That
+/// who asked knows what it has heard itself makes it ten losses where it would be eight.
+#[test]
+#[ignore = "half a minute of computing"]
+fn what_is_granted_twice_takes_ten_losses() {
+    for (broken, losses, ways) in [(None, 10, 4.0), (Some(Rule::Knowledge), 8, 2.0)] {
+        let explorer = Explorer::<3, 3> {
+            broken,
+            ..Explorer::new(Losses::Any, 0, 5)
+        };
+        let mut graph = Graph::default();
+        graph.extend(&explorer, vec![explorer.settled(2, 3)], |state, round, phase| {
+            explorer.shared(state, round, phase) == Some(false)
+        });
+        std::eprintln!(
+            "{broken:?}: {:.2e} at 0.1, {:.2e} at 0.3",
+            graph.odds(0.1),
+            graph.odds(0.3)
+        );
+        let rare = graph.odds(1e-4) / 1e-4_f64.powi(losses);
+        assert!((rare / ways - 1.0).abs() < 1e-2, "{broken:?}: {rare}");
+    }
+}
+
+/// Where an owner comes too late for its slot once, who asked knows what it has heard itself, too: most ways to grant the slot twice are none.
+#[test]
+fn what_an_owner_is_too_late_for_is_hardly_granted() {
+    let granted = |broken| {
+        let explorer = Explorer::<3, 3> {
+            broken,
+            ..Explorer::new(Losses::Any, 0, 5)
+        };
+        let budget = Budget {
+            pauses: 1,
+            ..Budget::default()
+        };
+        let (found, _) = explorer.run(State {
+            budget,
+            ..explorer.settled(2, 3)
+        });
+        found.shared - found.claimed
+    };
+    assert_eq!((granted(None), granted(Some(Rule::Knowledge))), (273, 1_042));
 }

@@ -13,7 +13,7 @@ fn departures(failures: u8, leaves: u8) -> Budget {
     Budget {
         failures,
         leaves,
-        losses: 0,
+        ..Budget::default()
     }
 }
 
@@ -26,7 +26,7 @@ const MOST: u32 = 200;
 fn three_newcomers_share_no_slot() {
     let explorer = Explorer::<3, 3>::new(Losses::AllButOne, 3, 9);
     let (found, last) = explorer.run(Explorer::NOBODY);
-    assert_eq!((found.states, found.steps, found.shared), (29_558, 308_933, 0));
+    assert_eq!((found.states, found.steps, found.shared), (29_774, 325_796, 0));
     assert_eq!(explorer.longest(&last, 9, MOST), Some(28));
 }
 
@@ -49,7 +49,7 @@ fn three_newcomers_are_told_apart_whatever_was_lost() {
 fn three_newcomers_of_nine_rounds_are_told_apart() {
     let explorer = Explorer::<3, 3>::new(Losses::Any, 3, 9);
     let (found, last) = explorer.run(Explorer::NOBODY);
-    assert_eq!((found.states, found.steps, found.shared), (279_624, 2_562_106, 0));
+    assert_eq!((found.states, found.steps, found.shared), (293_043, 2_720_724, 0));
     assert_eq!(explorer.longest(&last, 9, MOST), Some(34));
 }
 
@@ -61,7 +61,7 @@ fn two_who_ask_share_no_slot() {
         budget: departures(1, 0),
         ..explorer.settled(1, 3)
     });
-    assert_eq!((found.states, found.steps, found.shared), (15_173, 206_146, 0));
+    assert_eq!((found.states, found.steps, found.shared), (19_867, 300_376, 0));
     assert_eq!(explorer.longest(&last, 6, MOST), Some(35));
 }
 
@@ -77,7 +77,7 @@ fn whoever_fails_and_leaves_nobody_shares_a_slot() {
         budget: departures(1, 1),
         ..explorer.settled(2, 3)
     });
-    assert_eq!((found.states, found.steps, found.shared), (95_974, 1_955_129, 0));
+    assert_eq!((found.states, found.steps, found.shared), (132_813, 2_801_074, 0));
     assert_eq!(explorer.longest(&last, 6, MOST), Some(37));
 }
 
@@ -89,7 +89,28 @@ fn newcomers_who_leave_share_no_slot() {
         budget: departures(0, 1),
         ..Explorer::NOBODY
     });
-    assert_eq!((found.states, found.steps, found.shared), (31_760, 396_760, 0));
+    assert_eq!((found.states, found.steps, found.shared), (31_828, 399_310, 0));
+}
+
+/// One owner that comes too late for its slot in three of six rounds, and two hosts that ask: who was silent for so long that others may
+/// claim its slot has given it up.
+#[test]
+fn who_comes_too_late_for_too_long_has_given_its_slot_up() {
+    let late = |explorer: Explorer<3, 3>| {
+        let pauses = Budget {
+            pauses: 3,
+            ..Budget::default()
+        };
+        let start = State {
+            budget: pauses,
+            ..explorer.settled(1, 3)
+        };
+        explorer.run(start).0
+    };
+    let explorer = Explorer::new(Losses::AllButOne, 0, 6);
+    let found = late(explorer);
+    assert_eq!((found.states, found.steps, found.shared), (79_472, 1_921_426, 0));
+    assert!(late(explorer.broken(Rule::Silence)).shared > 0);
 }
 
 /// Two owners and two hosts that ask, all patterns of two losses (frames and requests, each at one host).
@@ -102,7 +123,7 @@ fn four_hosts_share_no_slot() {
         budget: losses(FOUR),
         ..explorer.settled(2, 4)
     });
-    assert_eq!((found.states, found.steps, found.shared), (69_686, 483_480, 0));
+    assert_eq!((found.states, found.steps, found.shared), (70_520, 490_260, 0));
 }
 
 /// Three losses do no harm either. The fourth is one too many: each of the two who ask has then heard another owner
@@ -149,7 +170,7 @@ fn what_was_shared_is_told_apart() {
     let (found, last) = explorer.run(start);
     assert_eq!(
         (found.states, found.steps, found.shared > 0),
-        (27_465, 200_607, true)
+        (30_551, 226_060, true)
     );
     assert_eq!(explorer.longest(&last, 4, MOST), Some(33));
 }
