@@ -8,10 +8,14 @@ use frame::mgmt::{
     AssociationRequest, AssociationResponse, Authentication, Capability, MgmtHeader, StatusCode,
 };
 use frame::{MacAddr, Wire};
-use radio::{Attribute, Beacon, Confirm, Indication, Instant, Protocol, Queue, Radio, SetAnswer, TxHow};
+use radio::{
+    Attribute, Beacon, Confirm, Duration, Indication, Instant, Protocol, Queue, Radio, SetAnswer, TxHow,
+};
 
 /// Questions to one access point before it counts as deaf.
 const TRIES: u8 = 3;
+/// How long a beacon may be on its way up when its channel has been left already.
+const ON_ITS_WAY: Duration = Duration::from_ms(2);
 /// Strength of a beacon where the adapter does not tell.
 const UNKNOWN_DBM: i8 = -100;
 impl<P: Protocol, const N: usize, const L: usize> Roam<P, N, L> {
@@ -275,8 +279,11 @@ impl<P: Protocol, const N: usize, const L: usize> Roam<P, N, L> {
         };
         let known = |ap| self.candidates.get(ap).map(|c| c.channel);
         let channel = match self.links[k].state {
-            // what comes up while the channel is being changed may have been on the old one
-            State::Listening { channel, .. } if self.links[k].tuning.is_empty() => Some(channel),
+            // what comes up while the channel is being changed, or just after it, may have been on the old one
+            State::Listening { channel, until } if self.links[k].tuning.is_empty() => {
+                let settled = now + self.config.dwell >= until + ON_ITS_WAY;
+                settled.then_some(channel).or(known(b.bssid))
+            }
             // a neighbour on the channel that is in use
             State::Joined { ap, .. } => known(b.bssid).or(known(ap)),
             _ => known(b.bssid),

@@ -420,6 +420,8 @@ fn a_slow_change_of_channel_misleads_nobody() {
     now += slow;
     roam.handle(now, answer(radio.tuned[1].0), &mut radio);
     assert_eq!(roam.deadline(), Some(now + dwell), "all of its time");
+    // this one has been on its way up for longer than the answer
+    roam.handle(now + Duration::from_us(300), heard, &mut radio);
     now += dwell;
     roam.handle(now, Event::Timer, &mut radio);
     assert!(!radio.asked, "it does not know where that access point is");
