@@ -211,3 +211,101 @@ impl Edf {
         }
     }
 }
+
+mod broken {
+    //! Each law notices when it is broken.
+
+    use super::*;
+    use frame::Rate;
+
+    const KEYS: [Key; 2] = [(1, 0, 0), (1, 0, 1)];
+
+    fn ms(ms: u64) -> Instant {
+        Instant::from_ns(0) + Duration::from_ms(ms)
+    }
+
+    /// Message `i` goes at `at`; what is said of it.
+    fn launch(edf: &mut Edf, i: usize, at: Instant) -> Option<String> {
+        edf.step(1, at, Step::Launched(Token(i as u64), KEYS[i]))
+    }
+
+    /// Two messages from 0 on, with deadlines in ms.
+    fn two(deadlines: [u64; 2]) -> Edf {
+        let mut edf = Edf::default();
+        for (key, deadline) in KEYS.into_iter().zip(deadlines) {
+            let submitted = Step::Submitted(key, Some(ms(deadline)));
+            assert_eq!(edf.step(1, ms(0), submitted), None);
+        }
+        edf
+    }
+
+    #[test]
+    fn the_order_of_deadlines() {
+        let said = launch(&mut two([4, 3]), 0, ms(1)).unwrap();
+        assert!(said.contains("whose deadline is"), "{said}");
+        assert_eq!(launch(&mut two([4, 3]), 1, ms(1)), None);
+    }
+
+    /// An attempt takes 200 us, so at 4 ms less 100 us it is too late.
+    #[test]
+    fn what_cannot_be_finished() {
+        let late = ms(4) - Duration::from_us(100);
+        let said = launch(&mut two([4, 9]), 0, late).unwrap();
+        assert!(said.contains("too late"), "{said}");
+        assert_eq!(launch(&mut two([4, 9]), 0, ms(4) - COST), None);
+    }
+
+    #[test]
+    fn one_at_a_time() {
+        let mut edf = two([3, 4]);
+        assert_eq!(launch(&mut edf, 0, ms(1)), None);
+        assert!(launch(&mut edf, 1, ms(1)).unwrap().contains("is below"));
+    }
+
+    /// A data frame of node 1 to an access point that is node 2, on this channel and at this rate.
+    fn data(own: &mut Own, mhz: u16, rate: Rate) -> Option<String> {
+        let mut frame = [0; 48];
+        frame[0] = 0x08;
+        frame[4..10].copy_from_slice(&MacAddr::local(2).0);
+        frame[10..16].copy_from_slice(&MacAddr::local(1).0);
+        own.transmission(&Transmission {
+            start_ns: 0,
+            end_ns: 0,
+            adapter: 0,
+            node: 1,
+            what: OnAir::Frame,
+            rate,
+            mhz,
+            frame: &frame,
+            attempt: 1,
+            octets: 52,
+        })
+    }
+
+    #[test]
+    fn tries_and_rates() {
+        let mut own = Own::Rates(Tries::default());
+        for _ in 0..TRIES {
+            assert_eq!(data(&mut own, 5180, Rate::OFDM_24), None);
+        }
+        assert!(data(&mut own, 5180, Rate::OFDM_24).unwrap().starts_with("try 8"));
+        let mut own = Own::Rates(Tries::default());
+        assert!(data(&mut own, 5180, Rate::DSSS_2).is_some(), "not of 5 GHz");
+    }
+
+    #[test]
+    fn who_is_let_in_and_where() {
+        let (station, ap) = (MacAddr::local(1), MacAddr::local(2));
+        let let_in = |stations: &[(MacAddr, MacAddr)]| {
+            Own::Roam(LetIn {
+                channels: [(ap, 5180)].into(),
+                stations: stations.iter().copied().collect(),
+                frames: 0,
+            })
+        };
+        let mut knows = let_in(&[(station, ap)]);
+        assert_eq!(data(&mut knows, 5180, Rate::OFDM_6), None);
+        assert!(data(&mut knows, 5745, Rate::OFDM_6).is_some(), "another channel");
+        assert!(data(&mut let_in(&[]), 5180, Rate::OFDM_6).is_some(), "not let in");
+    }
+}
