@@ -88,7 +88,7 @@ fn who_comes_at_once_has_slots_soon() {
     }
 }
 
-/// The table of the book's page on TBMAC.
+/// What the book's page on TBMAC says of real hosts, below its table.
 #[test]
 #[ignore = "takes minutes; prints a table"]
 fn rounds_of_those_who_come_at_once() {
