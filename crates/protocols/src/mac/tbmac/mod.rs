@@ -218,8 +218,8 @@ impl<P: Protocol, const S: usize, const N: usize, const L: usize> Tbmac<P, S, N,
         self.round
     }
 
-    /// The slot that it owns, and since when it knows that: in this round it may still learn that it has it no more until the
-    /// contention-free period is over, and from then on it is the slot of the next one. `None` if it owns none.
+    /// The slot that it owns, and in which round: the present one until its contention-free period is over, and then the next one.
+    /// `None` if it owns none.
     pub fn owns(&self) -> Option<(u64, u8)> {
         let over = matches!(self.mark, Mark::Ask | Mark::RoundOver);
         let slot = self.member.as_ref().and_then(Member::slot)?;
@@ -266,9 +266,10 @@ impl<P: Protocol, const S: usize, const N: usize, const L: usize> Tbmac<P, S, N,
         let again = matches!(confirm.outcome, Outcome::Expired | Outcome::Aborted) && !over;
         self.counters.late += u64::from(confirm.outcome == Outcome::Expired);
         if self.parting.is_some_and(|(parting, _)| parting == index) {
-            match confirm.outcome {
-                Outcome::Expired | Outcome::Aborted | Outcome::Refused(_) => self.parting = None,
-                _ => self.part(),
+            if never_went(confirm.outcome) {
+                self.parting = None;
+            } else {
+                self.part();
             }
         }
         if again {
@@ -289,10 +290,7 @@ impl<P: Protocol, const S: usize, const N: usize, const L: usize> Protocol for T
     fn handle(&mut self, now: Instant, event: Event<'_>, radio: &mut dyn Radio) {
         if let Event::Confirm(c) = event
             && self.spoke == Some(c.token)
-            && matches!(
-                c.outcome,
-                Outcome::Expired | Outcome::Aborted | Outcome::Refused(_)
-            )
+            && never_went(c.outcome)
         {
             self.spoke = None;
         }
@@ -331,6 +329,11 @@ impl<P: Protocol, const S: usize, const N: usize, const L: usize> Protocol for T
         let mark = self.member.as_ref().and_then(|_| self.due());
         [mark, expiry, self.above.deadline()].into_iter().flatten().min()
     }
+}
+
+/// Whether a request for one try ended before it was on the air.
+fn never_went(outcome: Outcome) -> bool {
+    matches!(outcome, Outcome::Expired | Outcome::Aborted | Outcome::Refused(_))
 }
 
 #[cfg(test)]

@@ -147,6 +147,7 @@ fn only_what_is_claimed_is_shared() {
         );
     }
 }
+
 /// In five rounds promises grant a slot twice, too: who promises it has not heard its owner for three rounds, and who asked has not for four. That
 /// who asked knows what it has heard itself makes it ten losses where it would be eight.
 #[test]

@@ -1,23 +1,25 @@
 //! Where explorations begin.
 
 use super::*;
+use crate::mac::tbmac::member;
+use crate::mac::tbmac::table::Entry;
 
 impl<const H: usize, const S: usize> Explorer<H, S> {
     /// Hosts of which the first `owners` own their slots and know of each other.
     pub(super) fn settled(&self, owners: usize, there: usize) -> State<H, S> {
-        let member = |h: usize| {
+        let new = |h: usize| {
             let mut m = self.member(h);
-            m.phase = super::super::Phase::Requesting(0, 0);
+            m.phase = member::Phase::Requesting(0, 0);
             for o in 0..owners {
-                m.table[o] = super::super::Entry::of(address(o));
+                m.table[o] = Entry::of(address(o));
             }
             if h < owners {
-                m.phase = super::super::Phase::Owner(h as u8, 0);
+                m.phase = member::Phase::Owner(h as u8, 0);
             }
             m
         };
         State {
-            hosts: core::array::from_fn(|h| (h < there).then(|| member(h))),
+            hosts: core::array::from_fn(|h| (h < there).then(|| new(h))),
             ..Self::NOBODY
         }
     }
