@@ -323,8 +323,8 @@ fn a_frame_that_is_lost_makes_nobody_late() {
         let cell = r.overlay.cell.map(|c| c.late_share);
         let late = r.slots.and_then(|s| s.late_share).or(cell).unwrap();
         println!(
-            "{scheme}: {late} late of {}, {} lost",
-            r.messages, r.air.lost_alone
+            "{scheme}: {late} late of {}, {} lost, {} missed",
+            r.messages, r.air.lost_alone, r.misses
         );
         // frames of TBMAC are for all, and are not asked whether they arrived
         let lost = match scheme {
