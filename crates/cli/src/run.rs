@@ -298,6 +298,7 @@ fn summary(run: &Run) -> String {
     }
     let admitted = run.result.admission.iter().filter(|a| a.admitted == Some(true));
     lines.extend(admitted.map(ToString::to_string));
+    lines.extend(run.result.slots.iter().map(ToString::to_string));
     let agreed = run.result.clocks.iter().filter(|c| !c.is_beyond());
     lines.extend(agreed.map(ToString::to_string));
     lines.join("\n")

@@ -73,14 +73,18 @@ pub(crate) fn beacons(interval_ns: u64) -> u64 {
     (WORLD_NS / interval_ns).clamp(20, 250)
 }
 
-/// From the slowest to the fastest of clocks with these differences from one that all follow, ns: between the two quantiles that leave out
-/// 1 - `probability` at either end. `None` without differences.
+/// From the slowest to the fastest of clocks with these differences from one that all follow, and of that one, ns: between the two quantiles that
+/// leave out 1 - `probability` at either end. `None` without differences.
 pub(crate) fn spread_ns(mut differences: Vec<i64>, probability: f64) -> Option<u64> {
     differences.sort_unstable();
     let last = differences.len().checked_sub(1)?;
     // 1 - 0.9999 is a little less than 1e-4
     let beyond = ((1.0 - probability) * differences.len() as f64 + 1e-6) as usize;
-    Some(differences[last - beyond].abs_diff(differences[beyond]))
+    let (low, high) = (
+        differences[beyond.min(last)],
+        differences[last.saturating_sub(beyond)],
+    );
+    Some(high.max(0).abs_diff(low.min(0)))
 }
 
 #[cfg(test)]
@@ -90,10 +94,16 @@ mod tests {
 
     #[test]
     fn what_clocks_are_apart_is_between_quantiles_at_both_ends() {
-        let all = (0..20_000).collect::<Vec<_>>();
+        let all = (-10_000..10_000).collect::<Vec<_>>();
         assert_eq!(spread_ns(all.clone(), 0.9999), Some(19_999 - 2 * 2));
         assert_eq!(spread_ns(all, 0.75), Some(9_999));
         assert_eq!(spread_ns(vec![4, -3], 0.9999), Some(7));
+        assert_eq!(
+            spread_ns(vec![-7, -4], 0.9999),
+            Some(7),
+            "the clock that all follow is one of them"
+        );
+        assert_eq!(spread_ns(vec![900; 10], 0.5), Some(900));
         assert_eq!(spread_ns(Vec::new(), 0.9999), None);
     }
 

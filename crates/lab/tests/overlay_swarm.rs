@@ -211,6 +211,7 @@ name = "loop"
 cycle = "4ms"
 beacon = { from = "hub", rate = "6M", every = 12 }
 release = { min = "8.9us", high = "28.4us" }
+sync_error = "2us"
 send = { rate = "24M", qos = true }
 "#;
 
@@ -221,6 +222,7 @@ name = "loop"
 cycle = "4ms"
 beacon = { from = "hub", reference = "neighbour", rate = "6M", every = 12 }
 release = { min = "8.9us", high = "28.4us" }
+sync_error = "2us"
 send = { rate = "24M", qos = true }
 [[group]]
 name = "neighbour"
@@ -236,6 +238,7 @@ name = "loop"
 cycle = "4ms"
 beacon = { from = "hub", rate = "6M", every = 12 }
 release = { min = "8.9us", high = "28.4us" }
+sync_error = "2us"
 send = { rate = "24M", qos = true }
 left_on = { reception = false, carrier_sense = false, virtual_carrier_sense = false, acks = false }
 "#;
@@ -246,6 +249,7 @@ name = "loop"
 cycle = "4ms"
 beacon = { from = "hub", rate = "6M", every = 4 }
 release = { min = "8.9us", high = "28.4us" }
+sync_error = "2us"
 send = { rate = "24M", qos = true }
 join = { lease = 12, silent = 40 }
 watch = true

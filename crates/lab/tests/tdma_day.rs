@@ -108,8 +108,10 @@ impl Mortal {
         self.inner.is_some()
     }
 
-    fn open(&self) -> usize {
-        self.inner.as_ref().map_or(0, |i| i.open_tokens().len())
+    /// Requests that have no confirm yet, of this life and of former ones.
+    fn all_open(&self) -> Vec<Token> {
+        let own = self.inner.as_ref().map_or(&[][..], Checked::open_tokens);
+        [own, &self.orphans].concat()
     }
 }
 
@@ -216,6 +218,7 @@ fn live(seconds: u64, seed: u64) {
     turn[0] += 100;
     let (mut crashes, mut early_kib, mut total) = (0, None, Total::default());
     let (mut contended, mut overlaps) = (0, 0);
+    let mut open: Vec<Vec<Token>> = vec![Vec::new(); names.len()];
     for second in 1..=seconds {
         // a look at each millisecond, as long as the schedule in which frames met is the present one
         for ms in 1..=1_000 {
@@ -226,6 +229,13 @@ fn live(seconds: u64, seed: u64) {
                 contended += u64::from(fair);
                 overlaps += u64::from(!fair);
             }
+        }
+        for (n, before) in (0..).zip(&mut open) {
+            // a request lives for 80 ms at most; those of former lives are none of the present one
+            let now = world.protocol(n).all_open();
+            let old = before.iter().find(|token| now.contains(token));
+            assert_eq!(old, None, "node {n} has waited for a second at {second} s");
+            *before = now;
         }
         for n in 0..=STATIONS {
             if turn[n as usize] != second {
@@ -275,7 +285,8 @@ fn live(seconds: u64, seed: u64) {
         total.outside,
         total.strays,
     );
-    // the guard is exceeded by 1 release in 10,000, and those are held back; with 34 us between slots none overlaps
+    // the guard is exceeded by 1 release in 10,000, and those are held back; with 34 us between slots none overlaps. What begins behind its guard
+    // by more than clocks may be off is outside
     assert_eq!((overlaps, total.outside, total.strays), (0, 0, 0));
     let lives = seconds * u64::from(STATIONS) / 70;
     assert!(
@@ -283,14 +294,8 @@ fn live(seconds: u64, seed: u64) {
         "{total:?}"
     );
     assert_eq!(total.refused, 0);
-    // what is open at this instant was asked for in this cycle
-    for n in 0..=STATIONS {
-        let open = world.protocol(n).open();
-        assert!(open <= 2, "node {n}: {open} requests are open");
-        assert!(world.protocol(n).orphans.len() <= 2, "node {n}");
-    }
     if let (Some(early), Some(now)) = (early_kib, kib) {
-        assert!(now < early + 2_048, "{early} KiB, and {now} KiB later");
+        assert!(now < early + 512, "{early} KiB, and {now} KiB later");
     }
 }
 
@@ -312,6 +317,8 @@ fn strangers(changes: &[&str]) -> (f64, f64) {
     let changes: Vec<_> = all.map(|c| Change::parse(c).unwrap()).collect();
     let scenario = Scenario::open(&path, &changes).unwrap_or_else(|e| panic!("{e}"));
     let run = lab::run::run(&scenario, 1, None, &AtomicBool::new(false), |_| {}).unwrap();
+    let clocks = &run.result.clocks[0];
+    assert!(!clocks.is_beyond(), "{clocks}");
     (run.result.metrics["access_us"], run.result.metrics["slots_late"])
 }
 
@@ -331,9 +338,12 @@ fn slots_are_punctual_if_nobody_listens() {
         (punctual.0 - alone.0).abs() < 0.2,
         "{punctual:?}, alone {alone:?}"
     );
-    // one release in 10,000 is too late by itself, and some 4,000 are made
+    // some 6,500 releases, of which one in 10,000 is too late by itself; all listen in shared slots, and wait there for a stranger
     println!("alone {alone:?}, all off {punctual:?}");
-    assert!(alone.1 < 6.0 && punctual.1 < 6.0, "{punctual:?}, alone {alone:?}");
+    assert!(
+        alone.1 < 3.0 && punctual.1 < 12.0,
+        "{punctual:?}, alone {alone:?}"
+    );
     for on in 0..2 {
         let left: Vec<_> = (0..3).filter(|i| *i != on).map(|i| off[i]).collect();
         let (access, late) = strangers(&left);

@@ -7,11 +7,13 @@ mod fate;
 mod meter;
 pub mod page;
 mod planes;
+mod slots;
 
 pub use clocks::ClockError;
 pub use fate::Fate;
 pub use meter::{Judged, Measured, OWN_ENTRIES};
 pub use planes::{Planes, STRETCHES, Stretch};
+pub use slots::SlotPlan;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -44,6 +46,8 @@ pub struct RunResult {
     /// What could be said before the run: whether all messages of a schedule, or of a group that schedules by deadlines, can be
     /// in time.
     pub admission: Vec<Admission>,
+    /// Each entry of `[[schedule]]`: its slots.
+    pub slots: Vec<SlotPlan>,
     /// Each entry of `[[schedule]]`: how well its clocks agreed.
     pub clocks: Vec<ClockError>,
     /// Each entry of `[[traffic]]`.
@@ -194,6 +198,7 @@ pub fn run(
             seed,
             metrics,
             admission: scenario.admission().to_vec(),
+            slots: slots::slots(scenario),
             clocks,
             traffic: entries(scenario, &flows, measured.as_ref()),
             groups: groups(scenario, &counters, measured.as_ref()),

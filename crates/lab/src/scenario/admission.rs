@@ -14,7 +14,7 @@ use super::attempt::Nodes;
 use super::check::Check;
 use super::node::duration;
 use super::protocol::Protocol;
-use super::schedule::{MAX_SLOTS, Planned};
+use super::schedule::{Plan, Planned};
 use super::units::*;
 use super::world::{Pattern, Traffic};
 use super::{Scenario, To};
@@ -128,11 +128,12 @@ pub(super) struct Frame<'a> {
     pub(super) tries: u32,
 }
 
-type Plan = Result<slots::TdmaPlan<MAX_SLOTS>, slots::PlanError>;
-
 /// A schedule for demands, and for which it does not do, and why, if there is one: it has then the slots that their periods
 /// need, or one round for all if not even these fit.
-pub(super) fn plan(demands: &[Demand], frame: &Frame<'_>) -> (Plan, Option<(usize, String)>) {
+pub(super) fn plan(
+    demands: &[Demand],
+    frame: &Frame<'_>,
+) -> (Result<Plan, slots::PlanError>, Option<(usize, String)>) {
     let Frame {
         cycle,
         beacon,

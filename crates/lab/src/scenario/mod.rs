@@ -34,6 +34,8 @@ pub mod world;
 pub use admission::Admission;
 pub use describe::{Description, Parameter};
 pub use program::Program;
+pub(crate) use schedule::Plan;
+pub use schedule::Timekeepers;
 pub use source::{Change, MAX_CHANGES, MAX_OCTETS, ScenarioError};
 
 use std::ops::Range;

@@ -144,7 +144,7 @@ impl Check<'_> {
         );
         if group.rate_control.is_some() && !free {
             let what = format!(
-                "{:?} has rate_control, which goes with sender, beaconer and edf: slots and polls are as long as frames at one rate",
+                "{:?} has rate_control, which goes with sender, sink, beaconer and edf: slots and polls are as long as frames at one rate",
                 group.name.get_ref()
             );
             return wrong(group.name.span(), what);

@@ -52,8 +52,12 @@ impl Check<'_> {
         octets: usize,
     ) -> Result<slots::Release, ScenarioError> {
         if let Some(told) = &schedule.release {
-            if let Some(p) = &schedule.guard_probability {
-                let what = "the release is told, so there is nothing to compute with guard_probability: keep one of them";
+            let unused = schedule
+                .guard_probability
+                .as_ref()
+                .filter(|_| schedule.told_sync_error().is_some());
+            if let Some(p) = unused {
+                let what = "the release is told, and what clocks may be apart is not measured: there is nothing to compute with guard_probability, leave it out";
                 return Err(self.source.at(p.span(), what));
             }
             let (min, high) = (told.min, &told.high);
@@ -66,7 +70,7 @@ impl Check<'_> {
                 high: duration(high.as_ref().map_or(min, |h| *h.get_ref())),
             });
         }
-        let probability = (schedule.guard_probability.as_ref()).map_or(guard::USUAL, |p| p.get_ref().0);
+        let probability = schedule.probability();
         let one = |g: &usize| match &hosts[*g] {
             None => guard::Release::default(),
             Some(host) => guard::Release::of(host, self.file.group[*g].wait.into(), octets, probability),

@@ -32,6 +32,7 @@ use super::release::Release;
 use super::source::{ScenarioError, nearest};
 use super::units::*;
 use super::{FlowPlan, To};
+pub use member::Timekeepers;
 pub(super) use member::scheduled;
 pub use switches::SlotSwitches;
 
@@ -60,10 +61,10 @@ pub struct Schedule {
     /// From waking up for a slot to the first bit on the air, as the host takes it. Without it, as the hosts of the groups that run it take it
     /// with `guard_probability`.
     pub release: Option<Release>,
-    /// Probability with which the guard of a slot covers a release, and the error of the clocks, 0.9999 if nothing is said. Not with `release`.
+    /// Probability with which the guard of a slot covers a release, and the error of the clocks, 0.9999 if nothing is said. Not where both are told.
     #[schemars(with = "Option<GuardProbability>")]
     pub guard_probability: Option<Spanned<GuardProbability>>,
-    /// How far the clocks of two nodes may be apart. Without it, as they follow the `beacon` with `guard_probability`; 2 us where `release` is told, or
+    /// How far the clocks of two nodes may be apart. Without it, as they follow the `beacon` with `guard_probability`; 2 us
     /// without a `beacon`.
     pub sync_error: Option<Time>,
     /// AIFSN between slots; the contention window is 0.
@@ -90,10 +91,13 @@ fn two() -> Aifsn {
     Aifsn(2)
 }
 
+/// The slots of a schedule.
+pub(crate) type Plan = slots::TdmaPlan<MAX_SLOTS>;
+
 /// A schedule in which everything fits.
 #[derive(Clone, Debug)]
 pub(super) struct Planned {
-    plan: slots::TdmaPlan<MAX_SLOTS>,
+    plan: Plan,
     /// Whether all messages can be in time; with `join` the coordinator says so of each station.
     pub(super) admission: Option<Admission>,
     /// Who sends the beacons.

@@ -27,13 +27,17 @@ pub(crate) fn network_time(world: &World<Program>, node: u32) -> Option<NetworkT
 }
 
 impl Schedule {
-    /// As it is told, or as nobody has to measure it: `None` where the clocks say it.
+    /// As it is told, or what is reckoned with where no clock follows another one: `None` where the clocks say it.
     pub(super) fn told_sync_error(&self) -> Option<Duration> {
-        let measured = self.beacon.is_some() && self.release.is_none();
         match self.sync_error {
             Some(told) => Some(duration(told)),
-            None => (!measured).then_some(Duration::from_ns(guard::RESOLUTION_NS)),
+            None => (self.beacon.is_none()).then_some(Duration::from_ns(guard::RESOLUTION_NS)),
         }
+    }
+
+    /// With which the guard covers a release, and a measured error of the clocks.
+    pub(super) fn probability(&self) -> f64 {
+        (self.guard_probability.as_ref()).map_or(guard::USUAL, |p| p.get_ref().0)
     }
 }
 
@@ -51,14 +55,15 @@ impl Scenario {
     /// How far the clocks of the nodes of schedule `n` are apart, with the probability of its guard at either end.
     fn measure(&self, n: usize) -> Duration {
         let schedule = &self.file.schedule[n];
-        let probability = (schedule.guard_probability.as_ref()).map_or(guard::USUAL, |p| p.get_ref().0);
         let nodes = self.members(schedule);
         let clocks = nodes.len().saturating_sub(1).max(1);
         let mut differences = Vec::new();
         for world in 0..CLOCKS.div_ceil(clocks).min(WORLDS) {
             self.compare(mix3(SEED, n as u64, world as u64), n, &nodes, &mut differences);
         }
-        Duration::from_ns(guard::spread_ns(differences, probability).unwrap_or(guard::RESOLUTION_NS))
+        Duration::from_ns(
+            guard::spread_ns(differences, schedule.probability()).unwrap_or(guard::RESOLUTION_NS),
+        )
     }
 
     /// Differences in one world of the network time at each node from that at the one who sends the beacons, as far as both are trusted, ns.

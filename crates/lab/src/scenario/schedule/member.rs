@@ -6,7 +6,7 @@ use protocols::mac::overlay::Access;
 use protocols::mac::tdma::{Tdma, TdmaConfig};
 use radio::{AdapterId, Duration, Queue};
 
-use super::Schedule;
+use super::{Plan, Schedule};
 use crate::scenario::Scenario;
 use crate::scenario::beacons::clock;
 use crate::scenario::file::{Group, QueueName};
@@ -75,14 +75,38 @@ pub(in crate::scenario) fn scheduled(s: &Scenario, group: &Group, node: u32, ide
     }
 }
 
+/// The clocks of a schedule.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Timekeepers<'a> {
+    /// Its name.
+    pub schedule: &'a str,
+    /// How far two of its nodes may be apart.
+    pub sync_error: Duration,
+    /// Where that was measured: the probability of the quantiles at either end. `None` where it was told.
+    pub probability: Option<f64>,
+    /// Who runs it.
+    pub nodes: Vec<u32>,
+}
+
 impl Scenario {
-    /// Each schedule: its name, how far the clocks of two of its nodes may be apart, and the nodes.
-    pub fn timekeepers(&self) -> impl Iterator<Item = (&str, Duration, Vec<u32>)> {
+    /// The clocks of each schedule.
+    pub fn timekeepers(&self) -> impl Iterator<Item = Timekeepers<'_>> {
         let all = self.file.schedule.iter().zip(&self.schedules);
-        all.map(|(schedule, planned)| {
-            let name = schedule.name.get_ref().as_str();
-            (name, planned.plan.costs().sync_error, self.members(schedule))
+        all.map(|(schedule, planned)| Timekeepers {
+            schedule: schedule.name.get_ref(),
+            sync_error: planned.plan.costs().sync_error,
+            probability: schedule
+                .told_sync_error()
+                .is_none()
+                .then(|| schedule.probability()),
+            nodes: self.members(schedule),
         })
+    }
+
+    /// The slots of each schedule, by its name.
+    pub(crate) fn plans(&self) -> impl Iterator<Item = (&str, &Plan)> {
+        let all = self.file.schedule.iter().zip(&self.schedules);
+        all.map(|(schedule, planned)| (schedule.name.get_ref().as_str(), &planned.plan))
     }
 
     /// The nodes that run a schedule.

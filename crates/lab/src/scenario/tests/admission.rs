@@ -18,6 +18,7 @@ name = "loop"
 cycle = "20ms"
 beacon = { from = "controller", rate = "6M", every = 2 }
 release = { min = "10us", high = "20us" }
+sync_error = "2us"
 send = { rate = "24M", qos = true }
 
 [[group]]
