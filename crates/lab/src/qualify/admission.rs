@@ -26,6 +26,8 @@ pub struct Admission {
     pub attempts: Option<u32>,
     /// If it is not admitted: why.
     pub reason: Option<String>,
+    /// There is Wi-Fi of others, whose frames may take attempts beyond those that the losses of the links ask for.
+    pub others: bool,
 }
 
 impl Admission {
@@ -34,9 +36,14 @@ impl Admission {
         match (&self.reason, self.attempts) {
             (Some(reason), _) => format!("No guarantee: {reason}."),
             (None, n) => format!(
-                "Guaranteed if no message needs more than {} attempt{}.",
+                "Guaranteed if no message needs more than {} attempt{}{}.",
                 n.unwrap_or(1),
-                if n == Some(1) { "" } else { "s" }
+                if n == Some(1) { "" } else { "s" },
+                if self.others {
+                    ", and what others send may take some"
+                } else {
+                    ""
+                }
             ),
         }
     }
@@ -75,6 +82,7 @@ impl Bench {
             admitted: says.is_ok(),
             attempts,
             reason: says.err(),
+            others: self.question.interference.is_some(),
         })
     }
 

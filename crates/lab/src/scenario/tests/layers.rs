@@ -85,7 +85,7 @@ fn layers_that_do_not_fit() {
         "rate_control = \"minstrel\"\nprotocol.slotted = { slot = \"1ms\", send = { rate = \"24M\" } }",
     );
     assert!(
-        slots.contains("rate_control, which goes with sender, beaconer and edf"),
+        slots.contains("rate_control, which goes with sender, sink, beaconer and edf"),
         "{slots}"
     );
 }
@@ -181,6 +181,7 @@ name = "loop"
 cycle = "4ms"
 beacon = {{ from = "controller", rate = "6M", every = 12, holdover = "500ms" }}
 release = {{ min = "10us", high = "20us" }}
+sync_error = "2us"
 send = {{ rate = "24M", qos = true }}
 
 [[group]]
@@ -237,4 +238,102 @@ what = {{ adapter_gone = {adapter} }}
         none.contains("there is no adapter 2 of \"devices\": it has 2, the first is 0"),
         "{none}"
     );
+}
+
+/// Protocols of a group, by their name on the page on overlays.
+const PROTOCOLS: [(&str, &str); 12] = [
+    ("`sender`", "protocol.sender = { rate = \"24M\" }"),
+    ("`sink`", "protocol = \"sink\""),
+    (
+        "`beaconer`",
+        "protocol.beaconer = { interval = \"51.2ms\", rate = \"6M\", send = { rate = \"24M\" } }",
+    ),
+    (
+        "`edf`",
+        "protocol.edf = { cost = \"200us\", deadline = \"4ms\", send = { rate = \"24M\" } }",
+    ),
+    (
+        "`coordinator`",
+        "protocol.coordinator = { attempt = \"220us\", answer = \"250us\", deadline = \"4ms\", send = { rate = \"24M\", tries = 1 } }",
+    ),
+    (
+        "`responder`",
+        "protocol.responder = { coordinator = \"other\", within = \"150us\", send = { rate = \"24M\", tries = 1 } }",
+    ),
+    ("`tdma`", "protocol.tdma.schedule = \"loop\""),
+    (
+        "`tbmac`",
+        "protocol.tbmac = { payload_octets = 80, release = { high = \"80us\" }, send = { rate = \"24M\" } }",
+    ),
+    (
+        "`tbmac` with `cells`",
+        "protocol.tbmac = { payload_octets = 80, release = { high = \"80us\" }, cells = { radius_m = 20, channels = [36, 40, 44], retune = \"200us\" }, send = { rate = \"24M\" } }",
+    ),
+    (
+        "`slotted`",
+        "protocol.slotted = { slot = \"500us\", send = { rate = \"24M\" } }",
+    ),
+    (
+        "`oneshot`",
+        "protocol.oneshot = { to = \"other\", pace.after_beacon = \"20ms\", send = { rate = \"24M\" } }",
+    ),
+    (
+        "`ibss`",
+        "protocol.ibss = { window_tu = 10, send = { rate = \"24M\" } }",
+    ),
+];
+
+const LAYERS: [&str; 3] = [
+    "redundancy = {}",
+    "ap = \"other\"\nroam = { access_points = [\"other\"] }",
+    "rate_control = \"minstrel\"",
+];
+
+/// A node that runs `protocol` over `layers`, with somebody beside it who fits.
+fn over(protocol: &str, layers: &[&str]) -> String {
+    let other = match protocol.split([' ', '.']).nth(1) {
+        Some("tdma") => protocol,
+        Some("responder") => PROTOCOLS[4].1,
+        _ => PROTOCOLS[2].1,
+    };
+    let (schedule, traffic) = match protocol.starts_with("protocol.tdma") {
+        true => (
+            "[[schedule]]\nname = \"loop\"\ncycle = \"4ms\"\nbeacon = { from = \"other\", rate = \"6M\", every = 4 }\nsync_error = \"2us\"\nsend = { rate = \"24M\" }",
+            "[[traffic]]\nfrom = \"one\"\nto = \"other\"\noctets = 58\npattern.periodic = { period = \"4ms\" }",
+        ),
+        false => ("", ""),
+    };
+    let shared = layers.iter().find(|l| **l == LAYERS[0]).unwrap_or(&"");
+    let layers = layers.join("\n");
+    let second = "[[group.adapter]]\nchannel = 149";
+    format!(
+        "[run]\nduration = \"1s\"\n[medium]\nloss.fixed_power_dbm = -50\n{schedule}\n[[group]]\nname = \"other\"\n{shared}\n{other}\n\
+         {second}\n[[group]]\nname = \"one\"\n{layers}\n{protocol}\n{second}\n{traffic}\n"
+    )
+}
+
+/// The page on overlays tells what goes under what.
+#[test]
+fn what_goes_under_what() {
+    let page = include_str!("../../../../../docs/src/overlays.md");
+    let cells = |line: &str| -> Vec<String> { line.split('|').map(|c| c.trim().to_owned()).collect() };
+    let rows: Vec<_> = page.lines().map(cells).collect();
+    for (name, protocol) in PROTOCOLS {
+        let row = rows.iter().find(|r| r.len() == 6 && r[1] == name);
+        let row = row.unwrap_or_else(|| panic!("{name} is not on the page"));
+        for (layer, told) in LAYERS.iter().zip(&row[2..]) {
+            let text = over(protocol, &[layer]);
+            let said = parse(&text, &[]).err().map(|e| e.to_string());
+            match &told[..] {
+                "yes" => assert_eq!(said, None, "{text}"),
+                "no" => assert!(said.is_some_and(|e| e.contains("which goes with")), "{text}"),
+                other => panic!("{name}: {other}"),
+            }
+        }
+        let both = |a: usize, b: usize| parse(&over(protocol, &[LAYERS[a], LAYERS[b]]), &[]).is_ok();
+        let [redundancy, roam, rates] = [0, 1, 2].map(|i| row[2 + i] == "yes");
+        assert_eq!(both(0, 2), redundancy && rates, "{name}");
+        assert_eq!(both(1, 2), roam && rates, "{name}");
+        assert!(!both(0, 1), "{name}");
+    }
 }
