@@ -63,6 +63,7 @@ pub struct Connection<O, R, const H: usize = 256> {
     call_at: Option<Instant>,
     /// Mean wait for the answer to the next call.
     call_wait: Duration,
+    /// When it called first.
     called_at: Instant,
     life: Life,
     linger_until: Instant,
@@ -174,8 +175,10 @@ where
         self.call_wait = longer.min(self.config.call_wait);
         let mut dice = Dice(u64::from(self.ours.initial) << 8 | u64::from(self.calls));
         let wait = Duration::from_ns(mean_ns / 4 * 3 + dice.below(mean_ns / 2));
+        if self.calls == 0 {
+            self.called_at = now;
+        }
         self.calls += 1;
-        self.called_at = now;
         self.call_at = Some(now + wait);
         let call = Header {
             acknowledgement: 0,

@@ -54,12 +54,47 @@ pub struct Rate {
     missed: u8,
     /// Smoothed time from a packet to its acknowledgement.
     rtt: Duration,
+    /// What that is at most, until one is measured.
+    rtt_at_most: Duration,
     /// Packets since the last feedback that told something without a delay: all, and those that were lost before.
     packets: (u32, u32),
     /// Share of packets that were lost before, averaged over the last ones.
     lost: f64,
     /// Losses until then are of the rate before.
     lowered_until: Instant,
+    /// Rates that the other end may still go by, where no hop knows its delay.
+    older: Older,
+}
+
+/// The slowest rate of a stretch of time that ends now and is one to two times as long as asked for.
+#[derive(Clone, Debug)]
+struct Older {
+    /// The slowest of this stretch, and of the one before.
+    hz: [f64; 2],
+    /// When this one began.
+    since: Instant,
+}
+
+impl Older {
+    const NONE: Older = Older {
+        hz: [f64::INFINITY; 2],
+        since: Instant::ZERO,
+    };
+
+    fn note(&mut self, now: Instant, hz: f64, stretch: Duration) {
+        if now.since(self.since) >= stretch {
+            *self = Older {
+                hz: [hz, self.hz[0]],
+                since: now,
+            };
+        } else {
+            self.hz[0] = self.hz[0].min(hz);
+        }
+    }
+
+    fn slowest(&self) -> f64 {
+        self.hz[0].min(self.hz[1])
+    }
 }
 
 impl Rate {
@@ -74,9 +109,11 @@ impl Rate {
             expect_at: None,
             missed: 0,
             rtt: Duration::ZERO,
+            rtt_at_most: Duration::ZERO,
             packets: (0, 0),
             lost: 0.0,
             lowered_until: Instant::ZERO,
+            older: Older::NONE,
         }
     }
 
@@ -134,7 +171,10 @@ impl Rate {
     pub fn feedback(&mut self, now: Instant, delay_us: u32, waiting: bool) {
         self.missed = 0;
         // the next epoch is that of the packets that are on the way: before the rate changes
-        self.expect_at = waiting.then(|| now + self.wait());
+        let next = now + self.wait();
+        // where nobody steers, what was sent after a rest has its round trip, even if feedback from before it is still coming
+        let first = self.expect_at.filter(|_| delay_us == 0);
+        self.expect_at = waiting.then(|| first.map_or(next, |f| f.max(next)));
         if self.is_searching() {
             return;
         }
@@ -146,6 +186,7 @@ impl Rate {
             };
             self.follow(now, packets * 1e6 / f64::from(delay_us));
             self.packets = (0, 0);
+            self.older = Older::NONE;
         } else {
             self.follow_losses(now);
         }
@@ -153,6 +194,9 @@ impl Rate {
 
     /// Nobody on the way knows its delay: faster, unless too much gets lost. Never slower than what such a path was begun with.
     fn follow_losses(&mut self, now: Instant) {
+        // packets at this rate are on the way, and the epoch that began with them lasts
+        let stretch = self.reach() + self.epoch().times(2);
+        self.older.note(now, self.hz, stretch);
         let least = 1e6 / micros(self.config.unmeasured_spacing);
         if self.hz < least {
             // a reader that was slow is so no more
@@ -183,16 +227,21 @@ impl Rate {
 
     /// The epoch of the other end.
     fn epoch(&self) -> Duration {
+        self.epoch_at(self.hz)
+    }
+
+    fn epoch_at(&self, hz: f64) -> Duration {
         if self.config.adjusting {
-            meter::epoch(self.spacing())
+            meter::epoch(Duration::from_ns((1e9 / hz) as u64))
         } else {
             self.config.epoch
         }
     }
 
-    /// How long a feedback may take: 1.1 E.
+    /// How long a feedback may take: 1.1 E, and E is that of the slowest packets that the other end may still go by.
     fn wait(&self) -> Duration {
-        Duration::from_ns(self.epoch().as_ns() / 10 * 11)
+        let hz = self.hz.min(self.older.slowest());
+        Duration::from_ns(self.epoch_at(hz).as_ns() / 10 * 11)
     }
 
     /// Something was sent, so that feedback is expected. `again`: it was lost before.
@@ -202,7 +251,7 @@ impl Rate {
         self.lost += (f64::from(u8::from(again)) - self.lost) / REMEMBERED;
         self.pace.sent(now, self.spacing());
         // the first one needs a round trip more
-        let first = now + self.wait() + self.rtt;
+        let first = now + self.wait() + self.reach();
         self.expect_at.get_or_insert(first);
     }
 
@@ -288,6 +337,19 @@ impl Rate {
         } else {
             Duration::from_ns(self.rtt.as_ns() / 8 * 7 + age.as_ns() / 8)
         };
+    }
+
+    /// The time from a packet to its acknowledgement is not known, but that it is no longer than this.
+    pub fn round_trip_at_most(&mut self, age: Duration) {
+        self.rtt_at_most = age.min(meter::MOST_EPOCH);
+    }
+
+    /// What feedback for a packet takes beyond the epoch.
+    fn reach(&self) -> Duration {
+        match self.rtt {
+            Duration::ZERO => self.rtt_at_most,
+            rtt => rtt,
+        }
     }
 
     /// How long a packet is left alone after it was sent, even if it is said to be missing.

@@ -73,8 +73,12 @@ where
             self.theirs.initial = h.sequence;
             self.meter.set_epoch(h.spacing_us);
             self.fed_back_us = h.delay_us;
-            if self.calls == 1 {
-                self.rate.round_trip(now.since(self.called_at));
+            let age = now.since(self.called_at);
+            match (self.calls, h.delay_us) {
+                (1, _) => self.rate.round_trip(age),
+                // which call was answered is not known
+                (_, 0) => self.rate.round_trip_at_most(age),
+                _ => {}
             }
             self.rate.quick_start(now, h.delay_us, h.hops, false);
             // the answer must be acknowledged; data would do it too, but may be far away

@@ -105,3 +105,32 @@ fn callers_that_began_together_part() {
     let apart = due.windows(2).filter(|w| w[1] - w[0] > 100).count();
     assert!(apart >= 28, "{due:?}");
 }
+
+/// A path that loses nothing and whose delay nobody knows: whatever it takes to go along it, no feedback counts as missed, and to adjust the epoch
+/// costs little.
+#[test]
+fn no_feedback_is_missed_on_a_clean_path() {
+    let carry = |config: &Config, delay_us: u64, service_us: u64| {
+        let link = Link {
+            service_us: service_us..=service_us,
+            queue: 1_000,
+            delay_us: delay_us..=delay_us,
+            measured: false,
+            ..Link::good()
+        };
+        let mut n = two(1, *config, [link.clone(), link], [work(1_000_000), work(0)]);
+        assert!(n.run_until(120 * SECOND), "{:?}", n.end(0).counters());
+        (n.now_us(), n.end(0).counters().missed)
+    };
+    for delay_us in [0, 1_000, 5_000, 20_000, 50_000, 100_000] {
+        for service_us in [1, 37, 100, 250] {
+            let (adaptive_us, _) = carry(&Config::adaptive(), delay_us, service_us);
+            let (us, missed) = carry(&Config::sdmac(), delay_us, service_us);
+            assert_eq!(missed, 0, "{delay_us} {service_us}: {us}, adaptive {adaptive_us}");
+            assert!(
+                us < adaptive_us * 6 / 5,
+                "{delay_us} {service_us}: {us}, adaptive {adaptive_us}"
+            );
+        }
+    }
+}
