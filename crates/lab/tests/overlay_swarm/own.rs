@@ -40,6 +40,8 @@ pub enum Own {
 /// [`Own::Edf`].
 #[derive(Default)]
 pub struct Edf {
+    /// A node that goes by another order: with a pool of retries.
+    pooled: Option<u32>,
     /// True time, node, and what happened there, since the last look.
     events: Vec<(u64, u32, Step)>,
     open: BTreeMap<Key, Open>,
@@ -154,6 +156,9 @@ impl Own {
         let Own::Edf(edf) = self else { return None };
         let mut wrong = None;
         for (at_ns, node, step) in std::mem::take(&mut edf.events) {
+            if edf.pooled == Some(node) {
+                continue;
+            }
             let shown = world.host_clock(node) - Duration::from_ns(world.now_ns() - at_ns);
             wrong = wrong.or(edf.step(node, shown, step));
         }
@@ -162,6 +167,14 @@ impl Own {
 }
 
 impl Edf {
+    /// Of all nodes but this one, which has a pool of retries.
+    pub fn but(pooled: Option<u32>) -> Edf {
+        Edf {
+            pooled,
+            ..Edf::default()
+        }
+    }
+
     fn step(&mut self, node: u32, now: Instant, step: Step) -> Option<String> {
         // what came too late for a timer may take up room until now
         let own = self.open.keys().filter(|(n, ..)| *n == node).count();
