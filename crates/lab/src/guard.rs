@@ -80,10 +80,7 @@ pub(crate) fn spread_ns(mut differences: Vec<i64>, probability: f64) -> Option<u
     let last = differences.len().checked_sub(1)?;
     // 1 - 0.9999 is a little less than 1e-4
     let beyond = ((1.0 - probability) * differences.len() as f64 + 1e-6) as usize;
-    let (low, high) = (
-        differences[beyond.min(last)],
-        differences[last.saturating_sub(beyond)],
-    );
+    let (low, high) = (differences[beyond], differences[last - beyond]);
     Some(high.max(0).abs_diff(low.min(0)))
 }
 

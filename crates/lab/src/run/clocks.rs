@@ -67,20 +67,17 @@ impl fmt::Display for ClockError {
             let share = 100.0 * self.beyond as f64 / self.pairs as f64;
             write!(f, ", and {share:.2} % of all pairs were beyond")?;
         }
-        match (self.is_beyond(), self.probability) {
-            (false, _) => Ok(()),
-            (true, probability) => {
-                let (why, most) = (
-                    probability.map(|p| format!(" (guard_probability = {p})")),
-                    seen.ceil(),
-                );
-                let why = why.unwrap_or_default();
-                write!(
-                    f,
-                    "{why}: frames may reach into the next slot, give it sync_error = \"{most}us\" or more"
-                )
-            }
+        if !self.is_beyond() {
+            return Ok(());
         }
+        if let Some(p) = self.probability {
+            write!(f, " (guard_probability = {p})")?;
+        }
+        let most = seen.ceil();
+        write!(
+            f,
+            ": frames may reach into the next slot, give it sync_error = \"{most}us\" or more"
+        )
     }
 }
 

@@ -86,6 +86,7 @@ fn who_comes_at_once_has_slots_soon() {
     for contention in [Contention::ALL[0], Contention::ALL[1]] {
         for halvings in [0, 3] {
             let all = asked(contention, halvings, 40);
+            assert_eq!(all.len() as u32 % contention.hosts, 0, "each of them has one");
             let bound = if halvings == 0 { 1.05 } else { 1.25 } / contention.alone();
             let mean = mean(&all);
             assert!(mean < bound, "{contention:?} {halvings}: {mean} {bound}");

@@ -32,6 +32,11 @@ fn gain_share(hops: u8) -> f64 {
     3.0 / (2.0 + f64::from(hops.max(1)))
 }
 
+/// From one packet to the next.
+fn spacing(hz: f64) -> Duration {
+    Duration::from_ns((1e9 / hz) as u64)
+}
+
 /// What the sender is doing about its rate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Phase {
@@ -128,7 +133,7 @@ impl Rate {
     }
 
     fn spacing(&self) -> Duration {
-        Duration::from_ns((1e9 / self.hz) as u64)
+        spacing(self.hz)
     }
 
     /// True while data are held.
@@ -232,7 +237,7 @@ impl Rate {
 
     fn epoch_at(&self, hz: f64) -> Duration {
         if self.config.adjusting {
-            meter::epoch(Duration::from_ns((1e9 / hz) as u64))
+            meter::epoch(spacing(hz))
         } else {
             self.config.epoch
         }
