@@ -8,6 +8,7 @@ use protocols::mac::redundancy::trailer;
 use protocols::mac::slotted::{LeftOn, SlotBeacon, SlottedConfig};
 use protocols::mac::sync::Sync;
 use protocols::mac::tbmac::cell::Cell;
+use protocols::mac::tbmac::member::PATIENCE;
 use protocols::mac::tbmac::rounds::{RoundCosts, Rounds, mpdu_octets};
 use protocols::mac::tbmac::{DEFAULT_SLOTS, TbmacConfig};
 use protocols::mac::tdma::schedule as slots;
@@ -51,9 +52,9 @@ pub struct Tbmac {
     /// From the end of a frame on the air to the protocol, as the host takes it.
     #[serde(default)]
     pub heard: Time,
-    /// After every second failure the chance to ask for a slot is halved, at most so often.
-    #[serde(default = "three")]
-    pub halvings: u8,
+    /// So often a host asks for a slot in vain before it does so in every second round only; 0: never.
+    #[serde(default = "patience")]
+    pub patience: u8,
     /// Many cells, each host in that of its place. Without it all are in one cell, on the channel of the group.
     pub cells: Option<Cells>,
     /// How frames are sent; the queue is `voice` by default.
@@ -81,8 +82,8 @@ fn retune() -> Time {
 fn four() -> Spanned<Small> {
     Spanned::new(0..0, Small(4))
 }
-fn three() -> u8 {
-    3
+fn patience() -> u8 {
+    PATIENCE
 }
 
 /// Parameters of a node that owns all slots.
@@ -295,7 +296,7 @@ pub(super) fn host(
     let now = Stream::new(seed, ROUNDS, Cause::Place).below(WITHIN_NS);
     let config = TbmacConfig {
         sync: Sync::perfect(now as i64),
-        halvings: p.halvings,
+        patience: p.patience,
         queue,
         adapter,
         access: Some(Access {

@@ -212,7 +212,7 @@ type Host = Tbmac<Sender<16>, SLOTS, 4, 128>;
 /// It asks in every round.
 fn member(me: MacAddr, asks: u8) -> Host {
     let config = TbmacConfig {
-        halvings: 0,
+        patience: 0,
         channels: Some(CHANNELS),
         ..TbmacConfig::new(me, HERE, rounds(asks))
     };

@@ -105,7 +105,7 @@ impl<P: Protocol, const S: usize, const N: usize, const L: usize> Tbmac<P, S, N,
         if self.member.is_none() || jumped {
             // nobody knows how old it is
             self.borders = Borders::new(self.borders.near());
-            self.member = Some(Member::new(self.config.me, self.config.halvings));
+            self.member = Some(Member::new(self.config.me, self.config.patience));
             (self.round, self.mark, self.ask) = (round + 1, Mark::CfpOver, None);
             self.spoke = None;
         }
@@ -186,7 +186,7 @@ impl<P: Protocol, const S: usize, const N: usize, const L: usize> Tbmac<P, S, N,
             self.look_back();
             self.config.cell = cell;
             self.leaving = None;
-            self.member = Some(Member::new(self.config.me, self.config.halvings));
+            self.member = Some(Member::new(self.config.me, self.config.patience));
             self.borders = Borders::new(self.borders.near());
             self.tune(cell, radio);
         }

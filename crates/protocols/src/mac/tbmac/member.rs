@@ -6,8 +6,9 @@
 //! 1. A host that asked for a slot in the contention period of round k owns the slot i from round k + 2 on if in the
 //!    contention-free period of round k + 1 it heard at least one frame, every frame that it heard promised it the
 //!    slot i (*unanimity*), and it has not heard anybody else there lately itself.
-//! 2. Who hears a request promises the slot that the host had, else the lowest free one, and takes over promises that
-//!    others are heard to make. A promise is kept for the host even if it was not unanimous: it will ask again.
+//! 2. An owner that hears a request promises the slot that the host had, else the lowest free one. All take over promises that
+//!    they hear. A promise is kept for the host even if it was not unanimous: it will ask again. Who asks itself promises nothing: it
+//!    does not know which slot will be its own.
 //! 3. A slot that anybody is heard to believe owned is not free (*merge*).
 //! 4. A slot becomes free when its owner says so, or after [`SILENT_ROUNDS`] without a frame in it if by then all
 //!    views that are heard agree.
@@ -30,6 +31,9 @@ use frame::MacAddr;
 
 /// Silent rounds after which a cell counts as empty. A founder on probation is never silent for as long.
 pub const LISTEN_ROUNDS: u8 = 3;
+/// Failures after which a host asks in every second round only: up to eight hosts that come at once are served as soon as if they always
+/// asked, and more of them sooner.
+pub const PATIENCE: u8 = 5;
 /// Rounds of a founder's probation, at least.
 pub const PROBATION_ROUNDS: u8 = 32;
 
@@ -81,8 +85,8 @@ pub struct Member<const S: usize> {
     me: MacAddr,
     phase: Phase,
     table: [Entry; S],
-    /// At most so often is the chance to ask halved after failures.
-    halvings: u8,
+    /// So often it asks in vain before it asks in every second round only; 0: never.
+    patience: u8,
     /// It asked in the last contention period.
     asked: bool,
     promised: Promised,
@@ -102,15 +106,15 @@ pub struct Member<const S: usize> {
 }
 
 impl<const S: usize> Member<S> {
-    /// New in a cell. After every second failure the chance to ask is halved, at most `halvings` times (0: it always
-    /// asks; 3 at most).
-    pub const fn new(me: MacAddr, halvings: u8) -> Member<S> {
+    /// New in a cell. It asks in every round until it has done so in vain `patience` times, and from then on with a chance of one half
+    /// (0: it always asks).
+    pub const fn new(me: MacAddr, patience: u8) -> Member<S> {
         const { assert!(S > 0 && S <= super::table::MAX_SLOTS) };
         Member {
             me,
             phase: Phase::Listening(0),
             table: [Entry::Free; S],
-            halvings: if halvings > 3 { 3 } else { halvings },
+            patience,
             asked: false,
             promised: Promised::Unheard,
             silent: false,
@@ -242,14 +246,15 @@ impl<const S: usize> Member<S> {
                     self.phase = Phase::Owner(slot, 0);
                     return None;
                 }
-                let failures = failures.saturating_add(u8::from(asked)).min(2 * self.halvings);
+                let failures = failures.saturating_add(u8::from(asked)).min(self.patience);
                 let quiet = if heard { 0 } else { quiet + 1 };
                 if quiet >= LISTEN_ROUNDS {
                     self.phase = Phase::Claiming(quiet);
                     return Some(ask.claimed(quiet));
                 }
                 self.phase = Phase::Requesting(failures, quiet);
-                self.asked = heard && u16::from(chance.luck) < 256 >> (failures / 2);
+                let tired = self.patience > 0 && failures == self.patience;
+                self.asked = heard && (!tired || chance.luck < 128);
                 self.asked.then_some(ask)
             }
         }
@@ -301,8 +306,10 @@ impl<const S: usize> Member<S> {
             Phase::Owner(slot, left) => Phase::Owner(slot, left.saturating_sub(1)),
             same => same,
         };
-        for (host, _) in requests.into_iter().flatten() {
-            self.promise(host);
+        if self.slot().is_some() {
+            for (host, _) in requests.into_iter().flatten() {
+                self.promise(host);
+            }
         }
         (self.heard, self.shown, self.promised) = (0, 0, Promised::Unheard);
     }

@@ -32,7 +32,7 @@ use borders::Borders;
 use cell::Cell;
 use drive::Mark;
 use frame::MacAddr;
-use member::Member;
+use member::{Member, PATIENCE};
 use message::Request;
 use places::Places;
 use radio::{AdapterId, Confirm, Duration, Event, Instant, Outcome, Protocol, Queue, Radio, Token};
@@ -60,8 +60,8 @@ pub struct TbmacConfig {
     pub sync: Sync,
     /// Whose beacons the clock follows, if it does.
     pub follows: Option<MacAddr>,
-    /// At most so often is the chance to ask for a slot halved, after every second failure: 0 to 3.
-    pub halvings: u8,
+    /// So often it asks for a slot in vain before it does so in every second round only; 0: never.
+    pub patience: u8,
     /// Which queue of the adapter.
     pub queue: Queue,
     /// Which adapter.
@@ -80,7 +80,7 @@ impl TbmacConfig {
             rounds,
             sync: Sync::perfect(0),
             follows: None,
-            halvings: 3,
+            patience: PATIENCE,
             queue: Queue::Voice,
             adapter: AdapterId::FIRST,
             access: Some(Access::without_backoff(Queue::Voice, 2)),

@@ -9,9 +9,6 @@ use frame::MacAddr;
 use std::collections::{BTreeMap, BTreeSet};
 use std::{vec, vec::Vec};
 
-/// Slots of the contention period.
-const ASKS: u8 = 2;
-
 /// What may be lost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Losses {
@@ -99,14 +96,18 @@ struct Found {
     shared: usize,
     /// Of these, with a founder on probation.
     claimed: usize,
+    /// Steps in which an owner gave its slot up.
+    given_up: usize,
 }
 
 #[derive(Clone, Copy)]
 struct Explorer<const H: usize, const S: usize> {
     losses: Losses,
     broken: Option<Rule>,
-    /// Of the chance to ask, after failures.
-    halvings: u8,
+    /// Slots of the contention period.
+    asks: u8,
+    /// Failures after which hosts ask less often.
+    patience: u8,
     /// Hosts that are not there come in one of so many first rounds.
     arrivals: u32,
     rounds: u32,
@@ -123,7 +124,8 @@ impl<const H: usize, const S: usize> Explorer<H, S> {
         Explorer {
             losses,
             broken: None,
-            halvings: 0,
+            asks: 2,
+            patience: 0,
             arrivals,
             rounds,
             first: false,
@@ -141,14 +143,14 @@ impl<const H: usize, const S: usize> Explorer<H, S> {
     fn member(&self, host: usize) -> Member<S> {
         Member {
             broken: self.broken,
-            ..Member::new(address(host), self.halvings)
+            ..Member::new(address(host), self.patience)
         }
     }
 
     fn phases(&self) -> impl Iterator<Item = (u32, Phase)> {
         (0..self.rounds).flat_map(|round| {
             let slots = (0..S).map(Phase::Slot);
-            let asks = (0..ASKS).map(Phase::Ask);
+            let asks = (0..self.asks).map(Phase::Ask);
             let all = [Phase::Events].into_iter().chain(slots);
             all.chain([Phase::Chances])
                 .chain(asks)
@@ -168,6 +170,8 @@ impl<const H: usize, const S: usize> Explorer<H, S> {
                 found.claimed += usize::from(shared == Some(true));
                 for choice in self.choices(state, round, phase) {
                     found.steps += choice.len();
+                    let losers = choice.iter().filter(|(end, _)| gives_up(state, end));
+                    found.given_up += losers.count();
                     next.extend(choice.into_iter().map(|(end, _)| end));
                 }
             }
@@ -175,7 +179,7 @@ impl<const H: usize, const S: usize> Explorer<H, S> {
                 return (found, next);
             }
             states = next;
-            found.states += usize::from(phase == Phase::Ask(ASKS - 1)) * states.len();
+            found.states += usize::from(phase == Phase::Ask(self.asks - 1)) * states.len();
         }
         (found, states)
     }
@@ -204,7 +208,7 @@ impl<const H: usize, const S: usize> Explorer<H, S> {
             Phase::Chances => self.chances(state, round),
             Phase::Ask(slot) => {
                 let mut all = self.requests(state, slot);
-                if slot == ASKS - 1 {
+                if slot == self.asks - 1 {
                     all.iter_mut().flatten().for_each(|(end, _)| round_over(end));
                 }
                 all
@@ -320,9 +324,9 @@ impl<const H: usize, const S: usize> Explorer<H, S> {
             return Vec::new();
         }
         // the least number of each interval between two limits of luck
-        let lucks: &[(u8, f64)] = match self.halvings {
+        let lucks: &[(u8, f64)] = match self.patience {
             0 => &[(0, 1.0)],
-            _ => &[(0, 0.125), (32, 0.125), (64, 0.25), (128, 0.5)],
+            _ => &[(0, 0.5), (128, 0.5)],
         };
         let mut state = State { told: 0, ..*state };
         for (host, member) in state.hosts.iter_mut().enumerate() {
@@ -336,12 +340,12 @@ impl<const H: usize, const S: usize> Explorer<H, S> {
         for host in (0..H).filter(|h| state.hosts[*h].is_some()) {
             let mut next = BTreeMap::new();
             for (before, share) in &all {
-                for (slot, (luck, part)) in (0..ASKS).flat_map(|s| lucks.iter().map(move |l| (s, *l))) {
+                for (slot, (luck, part)) in (0..self.asks).flat_map(|s| lucks.iter().map(move |l| (s, *l))) {
                     let mut after = *before;
                     let member = after.hosts[host].as_mut().expect("it is there");
                     let ask = member.cfp_over(Chance { slot, luck });
                     after.asks[host] = ask.map(|a| (a.slot, a.claim));
-                    *next.entry(after).or_default() += share * part / f64::from(ASKS);
+                    *next.entry(after).or_default() += share * part / f64::from(self.asks);
                 }
             }
             all = next;
@@ -358,6 +362,13 @@ impl<const H: usize, const S: usize> Explorer<H, S> {
             to.requested(address(from), &Request { slot, claim });
         })
     }
+}
+
+/// Some host owns a slot before, and none after.
+fn gives_up<const H: usize, const S: usize>(before: &State<H, S>, after: &State<H, S>) -> bool {
+    let slot = |host: &Option<Member<S>>| host.map(|m| m.slot());
+    let mut hosts = before.hosts.iter().zip(&after.hosts);
+    hosts.any(|(b, a)| matches!((slot(b), slot(a)), (Some(Some(_)), Some(None))))
 }
 
 fn round_over<const H: usize, const S: usize>(state: &mut State<H, S>) {

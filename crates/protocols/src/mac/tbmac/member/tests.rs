@@ -234,8 +234,22 @@ fn failures_make_patient() {
         m.round_over();
         asks
     };
-    let asked = [255, 255, 255, 127, 127, 127, 63, 63, 63, 31, 31, 32].map(&mut asks);
-    // two at each chance: 1, 1/2, 1/4, 1/8, and no less
-    let expected = [true, true, false].repeat(4);
-    assert_eq!(asked[..], expected[..]);
+    // three times in vain, then in one of two rounds
+    assert_eq!([255, 255, 255].map(&mut asks), [true; 3]);
+    assert_eq!(
+        [128, 127, 255, 127, 0, 128].map(&mut asks),
+        [false, true, false, true, true, false]
+    );
+}
+
+#[test]
+fn without_patience_it_always_asks() {
+    let mut m = Member::<4>::new(C, 0);
+    m.phase = Phase::Requesting(0, 0);
+    let a = [(A, report(0, &[Entry::of(A)]))];
+    for _ in 0..20 {
+        a.iter().for_each(|(from, r)| m.heard(*from, r));
+        assert!(m.cfp_over(Chance { slot: 0, luck: 255 }).is_some());
+        m.round_over();
+    }
 }

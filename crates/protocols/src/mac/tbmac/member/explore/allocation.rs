@@ -14,7 +14,7 @@ fn all_served(losses: Losses, rounds: u32, per: f64) -> f64 {
     let explorer = Explorer::new(losses, 0, rounds + 1);
     let mut graph = Graph::default();
     graph.extend(&explorer, vec![explorer.settled(1, 3)], all_have_slots);
-    let phases = rounds as usize * (3 + 2 + usize::from(ASKS)) + 1;
+    let phases = rounds as usize * (3 + 2 + usize::from(explorer.asks)) + 1;
     graph.reached(phases, per, f64::min)[0]
 }
 

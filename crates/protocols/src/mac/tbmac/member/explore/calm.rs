@@ -22,8 +22,8 @@ impl<const H: usize, const S: usize> State<H, S> {
 
     /// One of those that ask is alone in its slot.
     fn one_is_alone(&self) -> bool {
-        let in_slot = |slot| self.asks.iter().flatten().filter(move |a| a.0 == slot).count();
-        (0..ASKS).any(|slot| in_slot(slot) == 1)
+        let in_slot = |slot| self.asks.iter().flatten().filter(|a| a.0 == slot).count();
+        self.asks.iter().flatten().any(|a| in_slot(a.0) == 1)
     }
 }
 
