@@ -40,8 +40,10 @@ pub struct Seen {
     pub astray: Vec<Range<u64>>,
     /// Frames that met while nobody was astray, but for requests for slots, and what goes in shared slots.
     pub overlaps: u64,
-    /// Looks at TBMAC at which two hosts that hear each other owned one slot, not both on probation.
+    /// The most rounds in a row in which two hosts of TBMAC that hear each other owned one slot, not both on probation.
     pub shared: u64,
+    /// Of such hosts the last round in which they did, and the rounds in a row until then.
+    sharing: HashMap<[u32; 2], (u64, u64)>,
     /// The last round in which a host owned a slot that hears the others badly, and may own what is theirs, by cell and slot.
     strange: HashMap<(Cell, u8), u64>,
 }
@@ -64,6 +66,7 @@ impl Seen {
             astray,
             overlaps: 0,
             shared: 0,
+            sharing: HashMap::new(),
             strange: HashMap::new(),
         }
     }
@@ -133,18 +136,29 @@ impl Seen {
             let place = (host.cell(), slot);
             if together.contains(node) {
                 let probation = host.member().is_some_and(Member::is_on_probation);
-                owners.push((place, round, probation));
+                owners.push((*node, place, round, probation));
             } else {
                 self.strange.insert(place, round);
             }
         }
         for (i, a) in owners.iter().enumerate() {
-            let strange = self
-                .strange
-                .get(&a.0)
-                .is_some_and(|last| last + STRANGE_ROUNDS > a.1);
-            let same = |b: &&(_, u64, bool)| (b.0, b.1) == (a.0, a.1) && !(a.2 && b.2) && !strange;
-            self.shared += owners[..i].iter().filter(same).count() as u64;
+            let (node, place, round, probation) = *a;
+            let lately = |last: &u64| last + STRANGE_ROUNDS > round;
+            if self.strange.get(&place).is_some_and(lately) {
+                continue;
+            }
+            for b in &owners[..i] {
+                if (b.1, b.2) == (place, round) && !(b.3 && probation) {
+                    let (last, rounds) = self.sharing.entry([b.0, node]).or_default();
+                    match round - *last {
+                        0 => {}
+                        1 => *rounds += 1,
+                        _ => *rounds = 1,
+                    }
+                    *last = round;
+                    self.shared = self.shared.max(*rounds);
+                }
+            }
         }
     }
 }

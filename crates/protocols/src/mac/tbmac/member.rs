@@ -20,7 +20,8 @@
 //!    founder is on probation: in each pair of its first [`PROBATION_ROUNDS`] rounds it sends in one and listens in
 //!    the other, and after them it listens now and then until somebody is heard.
 //! 7. An owner that was not on the air for [`SILENT_ROUNDS`], since it came too late for its slot, counts as gone for the others. It
-//!    gives its slot up by then, too; the probation of a founder begins anew.
+//!    gives its slot up by then, too. So does a founder as soon as it has heard somebody since it was last on the air; until then its
+//!    probation begins anew.
 
 mod hearing;
 mod probation;
@@ -93,6 +94,8 @@ pub struct Member<const S: usize> {
     /// It owned a slot and was not on the air in this round, and rounds in a row in which that was so.
     silent: bool,
     silent_rounds: u8,
+    /// Somebody was heard in these rounds.
+    company: bool,
     /// Slots in which a frame was heard in this round, as bits.
     heard: u16,
     /// Slots of others that were not only promised to them: it has heard them there lately.
@@ -119,6 +122,7 @@ impl<const S: usize> Member<S> {
             promised: Promised::Unheard,
             silent: false,
             silent_rounds: 0,
+            company: false,
             heard: 0,
             known: 0,
             shown: 0,
@@ -205,15 +209,20 @@ impl<const S: usize> Member<S> {
     pub fn cfp_over(&mut self, chance: Chance) -> Option<Request> {
         let silent = core::mem::take(&mut self.silent);
         self.silent_rounds = if silent {
-            self.silent_rounds.saturating_add(1)
+            (self.silent_rounds + 1).min(SILENT_ROUNDS)
         } else {
             0
         };
+        self.company = silent && (self.company || self.heard != 0);
         if self.silent_rounds >= SILENT_ROUNDS && self.keeps(Rule::Silence) {
-            self.silent_rounds = 0;
             match self.phase {
-                Phase::Owner(slot, 1..) => self.phase = Phase::Owner(slot, PROBATION_ROUNDS),
-                _ => self.give_up(),
+                Phase::Owner(slot, 1..) if !self.company => {
+                    self.phase = Phase::Owner(slot, PROBATION_ROUNDS);
+                }
+                _ => {
+                    self.silent_rounds = 0;
+                    self.give_up();
+                }
             }
         }
         if let Phase::Owner(slot, _) = self.phase
@@ -290,6 +299,7 @@ impl<const S: usize> Member<S> {
             && from != self.me
         {
             *place = Some((from, request.claim));
+            self.company |= self.silent_rounds > 0;
         }
     }
 

@@ -253,3 +253,25 @@ fn without_patience_it_always_asks() {
         m.round_over();
     }
 }
+
+/// A founder that comes too late for its slot begins its probation again, until it has heard somebody: others may have its slot by then.
+#[test]
+fn a_founder_that_is_late_gives_its_slot_up_to_company() {
+    let mut m = owner::<4>(A, 0);
+    m.phase = Phase::Owner(0, 20);
+    let mut late = |asks: bool| {
+        m.was_silent();
+        m.cfp_over(LUCKY);
+        if asks {
+            let request = Request { slot: 0, claim: None };
+            m.requested(B, &request);
+        }
+        m.round_over();
+        m.phase()
+    };
+    let alone = [(); 5].map(|()| late(false));
+    let left = [19, 18, 31, 31, 31].map(|left| Phase::Owner(0, left));
+    assert_eq!(alone, left);
+    assert_eq!(late(true), Phase::Owner(0, 31), "it hears only now");
+    assert!(matches!(late(false), Phase::Requesting(0, _)));
+}
