@@ -305,8 +305,8 @@ impl<P: Protocol, const N: usize, const L: usize> Slotted<P, N, L> {
     fn land(&mut self, now: Instant, index: usize, confirm: &Confirm) {
         let held = self.above.held.get(index).expect("it was in flight");
         let over = held.is_unwanted() || held.how.expires.is_some_and(|t| t < now);
-        // an adapter that was reset has not sent it
-        if confirm.outcome == Outcome::Aborted && !over {
+        // an adapter that was reset has not sent it, unless it was on the air by then
+        if confirm.outcome == Outcome::Aborted && confirm.attempts == 0 && !over {
             self.above.held.wait_again(index);
         } else {
             self.above.held.finish(index, confirm);
@@ -517,6 +517,24 @@ mod tests {
             "nothing was asked for"
         );
         room.close();
+    }
+
+    /// An adapter that is reset while a frame is on the air has sent it, and one that is reset before has not.
+    #[test]
+    fn what_was_on_the_air_before_a_reset_is_not_sent_again() {
+        for (fate, flights, aborted) in [(Fate::ArrivesBeforeReset, 1, 1), (Fate::Reset, 1, 0)] {
+            let mut room = room(SlottedConfig::new(AP, Duration::from_us(256)));
+            let mut fates = Some(fate).into_iter();
+            room.script(move |_| fates.next().unwrap_or(Fate::Arrives));
+            room.submit(SLOT_NS, 0, MacAddr::BROADCAST, &[1; 40], None);
+            room.run_until(10 * SLOT_NS);
+            let sender = room.protocol::<Stack>(0).protocol().counters().confirms;
+            assert_eq!(
+                (room.flights.len(), sender.aborted),
+                (flights, aborted),
+                "{fate:?}"
+            );
+        }
     }
 
     proptest! {

@@ -46,6 +46,8 @@ pub enum Fate {
     Refused(Refusal),
     /// The adapter is reset; nothing goes on the air.
     Reset,
+    /// It arrives, and the adapter is reset before it has told so.
+    ArrivesBeforeReset,
     /// The adapter is dead: nothing goes on the air, and the host gives up after its patience.
     Silent,
 }

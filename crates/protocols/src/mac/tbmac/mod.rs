@@ -263,10 +263,11 @@ impl<P: Protocol, const S: usize, const N: usize, const L: usize> Tbmac<P, S, N,
     fn land(&mut self, now: Instant, index: usize, confirm: &Confirm) {
         let held = self.above.held.get(index).expect("it was in flight");
         let over = held.is_unwanted() || held.how.expires.is_some_and(|t| t < now);
-        let again = matches!(confirm.outcome, Outcome::Expired | Outcome::Aborted) && !over;
+        let refused = matches!(confirm.outcome, Outcome::Refused(_));
+        let again = never_went(confirm) && !refused && !over;
         self.counters.late += u64::from(confirm.outcome == Outcome::Expired);
         if self.parting.is_some_and(|(parting, _)| parting == index) {
-            if never_went(confirm.outcome) {
+            if never_went(confirm) {
                 self.parting = None;
             } else {
                 self.part();
@@ -290,7 +291,7 @@ impl<P: Protocol, const S: usize, const N: usize, const L: usize> Protocol for T
     fn handle(&mut self, now: Instant, event: Event<'_>, radio: &mut dyn Radio) {
         if let Event::Confirm(c) = event
             && self.spoke == Some(c.token)
-            && never_went(c.outcome)
+            && never_went(&c)
         {
             self.spoke = None;
         }
@@ -331,9 +332,13 @@ impl<P: Protocol, const S: usize, const N: usize, const L: usize> Protocol for T
     }
 }
 
-/// Whether a request for one try ended before it was on the air.
-fn never_went(outcome: Outcome) -> bool {
-    matches!(outcome, Outcome::Expired | Outcome::Aborted | Outcome::Refused(_))
+/// Whether a request for one try ended before it was on the air. A reset of the adapter may come later.
+fn never_went(confirm: &Confirm) -> bool {
+    match confirm.outcome {
+        Outcome::Expired | Outcome::Refused(_) => true,
+        Outcome::Aborted => confirm.attempts == 0,
+        _ => false,
+    }
 }
 
 #[cfg(test)]

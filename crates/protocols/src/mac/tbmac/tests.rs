@@ -116,6 +116,26 @@ fn what_is_submitted_arrives() {
     room.close();
 }
 
+/// A reset of the adapter may come when the frame is on the air already. Sent again, with another number, it would be handed up twice.
+#[test]
+fn what_was_on_the_air_before_a_reset_is_not_sent_again() {
+    let mut room = cell(2, 3);
+    let begin = 80 * round_ns();
+    room.script(
+        move |a| match a.node == 0 && a.at_ns > begin && a.frame.len() > 100 {
+            true => Fate::ArrivesBeforeReset,
+            false => Fate::Arrives,
+        },
+    );
+    room.submit(begin, 0, MacAddr::BROADCAST, &[1; 80], None);
+    room.run_until(begin + 5 * round_ns());
+    let to: Vec<_> = room.delivered.iter().map(|d| d.node).collect();
+    assert_eq!(to, [1, 2]);
+    let sender = room.protocol::<Stack>(0).protocol().counters().confirms;
+    assert_eq!((sender.aborted, sender.not_acked), (1, 0));
+    room.close();
+}
+
 /// Who leaves frees its slot at once; who falls silent, after three rounds.
 #[test]
 fn a_cell_with_more_hosts_than_slots() {

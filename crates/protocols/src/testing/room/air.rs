@@ -113,6 +113,7 @@ impl Room {
             }
         }
         match fate {
+            Fate::ArrivesBeforeReset => self.confirm(node, request, Outcome::Aborted, 0),
             Fate::ConfirmLost => self.confirm(node, request, Outcome::Unknown, self.delays.patience_ns),
             Fate::Arrives if wants_ack(&request) => {
                 self.confirm(node, request, Outcome::Acked, SIFS_NS + ACK_NS);
