@@ -223,17 +223,22 @@ fn an_owner_that_nobody_hears_asks_again() {
     assert_eq!(b.slot(), None);
 }
 
-#[test]
-fn failures_make_patient() {
-    let mut m = Member::<4>::new(C, 3);
+/// Whether a host of this patience, which asks in vain, does so in the next round with this luck.
+fn asks_in_vain(patience: u8) -> impl FnMut(u8) -> bool {
+    let mut m = Member::<4>::new(C, patience);
     m.phase = Phase::Requesting(0, 0);
-    let a = [(A, report(0, &[Entry::of(A)]))];
-    let mut asks = |luck| {
-        a.iter().for_each(|(from, r)| m.heard(*from, r));
+    let a = report(0, &[Entry::of(A)]);
+    move |luck| {
+        m.heard(A, &a);
         let asks = m.cfp_over(Chance { slot: 0, luck }).is_some();
         m.round_over();
         asks
-    };
+    }
+}
+
+#[test]
+fn failures_make_patient() {
+    let mut asks = asks_in_vain(3);
     // three times in vain, then in one of two rounds
     assert_eq!([255, 255, 255].map(&mut asks), [true; 3]);
     assert_eq!(
@@ -244,14 +249,7 @@ fn failures_make_patient() {
 
 #[test]
 fn without_patience_it_always_asks() {
-    let mut m = Member::<4>::new(C, 0);
-    m.phase = Phase::Requesting(0, 0);
-    let a = [(A, report(0, &[Entry::of(A)]))];
-    for _ in 0..20 {
-        a.iter().for_each(|(from, r)| m.heard(*from, r));
-        assert!(m.cfp_over(Chance { slot: 0, luck: 255 }).is_some());
-        m.round_over();
-    }
+    assert_eq!([255; 20].map(asks_in_vain(0)), [true; 20]);
 }
 
 /// A founder that comes too late for its slot begins its probation again, until it has heard somebody: others may have its slot by then.
