@@ -2,16 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use protocols::mac::roam::RoamCounters;
-use protocols::mac::slotted::SlottedCounters;
-use protocols::mac::tbmac::TbmacCounters;
-use protocols::mac::tdma::TdmaCounters;
-use protocols::mac::tdma::join::JoinCounters;
 use radio::Counters;
 use sim::World;
 use sim::traffic::FlowCounts;
 
-use super::{EntryResult, Fate, GroupResult, Measured};
+use super::{EntryResult, Fate, GroupResult, Measured, overlays};
 use crate::scenario::{Program, Scenario};
 use crate::stats::Online;
 
@@ -178,96 +173,12 @@ pub(super) fn counted(
             answered += p.confirms().acked;
         }
     }
-    slots(scenario, world, &mut metrics);
-    roamed(scenario, world, &mut metrics);
-    crossed(scenario, world, &mut metrics);
+    overlays::counted(scenario, world, &mut metrics);
     if asked > 0 {
         metrics.insert("measurements", asked as f64);
         metrics.insert("measurements_acked_ratio", answered as f64 / asked as f64);
     }
     metrics
-}
-
-/// What nodes with slots have counted since their start, those of schedules and those that go by their own clock; where somebody
-/// watches or joins, that too.
-fn slots(scenario: &Scenario, world: &World<Program>, metrics: &mut BTreeMap<&'static str, f64>) {
-    let schedules = &scenario.file().schedule;
-    let of_nodes = || (0..scenario.nodes()).filter_map(|n| world.protocol(n).slots());
-    let sum = |of: fn(&TdmaCounters) -> u64| of_nodes().map(|(c, _)| of(c)).sum::<u64>() as f64;
-    if !schedules.is_empty() {
-        metrics.insert("slots_released", sum(|c| c.released));
-        metrics.insert("slots_late", sum(|c| c.late));
-        metrics.insert("slots_lost", sum(|c| c.overruns));
-    }
-    let buckets: Vec<SlottedCounters> = (0..scenario.nodes())
-        .filter_map(|n| world.protocol(n).bucket().copied())
-        .collect();
-    if !buckets.is_empty() {
-        let mut add = |name, of: fn(&SlottedCounters) -> u64| {
-            *metrics.entry(name).or_default() += buckets.iter().map(of).sum::<u64>() as f64;
-        };
-        add("slots_released", |c| c.released);
-        add("slots_lost", |c| c.overruns);
-        add("slots_carried", |c| c.carried);
-    }
-    if schedules.iter().any(|s| s.watch) {
-        metrics.insert("slots_overran", sum(|c| c.overran));
-        metrics.insert("slots_outside", sum(|c| c.outside));
-        metrics.insert("slots_strays", sum(|c| c.strays));
-        metrics.insert("slots_told", sum(|c| c.told));
-    }
-    // coordinators have asked nobody
-    let joins = || of_nodes().filter_map(|(_, j)| j);
-    let sum = |asks: bool, of: fn(&JoinCounters) -> u64| -> f64 {
-        joins().filter(|j| (j.asked > 0) == asks).map(of).sum::<u64>() as f64
-    };
-    if schedules.iter().any(|s| s.join.is_some()) {
-        metrics.insert("join_asked", sum(true, |j| j.asked));
-        metrics.insert("join_lapsed", sum(true, |j| j.lapsed));
-        metrics.insert("join_admitted", sum(false, |j| j.joined));
-        metrics.insert("join_refused", sum(false, |j| j.refused));
-        metrics.insert("join_left", sum(false, |j| j.left));
-        metrics.insert("join_dropped", sum(false, |j| j.lapsed));
-        metrics.insert("join_changes", sum(false, |j| j.changes));
-    }
-}
-
-/// What hosts of several cells have counted since their start.
-fn crossed(scenario: &Scenario, world: &World<Program>, metrics: &mut BTreeMap<&'static str, f64>) {
-    if !scenario.file().has_borders() {
-        return;
-    }
-    let hosts = (0..scenario.nodes()).filter_map(|n| match world.protocol(n) {
-        Program::Tbmac(p) => Some(*p.host().counters()),
-        _ => None,
-    });
-    let hosts: Vec<TbmacCounters> = hosts.collect();
-    let sum = |of: fn(&TbmacCounters) -> u64| hosts.iter().map(of).sum::<u64>() as f64;
-    metrics.insert("cells_slots_granted", sum(|c| c.granted));
-    metrics.insert("cells_slots_lost", sum(|c| c.lost));
-    metrics.insert("cells_crossed", sum(|c| c.crossed));
-    metrics.insert("cells_relayed", sum(|c| c.relayed));
-    metrics.insert("cells_uncrossed", sum(|c| c.uncrossed));
-    metrics.insert("cells_searched", sum(|c| c.searched));
-}
-
-/// What nodes that roam have counted since their start.
-fn roamed(scenario: &Scenario, world: &World<Program>, metrics: &mut BTreeMap<&'static str, f64>) {
-    let of_nodes = || (0..scenario.nodes()).filter_map(|n| world.protocol(n).roamed());
-    if of_nodes().next().is_none() {
-        return;
-    }
-    let sum = |of: fn(RoamCounters) -> u64| of_nodes().map(of).sum::<u64>() as f64;
-    metrics.insert("roam_handovers", sum(|c| c.handovers));
-    metrics.insert("roam_given_up", sum(|c| c.given_up));
-    metrics.insert("roam_missed_in_handover", sum(|c| c.missed_in_handover));
-    metrics.insert("roam_missed_else", sum(|c| c.missed_else));
-    metrics.insert("roam_second_chances", sum(|c| c.second_chances));
-    metrics.insert("roam_copies", sum(|c| c.copies));
-    metrics.insert("roam_duplicates", sum(|c| c.duplicates));
-    metrics.insert("roam_repeated", sum(|c| c.repeated));
-    let longest = of_nodes().map(|c| c.longest_gap_ns).max().unwrap_or(0);
-    metrics.insert("roam_gap_max_us", longest as f64 / 1e3);
 }
 
 /// What the meter has seen.

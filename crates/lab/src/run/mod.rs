@@ -5,6 +5,7 @@ mod clocks;
 mod counted;
 mod fate;
 mod meter;
+mod overlays;
 pub mod page;
 mod planes;
 mod slots;

@@ -3,23 +3,23 @@
 use frame::mac::{Flags, FrameControl, Kind, SequenceControl};
 use frame::{MacAddr, Rate};
 use protocols::mac::beacon::Beaconer;
-use protocols::mac::edf::Edf;
-use protocols::mac::edf::coordinator::Coordinator;
+use protocols::mac::edf::coordinator::{Coordinator, CoordinatorCounters};
 use protocols::mac::edf::responder::Responder;
+use protocols::mac::edf::{Edf, EdfCounters};
 use protocols::mac::ibss::{Energy, IbssCounters};
 use protocols::mac::oneshot::Oneshot;
 use protocols::mac::overlay::DEFAULT_HELD_OCTETS;
 use protocols::mac::rate::RateControl;
 use protocols::mac::rate::minstrel::Minstrel;
 use protocols::mac::rate::rsin::Rsin;
-use protocols::mac::redundancy::Redundancy;
+use protocols::mac::redundancy::{Redundancy, RedundancyCounters};
 use protocols::mac::roam::Roam;
 use protocols::mac::roam::gate::Gate;
 use protocols::mac::sender::Sender;
 use protocols::mac::sink::Sink;
 use protocols::mac::slotted::{Slotted, SlottedCounters};
 use protocols::mac::sync::Sync;
-use protocols::mac::tbmac::{DEFAULT_SLOTS, Tbmac};
+use protocols::mac::tbmac::{DEFAULT_SLOTS, Tbmac, TbmacCounters};
 use protocols::mac::tdma::join::JoinCounters;
 use protocols::mac::tdma::{Tdma, TdmaCounters};
 use radio::{Duration, Event, Instant, Protocol, Radio, TxHow};
@@ -64,13 +64,23 @@ pub enum Program {
 }
 
 impl Program {
+    /// What it is an overlay of, where that is a program, too.
+    pub(super) fn above(&self) -> Option<&Program> {
+        match self {
+            Program::Redundant(p) => Some(p.protocol()),
+            Program::Minstrel(p) => Some(p.protocol()),
+            Program::Rsin(p) => Some(p.protocol()),
+            Program::Roaming(p) => Some(p.protocol()),
+            _ => None,
+        }
+    }
+
     /// What a node with slots has counted of them, and of joining them if it does.
     pub fn slots(&self) -> Option<(&TdmaCounters, Option<&JoinCounters>)> {
         match self {
             Program::Tdma(p) => Some((p.counters(), p.join_counters())),
             Program::TdmaEdf(p) => Some((p.counters(), p.join_counters())),
-            Program::Redundant(p) => p.protocol().slots(),
-            _ => None,
+            _ => self.above()?.slots(),
         }
     }
 
@@ -79,8 +89,7 @@ impl Program {
         match self {
             Program::Tdma(p) => Some(p.sync()),
             Program::TdmaEdf(p) => Some(p.sync()),
-            Program::Redundant(p) => p.protocol().network_clock(),
-            _ => None,
+            _ => self.above()?.network_clock(),
         }
     }
 
@@ -88,8 +97,40 @@ impl Program {
     pub fn bucket(&self) -> Option<&SlottedCounters> {
         match self {
             Program::Slotted(p) => Some(p.counters()),
-            Program::Redundant(p) => p.protocol().bucket(),
-            _ => None,
+            _ => self.above()?.bucket(),
+        }
+    }
+
+    /// What a node that sends earliest deadline first has counted.
+    pub fn deadlines(&self) -> Option<&EdfCounters> {
+        match self {
+            Program::Edf(p) => Some(p.counters()),
+            Program::TdmaEdf(p) => Some(p.protocol().counters()),
+            _ => self.above()?.deadlines(),
+        }
+    }
+
+    /// What a node that polls others has counted.
+    pub fn polls(&self) -> Option<&CoordinatorCounters> {
+        match self {
+            Program::Coordinator(p) => Some(p.counters()),
+            _ => self.above()?.polls(),
+        }
+    }
+
+    /// What a host of a cell has counted.
+    pub fn rounds(&self) -> Option<&TbmacCounters> {
+        match self {
+            Program::Tbmac(p) => Some(p.host().counters()),
+            _ => self.above()?.rounds(),
+        }
+    }
+
+    /// What a node that sends on two adapters has counted.
+    pub fn copies(&self) -> Option<&RedundancyCounters> {
+        match self {
+            Program::Redundant(p) => Some(p.counters()),
+            _ => self.above()?.copies(),
         }
     }
 

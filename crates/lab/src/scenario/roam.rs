@@ -325,9 +325,7 @@ impl Program {
     pub fn roamed(&self) -> Option<RoamCounters> {
         match self {
             Program::Roaming(p) => Some(p.counters()),
-            Program::Minstrel(p) => p.protocol().roamed(),
-            Program::Rsin(p) => p.protocol().roamed(),
-            _ => None,
+            _ => self.above()?.roamed(),
         }
     }
 }
