@@ -8,7 +8,7 @@ use super::question::{Question, Scheme};
 use crate::guard;
 use protocols::mac::beacon::{BeaconFrame, MAX_BEACON_OCTETS};
 use protocols::mac::edf::cost::CostEstimate;
-use protocols::mac::edf::{Edf, EdfConfig};
+use protocols::mac::edf::{AtOnce, Edf, EdfConfig};
 use protocols::mac::sender::{Sender, SenderConfig};
 use protocols::mac::sync::{SHIFTS_OCTETS, Sync, SyncConfig};
 use protocols::mac::tdma::join::wire::{ASK_OCTETS, MAX_LIST_OCTETS};
@@ -276,7 +276,11 @@ impl Bench {
         if scheme.ordered {
             // a slot without a frame in time is of no use: an attempt costs a slot
             let cost = CostEstimate::fixed(Duration::from_ns(self.slot_ns(scheme)));
-            let ordered = Edf::<_, N, L>::new(EdfConfig::new(cost, Duration::from_ns(cycle_ns)), sender);
+            let order = EdfConfig {
+                at_once: AtOnce::EachReceiver,
+                ..EdfConfig::new(cost, Duration::from_ns(cycle_ns))
+            };
+            let ordered = Edf::<_, N, L>::new(order, sender);
             let ordered = Counted {
                 inner: Box::new(ordered),
                 sum: sum.clone(),

@@ -4,7 +4,7 @@
 
 use frame::{Phy, Rate};
 use protocols::mac::edf::cost::CostEstimate;
-use protocols::mac::edf::{Edf, EdfConfig};
+use protocols::mac::edf::{AtOnce, Edf, EdfConfig};
 use protocols::mac::overlay::Access;
 use protocols::mac::rate::RateControl;
 use protocols::mac::rate::minstrel::Minstrel;
@@ -81,7 +81,7 @@ fn margin() -> Decibel {
     Decibel(3.0)
 }
 
-/// `edf` of a `tdma`: which of the held frames goes into the next slot.
+/// `edf` of a `tdma`: which of the held frames for a receiver goes into its next slot.
 #[derive(Clone, Copy, PartialEq, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Order {
@@ -178,7 +178,11 @@ impl Check<'_> {
 /// EDF above the slots.
 pub(super) fn ordered(order: Order, inner: Sender<64>) -> Edf<Sender<64>, MAX_HELD> {
     let cost = CostEstimate::fixed(duration(order.cost));
-    Edf::new(EdfConfig::new(cost, duration(order.deadline)), inner)
+    let config = EdfConfig {
+        at_once: AtOnce::EachReceiver,
+        ..EdfConfig::new(cost, duration(order.deadline))
+    };
+    Edf::new(config, inner)
 }
 
 /// The loss of a frame over white noise.

@@ -1,6 +1,7 @@
 //! `[[schedule]]`: who sends when, for the groups whose protocol is `tdma`.
 
 mod member;
+mod order;
 mod switches;
 
 use std::collections::BTreeMap;
@@ -27,7 +28,7 @@ use super::file::{File, Group, Loss};
 use super::join::Join;
 use super::names::{self, Names};
 use super::node::{duration, phy};
-use super::protocol::{Protocol, Sending};
+use super::protocol::Sending;
 use super::release::Release;
 use super::source::{ScenarioError, nearest};
 use super::units::*;
@@ -272,10 +273,11 @@ impl Check<'_> {
                     to,
                     payload_octets: (t.octets.0 - 8) as u16,
                 };
-                demands.push(admission::demand(t, flow, cycle));
-                whose.push((from, t));
+                let order = self.file.group[*g].order();
+                demands.push(order::ordered(admission::demand(t, flow, cycle), order));
+                whose.push((from, t, order));
             }
-            let own = |w: &&(u32, _)| w.0 == flow.from.start;
+            let own = |w: &&(u32, _, _)| w.0 == flow.from.start;
             if whose.iter().filter(own).count() > MAX_HELD {
                 let what =
                     format!("a node holds at most {MAX_HELD} frames for its slots, this makes more flows");
@@ -309,7 +311,7 @@ impl Check<'_> {
         let open = match (&schedule.join, master) {
             (Some(join), Some(master)) => {
                 wishes = self.wishes(schedule, join, members, (groups, flows, peers), master)?;
-                self.only_stays(schedule, whose.iter().map(|(_, t)| *t))?;
+                self.only_stays(schedule, whose.iter().map(|(_, t, _)| *t))?;
                 beacon
             }
             (Some(_), None) => {
@@ -335,14 +337,16 @@ impl Check<'_> {
                 },
             ),
         };
-        let reason = denied.map(|(flow, why)| {
-            let (from, t) = whose[flow];
+        let admitted = denied.is_none();
+        let doubt = || order::doubt(&demands, |n| whose[n].2, plan.as_ref().ok()?);
+        let reason = denied.or_else(doubt).map(|(flow, why)| {
+            let (from, t, _) = whose[flow];
             let from = names::of_node(self.file, groups, from).expect("every node is in a group");
             (t.from.span(), format!("{from} to {}: {why}", t.to.get_ref()))
         });
         if let Some((span, why)) = reason.as_ref().filter(|_| terms.must_hold) {
-            let what = format!("{name:?} must hold, and does not: {why}");
-            return wrong(span.clone(), what);
+            let does = if admitted { "may not" } else { "does not" };
+            return wrong(span.clone(), format!("{name:?} must hold, and {does}: {why}"));
         }
         let plan = plan.map_err(|e| {
             let (span, what) = match e {
@@ -362,7 +366,7 @@ impl Check<'_> {
             admission: schedule.join.is_none().then(|| Admission {
                 of: name.clone(),
                 test: "slots",
-                admitted: Some(reason.is_none()),
+                admitted: (reason.is_none() || !admitted).then_some(admitted),
                 reason: reason.map(|r| r.1),
             }),
             master,
@@ -385,15 +389,5 @@ impl File {
     pub fn schedule_of(&self, group: &Group) -> Option<&Schedule> {
         let name = group.schedule()?;
         self.schedule.iter().find(|s| s.name.get_ref() == name)
-    }
-}
-
-impl Group {
-    /// The schedule that its nodes run.
-    pub(super) fn schedule(&self) -> Option<&String> {
-        match &self.protocol {
-            Protocol::Tdma(p) => Some(p.schedule.get_ref()),
-            _ => None,
-        }
     }
 }

@@ -7,6 +7,7 @@ mod cells;
 mod guard;
 mod interrupts;
 mod layers;
+mod ordered;
 mod parameters;
 mod paths;
 mod roaming;

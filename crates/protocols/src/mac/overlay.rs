@@ -213,7 +213,7 @@ impl AccessSetting {
 mod tests {
     use super::MAX_ACTIONS;
     use crate::mac::edf::cost::CostEstimate;
-    use crate::mac::edf::{Edf, EdfConfig};
+    use crate::mac::edf::{AtOnce, Edf, EdfConfig};
     use crate::testing::Room;
     use frame::mac::Data;
     use frame::{MacAddr, Rate, Wire};
@@ -221,7 +221,7 @@ mod tests {
 
     const A: MacAddr = MacAddr::local(1);
 
-    /// Makes [`Flood::BURST`] requests at the start and for every confirm, until it has made all.
+    /// Makes [`Flood::BURST`] requests at the start and for every confirm, until it has made all, each of a burst for another receiver.
     #[derive(Default)]
     struct Flood {
         made: u32,
@@ -245,8 +245,8 @@ mod tests {
                 _ => return,
             }
             let mut mpdu = [0; 64];
-            let n = Data::direct(MacAddr::local(2), A, A, b"flood").emit(&mut mpdu);
-            for _ in 0..Self::BURST.min(Self::ALL - self.made) {
+            for k in 0..Self::BURST.min(Self::ALL - self.made) {
+                let n = Data::direct(MacAddr::local(2 + k), A, A, b"flood").emit(&mut mpdu);
                 self.made += 1;
                 let token = radio.token();
                 radio.request(token, &mpdu[..n.unwrap()], &TxHow::one_shot(Rate::OFDM_54));
@@ -261,17 +261,30 @@ mod tests {
     #[test]
     fn a_flood_gets_all_its_confirms() {
         const { assert!(Flood::ALL as usize > 3 * MAX_ACTIONS) };
+        flood::<2>(AtOnce::One);
+    }
+
+    /// So many may go down at once that an event is not enough for all.
+    #[test]
+    fn a_flood_goes_down_in_parts() {
+        flood::<64>(AtOnce::EachReceiver);
+    }
+
+    fn flood<const N: usize>(at_once: AtOnce) {
         let cost = CostEstimate::fixed(Duration::from_us(150));
-        let config = EdfConfig::new(cost, Duration::from_ms(100));
+        let config = EdfConfig {
+            at_once,
+            ..EdfConfig::new(cost, Duration::from_ms(100))
+        };
         let mut room = Room::new(1);
-        let node = room.add(A, move || -> Edf<Flood, 2> {
+        let node = room.add(A, move || -> Edf<Flood, N> {
             Edf::new(config.clone(), Flood::default())
         });
         room.run_until(1_000_000_000);
-        let flood = room.protocol::<Edf<Flood, 2>>(node).protocol();
+        let flood = room.protocol::<Edf<Flood, N>>(node).protocol();
         assert_eq!((flood.made, flood.confirmed), (Flood::ALL, Flood::ALL));
         assert_eq!(flood.acked as usize, room.flights.len());
-        assert!((2..Flood::ALL).contains(&flood.acked));
+        assert!((2..=Flood::ALL).contains(&flood.acked));
         room.close();
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! The software decides about every single attempt: one is outstanding at a time, it is not preempted, and when
 //! its confirm comes, the frame with the earliest absolute deadline goes next. A frame that cannot be finished in
-//! time any more is dropped before it wastes the channel.
+//! time any more is dropped before it wastes the channel. Above an overlay that has turns for each receiver there is one attempt
+//! outstanding for each: see [`AtOnce`].
 //!
 //! | module | what it is |
 //! |---|---|
@@ -22,9 +23,11 @@ pub mod responder;
 
 use super::overlay::{Above, Access, AccessSetting, DEFAULT_HELD, DEFAULT_HELD_OCTETS};
 use cost::CostEstimate;
+use frame::MacAddr;
 use frame::mac::Header;
 use frame::mac::header::set_retry;
 use pool::{RetryAccount, RetryPool};
+use radio::checked::MAX_ACTIONS;
 use radio::pending::Held;
 use radio::{AckPolicy, Confirm, Duration, Event, Instant, Outcome, Protocol, Radio, SeriesList, TxHow};
 
@@ -38,9 +41,21 @@ pub enum Strategy {
     Queued,
 }
 
+/// How many attempts are outstanding at a time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum AtOnce {
+    /// One: the frames of a node compete for one channel.
+    #[default]
+    One,
+    /// One for each receiver: below are slots of links, and one that has nothing to send passes empty.
+    EachReceiver,
+}
+
 /// How an [`Edf`] schedules.
 #[derive(Clone, Debug)]
 pub struct EdfConfig {
+    /// How many attempts are outstanding.
+    pub at_once: AtOnce,
     /// What a successful attempt with the longest frame costs, from request to confirm. A frame is dropped as
     /// expired when less than this is left until its deadline.
     pub cost: CostEstimate,
@@ -63,6 +78,7 @@ impl EdfConfig {
     /// Failed frames are queued again without a gap, as often as each request allows.
     pub const fn new(cost: CostEstimate, default_deadline: Duration) -> EdfConfig {
         EdfConfig {
+            at_once: AtOnce::One,
             cost,
             default_deadline,
             strategy: Strategy::Queued,
@@ -91,6 +107,27 @@ pub struct EdfCounters {
     pub exhausted: u64,
 }
 
+/// Attempts that go down in answer to one event; others follow at a timer, at once. Together with the calls of the protocol above
+/// they keep law 6.
+const LAUNCHES: usize = MAX_ACTIONS / 4;
+
+/// An attempt that is below.
+#[derive(Clone, Copy, Debug)]
+struct Flight {
+    /// Which of the held requests.
+    index: usize,
+    to: MacAddr,
+    since: Instant,
+}
+
+impl Flight {
+    const NONE: Flight = Flight {
+        index: 0,
+        to: MacAddr::ZERO,
+        since: Instant::ZERO,
+    };
+}
+
 /// The overlay; see the [module](self). Holds up to `N` requests with frames of up to `L` octets.
 ///
 /// Of each request it honours `expires` as the deadline, `not_before`, the rates of the series (attempt by
@@ -101,8 +138,11 @@ pub struct Edf<P, const N: usize = DEFAULT_HELD, const L: usize = DEFAULT_HELD_O
     above: Above<P, N, L>,
     config: EdfConfig,
     access: AccessSetting,
-    /// The index of the attempt that is below, and when it went there.
-    flying: Option<(usize, Instant)>,
+    /// The attempts that are below, the first `below` of them.
+    flights: [Flight; N],
+    below: usize,
+    /// Attempts that may still go down in answer to this event.
+    left: usize,
     /// Goes next, whatever its deadline is.
     again: Option<usize>,
     account: Option<RetryAccount>,
@@ -117,7 +157,9 @@ impl<P: Protocol, const N: usize, const L: usize> Edf<P, N, L> {
             access: AccessSetting::new(config.access),
             account: config.pool.map(RetryAccount::new),
             config,
-            flying: None,
+            flights: [Flight::NONE; N],
+            below: 0,
+            left: LAUNCHES,
             again: None,
             counters: EdfCounters::default(),
         }
@@ -157,8 +199,8 @@ impl<P: Protocol, const N: usize, const L: usize> Edf<P, N, L> {
     fn settle(&mut self, now: Instant, radio: &mut dyn Radio) {
         loop {
             self.drop_late(now);
-            if self.flying.is_none() {
-                self.launch_next(now, radio);
+            while self.left > 0 && self.launch_next(now, radio) {
+                self.left -= 1;
             }
             if !self.above.pay(now, radio) {
                 return;
@@ -176,22 +218,40 @@ impl<P: Protocol, const N: usize, const L: usize> Edf<P, N, L> {
         }
     }
 
-    fn launch_next(&mut self, now: Instant, radio: &mut dyn Radio) {
+    /// Whether an attempt is below for which another one of this frame has to wait.
+    fn is_busy(&self, held: &Held<L>) -> bool {
+        let below = &self.flights[..self.below];
+        match self.config.at_once {
+            AtOnce::One => !below.is_empty(),
+            AtOnce::EachReceiver => {
+                let to = receiver(held);
+                below.iter().any(|f| f.to == to)
+            }
+        }
+    }
+
+    /// The earliest deadline goes down; false if nothing may.
+    fn launch_next(&mut self, now: Instant, radio: &mut dyn Radio) -> bool {
+        if self.config.at_once == AtOnce::One && self.below > 0 {
+            return false;
+        }
         let cost = self.config.cost.get();
         let covered = self.account.is_none_or(|a| a.covers(now, cost));
-        let ready = |h: &Held<L>| h.is_waiting() && h.how.not_before.is_none_or(|t| t <= now);
+        let ready =
+            |h: &Held<L>| h.is_waiting() && h.how.not_before.is_none_or(|t| t <= now) && !self.is_busy(h);
         let unpaid = |h: &Held<L>| h.tag > 0 && !covered;
         let again = self
             .again
-            .take()
             .filter(|i| self.above.held.get(*i).is_some_and(|h| ready(h) && !unpaid(h)));
         let earliest = || {
             let all = self.above.held.waiting().filter(|(_, h)| ready(h));
             all.min_by_key(|(_, h)| (unpaid(h), self.deadline_of(h), h.order()))
                 .map(|(i, _)| i)
         };
-        let Some(index) = again.or_else(earliest) else {
-            return;
+        let next = again.or_else(earliest);
+        self.again = None;
+        let Some(index) = next else {
+            return false;
         };
         if let Some(account) = &mut self.account
             && self.above.held.get(index).is_some_and(|h| h.tag > 0)
@@ -219,13 +279,27 @@ impl<P: Protocol, const N: usize, const L: usize> Edf<P, N, L> {
             ),
             ..held.how
         };
+        self.flights[self.below] = Flight {
+            index,
+            to: receiver(held),
+            since: now,
+        };
+        self.below += 1;
         self.above.held.launch(index, &how, radio);
-        self.flying = Some((index, now));
         self.counters.attempts += 1;
+        true
+    }
+
+    /// The attempt of this request has come back: since when it was below.
+    fn came_back(&mut self, index: usize) -> Option<Instant> {
+        let at = self.flights[..self.below].iter().position(|f| f.index == index)?;
+        let since = self.flights[at].since;
+        self.below -= 1;
+        self.flights[at] = self.flights[self.below];
+        Some(since)
     }
 
     fn land(&mut self, now: Instant, index: usize, since: Instant, confirm: &Confirm) {
-        self.flying = None;
         let held = self.above.held.get(index).expect("it was in flight");
         let attempts = held.tag as u16;
         let (series, _) = held.how.series.at(attempts - 1).expect("it was launched");
@@ -272,11 +346,15 @@ impl<P: Protocol, const N: usize, const L: usize> Edf<P, N, L> {
 
 impl<P: Protocol, const N: usize, const L: usize> Protocol for Edf<P, N, L> {
     fn handle(&mut self, now: Instant, event: Event<'_>, radio: &mut dyn Radio) {
+        self.left = LAUNCHES;
         match event {
-            Event::Confirm(c) => match (self.above.held.landed(&c), self.flying) {
-                (Some(index), Some((_, since))) => self.land(now, index, since, &c),
-                _ => self.above.tell(now, event, radio),
-            },
+            Event::Confirm(c) => {
+                let landed = self.above.held.landed(&c);
+                match landed.and_then(|index| Some((index, self.came_back(index)?))) {
+                    Some((index, since)) => self.land(now, index, since, &c),
+                    None => self.above.tell(now, event, radio),
+                }
+            }
             Event::Timer => self.above.timer(now, radio),
             Event::Set(answer) if self.access.is_answered_by(&answer) => {}
             Event::Start => {
@@ -290,15 +368,22 @@ impl<P: Protocol, const N: usize, const L: usize> Protocol for Edf<P, N, L> {
 
     fn deadline(&self) -> Option<Instant> {
         let tick = Duration::from_ns(1);
+        // what was not done is done at once, if there is something
+        let more = self.left == 0;
         let of_waiting = self.above.held.waiting().map(|(_, h)| {
             let dropped = self.deadline_of(h) - self.config.cost.get() + tick;
             match h.how.not_before {
-                Some(ready) if self.flying.is_none() => ready.min(dropped),
+                None if more && !self.is_busy(h) => Instant::ZERO,
+                Some(ready) if !self.is_busy(h) => ready.min(dropped),
                 _ => dropped,
             }
         });
         of_waiting.chain(self.above.deadline()).min()
     }
+}
+
+fn receiver<const L: usize>(held: &Held<L>) -> MacAddr {
+    Header::parse(held.frame()).map_or(MacAddr::ZERO, |h| h.receiver())
 }
 
 #[cfg(test)]

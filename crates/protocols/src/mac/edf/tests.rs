@@ -56,6 +56,31 @@ fn the_earliest_deadline_goes_first() {
     room.close();
 }
 
+/// Where receivers have turns of their own a frame does not hold up one for somebody else.
+#[test]
+fn each_receiver_has_a_frame_below() {
+    let order = |at_once| {
+        let mut room = Room::new(1);
+        let config = EdfConfig { at_once, ..config() };
+        let node = room.add(AP, move || -> Edf<Sender> {
+            let identity = Identity::access_point(AP);
+            Edf::new(
+                config.clone(),
+                Sender::new(SenderConfig::new(identity, Rate::OFDM_54)),
+            )
+        });
+        let other = MacAddr::local(3);
+        for (to, name, deadline_ms) in [(STA, b'a', 9), (STA, b'b', 3), (other, b'c', 8), (other, b'd', 7)] {
+            room.submit(0, node, to, &[name], Some(deadline_ms * 1_000_000));
+        }
+        room.run_until(10_000_000);
+        assert_eq!(room.protocol::<Edf<Sender>>(node).counters().acked, 4);
+        order(&room)
+    };
+    assert_eq!(order(AtOnce::One), b"abdc");
+    assert_eq!(order(AtOnce::EachReceiver), b"acbd");
+}
+
 #[test]
 fn failed_frames_by_strategy() {
     for (strategy, expected) in [(Strategy::Queued, b"abaa"), (Strategy::Immediate, b"aaab")] {
@@ -288,6 +313,7 @@ proptest! {
     fn any_requests_in_any_air(
         seed: u64,
         immediate: bool,
+        each: bool,
         gap_us in prop_oneof![Just(0u64), 1u64..2_000],
         bursts in proptest::collection::vec((0u64..3_000_000, proptest::collection::vec(any::<u8>(), 0..12)), 1..30),
     ) {
@@ -298,6 +324,7 @@ proptest! {
             ..Delays::STEADY
         };
         let config = EdfConfig {
+            at_once: if each { AtOnce::EachReceiver } else { AtOnce::One },
             strategy: if immediate { Strategy::Immediate } else { Strategy::Queued },
             gap: US(gap_us),
             ..config()
