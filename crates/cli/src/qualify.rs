@@ -67,12 +67,13 @@ pub struct Args {
     #[arg(long, value_name = "PROBABILITY", allow_negative_numbers = true)]
     guard_probability: Option<f64>,
     /// What to compare: edca (voice queue, retries by the adapter), edf (the controller polls), tdma (a slot for every message),
-    /// tdma+edf (and EDF within a node), tbmac (slots that nodes agree on), slotted (a slot of its own for each node), minstrel
-    /// and rsin (EDCA with rate control). Before one of edca, edf, tdma, tbmac, minstrel, rsin: redundancy+ (two adapters as one,
-    /// both copies at once), reactive+ (an ACK takes the other copy back), proactive+ (the second copy waits; without slots only).
-    /// roam: nodes that walk from one access point to another while the loop runs, over EDCA; roam+second: with a second adapter.
-    /// Behind tdma: +join (nodes ask for their slots on the air), +backoff (a contention window in slots), +rts (RTS and CTS
-    /// ahead of each frame, in longer slots), -reception, -carrier_sense, -virtual_carrier_sense, -acks (switched off at the adapters), and +edf last
+    /// tbmac (slots that nodes agree on), slotted (a slot of its own for each node), roam (nodes walk from one access point to another
+    /// while the loop runs, over EDCA; roam+second: with a second adapter). Before edca and roam: minstrel+ and rsin+ (rate control;
+    /// alone they are above edca). Before all but roam: redundancy+ (two adapters as one, both copies at once), reactive+ (an ACK
+    /// takes the other copy back), proactive+ (the second copy waits; without slots only). Behind tdma: +join (nodes ask for their
+    /// slots on the air), +backoff (a contention window in slots), +rts (RTS and CTS ahead of each frame, in longer slots), -reception,
+    /// -carrier_sense, -virtual_carrier_sense, -acks (switched off at the adapters). At the end of all but edf: +edf (one frame
+    /// at a time within a node, behind tdma one for each receiver, that with the earliest deadline), and without slots +edf+pool (its retries have a tenth of the channel)
     #[arg(long, value_parser = Scheme::parse, value_delimiter = ',', value_name = "SCHEME", default_value = "edca,edf,tdma")]
     scheme: Vec<Scheme>,
     /// Worker threads [default: all cores]; the result does not depend on it

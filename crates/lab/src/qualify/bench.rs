@@ -135,7 +135,7 @@ impl Bench {
         };
         let (whereabouts, own) = (Whereabouts::default(), Sum::default());
         let (mut world, clocks) = self.nodes(seed, scheme, q.nodes, &|node| match scheme.walks() {
-            true => self.roaming(scheme, node, &whereabouts),
+            true => self.roaming(scheme, node, cycle_ns, &whereabouts, &own),
             false => {
                 let seat = self.seat(scheme, (node, seed), cycle_ns, &own);
                 self.layered(scheme, node, cycle_ns, seat, &own)
@@ -281,24 +281,30 @@ impl Bench {
 
     fn seat(&self, scheme: Scheme, (node, seed): (u32, u64), cycle_ns: u64, own: &Sum) -> Seat {
         match scheme.turn {
-            Turn::Edca => self.edca(node),
+            Turn::Edca => self.edca(scheme, node, cycle_ns, own),
             Turn::Edf if node == 0 => self.coordinator(cycle_ns, own),
             Turn::Edf => self.responder(node, own),
             Turn::Tdma => self.tdma(scheme, node, cycle_ns, own),
             Turn::Tbmac => self.celled(scheme, node, seed, own),
-            Turn::Slotted => self.slotted(node, cycle_ns, own),
+            Turn::Slotted => self.slotted(scheme, node, cycle_ns, own),
         }
     }
 
-    pub(super) fn edca(&self, node: u32) -> Seat {
-        let door = node == 0 || node > self.question.nodes;
+    /// Whether it is the controller, or its second access point.
+    pub(super) fn is_door(&self, node: u32) -> bool {
+        node == 0 || node > self.question.nodes
+    }
+
+    pub(super) fn edca(&self, scheme: Scheme, node: u32, cycle_ns: u64, own: &Sum) -> Seat {
         let config = SenderConfig::new(self.identity(node), self.question.rate);
         // a controller remembers all nodes to tell duplicates, a node only its controller
-        Seat(match (door, self.question.nodes) {
+        let seat = Seat(match (self.is_door(node), self.question.nodes) {
             (true, 17..) => Box::new(Sender::<256>::new(config)),
             (true, _) => Box::new(Sender::<16>::new(config)),
             _ => Box::new(Sender::<1>::new(config)),
-        })
+        });
+        let cost = Duration::from_ns(self.facts.attempt.p99_99_ns);
+        self.ordered(scheme, node, cycle_ns, cost, seat, own)
     }
 
     fn one_shot(&self) -> TxHow {

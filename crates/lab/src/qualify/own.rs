@@ -42,7 +42,7 @@ pub(super) struct Counts {
     given_up: u64,
     copies: RedundancyCounters,
     /// Of the layer that orders by deadline.
-    ordered: EdfCounters,
+    pub ordered: EdfCounters,
     /// Of polling.
     polls: edf::Polls,
     /// Frames with messages at each rate.
@@ -154,7 +154,7 @@ pub struct Overlay {
     pub own_slots: Option<OwnSlots>,
     /// Of two adapters.
     pub copies: Option<CopyNumbers>,
-    /// Of EDF above slots.
+    /// Of EDF within a node.
     pub edf: Option<EdfNumbers>,
     /// Of EDF by polls.
     pub polls: Option<PollNumbers>,

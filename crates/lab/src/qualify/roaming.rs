@@ -8,6 +8,7 @@
 //! is heard can be sent to.
 
 use super::bench::{Bench, Seat, Span};
+use super::own::Sum;
 use super::question::{Link, Question, Roams, Scheme};
 use super::tally::Tally;
 use super::watch::node_of;
@@ -129,7 +130,7 @@ impl Protocol for Door {
 impl Bench {
     /// Adapters of one node.
     pub(super) fn adapters(&self, scheme: Scheme, node: u32) -> u32 {
-        let door = scheme.walks() && (node == 0 || node > self.question.nodes);
+        let door = scheme.walks() && self.is_door(node);
         if door { 1 } else { scheme.adapters() }
     }
 
@@ -141,16 +142,25 @@ impl Bench {
     }
 
     /// A node that roams, or one of the access points.
-    pub(super) fn roaming(&self, scheme: Scheme, node: u32, whereabouts: &Whereabouts) -> Seat {
+    pub(super) fn roaming(
+        &self,
+        scheme: Scheme,
+        node: u32,
+        cycle_ns: u64,
+        whereabouts: &Whereabouts,
+        sum: &Sum,
+    ) -> Seat {
         let me = Question::address(node);
         let rate = self.beacon_rate();
-        if node == 0 || node > self.question.nodes {
+        let inner = self.edca(scheme, node, cycle_ns, sum);
+        if self.is_door(node) {
             let config = BeaconerConfig::new(me, BEACON, rate);
-            return Seat(Box::new(Door {
+            let door = Seat(Box::new(Door {
                 me: node,
-                inner: Beaconer::new(config, Gate::new(me, rate, self.edca(node))),
+                inner: Beaconer::new(config, Gate::new(me, rate, inner)),
                 whereabouts: whereabouts.clone(),
             }));
+            return self.rated(scheme, node, door);
         }
         let second = (scheme.roams == Roams::MakesFirst).then_some(AdapterId(1));
         let channels = [self.mhz(), self.second_mhz()];
@@ -161,7 +171,8 @@ impl Bench {
             (AdapterId::FIRST, second),
             rate,
         );
-        Seat(Box::new(Roam::<_, 8, 1600>::new(config, self.edca(node))))
+        let roam = Seat(Box::new(Roam::<_, 8, 1600>::new(config, inner)));
+        self.rated(scheme, node, roam)
     }
 
     /// The controller hands its messages down at both ends of the wire.
@@ -291,6 +302,21 @@ mod tests {
         assert!((200..1_500).contains(&longest_ms), "{longest_ms} ms");
         // what is missed besides is missed before, while the link fades
         assert!(one.batches.misses() >= of(Cause::HandOver));
+    }
+
+    /// Rate control goes along: slower rates reach farther, so fewer messages are lost between the cells, and the fast ones are used beside
+    /// an access point.
+    #[test]
+    fn rates_follow_a_node_that_walks() {
+        for (plain, rated) in [("roam", "minstrel+roam"), ("roam+second", "rsin+roam+second")] {
+            let link = |q: &mut Question| q.link = Link::SnrDb(12.0);
+            let (plain, rated) = (run(plain, link), run(rated, link));
+            let (before, after) = (plain.batches.misses(), rated.batches.misses());
+            assert!(after < before, "{after} of {before}: {:?}", rated.causes);
+            let rates = &rated.own.rates;
+            assert!(rates.len() > 3, "{rates:?}");
+            assert!(rated.cut_off.count() >= 2, "{:?}", rated.cut_off);
+        }
     }
 
     /// The cells are as large at every rate.

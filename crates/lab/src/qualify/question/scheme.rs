@@ -1,5 +1,7 @@
 //! A way to share the channel, and the layers around it: `tdma`, `redundancy+tdma+edf`.
 
+mod parse;
+
 use std::fmt;
 
 use protocols::mac::redundancy::trailer;
@@ -62,13 +64,27 @@ const PAIRS: [(&str, Copies); 3] = [
     ("proactive", Copies::Proactive),
 ];
 
+/// Rate control, by the word for it.
+const RULES: [(&str, Rule); 2] = [("minstrel", Rule::Minstrel), ("rsin", Rule::Rsin)];
+
+/// Turns, by the word for them.
+const TURNS: [(&str, Turn); 5] = [
+    ("edca", Turn::Edca),
+    ("edf", Turn::Edf),
+    ("tdma", Turn::Tdma),
+    ("tbmac", Turn::Tbmac),
+    ("slotted", Turn::Slotted),
+];
+
 /// A way to share the channel. Written as its layers from the adapter upwards with `+` between them.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Scheme {
     /// Who sends when.
     pub turn: Turn,
-    /// Earliest deadline first within a node, above its slots.
+    /// Earliest deadline first within a node, above its turns.
     pub ordered: bool,
+    /// Of that order: retries are paid from a pool.
+    pub pooled: bool,
     /// Who chooses rates.
     pub rule: Rule,
     /// Two adapters as one, if it has two.
@@ -108,38 +124,13 @@ impl Scheme {
         Scheme {
             turn,
             ordered: false,
+            pooled: false,
             rule: Rule::Fixed,
             copies: None,
             roams: Roams::Never,
             left_on: USUAL,
             joins: false,
         }
-    }
-
-    /// Reads what stands behind `tdma`: `-reception`, `+backoff`, `+join`, `+edf`, each once. RTS needs ACKs.
-    fn slots(mut rest: &str) -> Option<Scheme> {
-        let mut scheme = Scheme::TDMA;
-        while !rest.is_empty() {
-            let sign = rest.chars().next()?;
-            let word = &rest[sign.len_utf8()..];
-            let end = word.find(['+', '-']).unwrap_or(word.len());
-            let (word, behind) = word.split_at(end);
-            let (on, place) = match (sign, word) {
-                ('+', "edf") => (true, &mut scheme.ordered),
-                ('+', "join") => (true, &mut scheme.joins),
-                _ => {
-                    let (_, switch) = SWITCHES.iter().find(|(name, _)| *name == word)?;
-                    (sign == '+', switch(&mut scheme.left_on))
-                }
-            };
-            // what is so already was said twice, or need not be said
-            if !matches!(sign, '+' | '-') || std::mem::replace(place, on) == on {
-                return None;
-            }
-            rest = behind;
-        }
-        // who is asked for no ACK is asked for no CTS
-        (scheme.left_on.acks || !scheme.left_on.rts).then_some(scheme)
     }
 
     /// Adapters of each node.
@@ -172,79 +163,22 @@ impl Scheme {
     pub fn word(self) -> String {
         self.to_string().to_uppercase()
     }
-
-    /// Reads `edca`, `redundancy+tdma+edf` and the like. A layer without a turn is above plain Wi-Fi: `minstrel`,
-    /// `redundancy`.
-    ///
-    /// # Errors
-    /// One sentence.
-    pub fn parse(text: &str) -> Result<Scheme, String> {
-        let wrong = || {
-            format!(
-                "'{text}' is not a scheme: choose edca, edf, tdma, tdma+edf, tbmac, slotted, minstrel, rsin, roam or roam+second, with redundancy+ or reactive+ before edca, edf, tdma, tbmac, minstrel and rsin, or alone, and proactive+ before those without slots; tdma may have +join, +backoff, +rts, -reception, -carrier_sense, -virtual_carrier_sense and -acks behind it, but +rts not with -acks"
-            )
-        };
-        let pair = PAIRS
-            .iter()
-            .find_map(|(word, copies)| Some((*copies, text.strip_prefix(word)?)));
-        let (copies, rest) = match pair {
-            Some((copies, "")) => (Some(copies), "edca"),
-            Some((copies, rest)) => (Some(copies), rest.strip_prefix('+').ok_or_else(wrong)?),
-            None => (None, text),
-        };
-        let scheme = match rest {
-            "edca" => Scheme::EDCA,
-            "edf" => Scheme::EDF,
-            "minstrel" => Scheme {
-                rule: Rule::Minstrel,
-                ..Scheme::EDCA
-            },
-            "rsin" => Scheme {
-                rule: Rule::Rsin,
-                ..Scheme::EDCA
-            },
-            "roam" | "roam+second" if copies.is_none() => Scheme {
-                roams: match rest {
-                    "roam" => Roams::BreaksFirst,
-                    _ => Roams::MakesFirst,
-                },
-                ..Scheme::EDCA
-            },
-            "tbmac" => Scheme::plain(Turn::Tbmac),
-            "slotted" if copies.is_none() => Scheme::plain(Turn::Slotted),
-            _ => rest
-                .strip_prefix("tdma")
-                .and_then(Scheme::slots)
-                .ok_or_else(wrong)?,
-        };
-        // a second copy that waits comes when the slot is over
-        if copies == Some(Copies::Proactive) && matches!(scheme.turn, Turn::Tdma | Turn::Tbmac) {
-            return Err(wrong());
-        }
-        Ok(Scheme { copies, ..scheme })
-    }
 }
 
 impl fmt::Display for Scheme {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.roams {
-            Roams::Never => {}
-            Roams::BreaksFirst => return f.write_str("roam"),
-            Roams::MakesFirst => return f.write_str("roam+second"),
-        }
-        let turn = match (self.rule, self.turn) {
-            (Rule::Minstrel, _) => "minstrel",
-            (Rule::Rsin, _) => "rsin",
-            (_, Turn::Edca) => "edca",
-            (_, Turn::Edf) => "edf",
-            (_, Turn::Tdma) => "tdma",
-            (_, Turn::Tbmac) => "tbmac",
-            (_, Turn::Slotted) => "slotted",
+        let pair = PAIRS.iter().find(|(_, c)| Some(*c) == self.copies);
+        let rule = RULES.iter().find(|(_, r)| *r == self.rule);
+        let turn = match self.roams {
+            Roams::Never => TURNS.iter().find(|(_, t)| *t == self.turn).map(|(word, _)| *word),
+            Roams::BreaksFirst => Some("roam"),
+            Roams::MakesFirst => Some("roam+second"),
         };
-        if let Some((word, _)) = PAIRS.iter().find(|(_, c)| Some(*c) == self.copies) {
-            write!(f, "{word}+")?;
-        }
-        f.write_str(turn)?;
+        // who has a rule needs no word for plain Wi-Fi
+        let plain = rule.is_some() && turn == Some("edca");
+        let words = [pair.map(|p| p.0), rule.map(|r| r.0), turn.filter(|_| !plain)];
+        let words: Vec<&str> = words.into_iter().flatten().collect();
+        f.write_str(&words.join("+"))?;
         for (name, switch) in SWITCHES {
             let (mut on, mut usual) = (self.left_on, USUAL);
             match (*switch(&mut on), *switch(&mut usual)) {
@@ -253,9 +187,12 @@ impl fmt::Display for Scheme {
                 _ => {}
             }
         }
-        let join = if self.joins { "+join" } else { "" };
-        let above = if self.ordered { "+edf" } else { "" };
-        write!(f, "{join}{above}")
+        for (is, word) in [(self.joins, "join"), (self.ordered, "edf"), (self.pooled, "pool")] {
+            if is {
+                write!(f, "+{word}")?;
+            }
+        }
+        Ok(())
     }
 }
 
@@ -271,74 +208,5 @@ impl schemars::JsonSchema for Scheme {
     }
     fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
         schemars::json_schema!({ "type": "string", "description": "Layers from the adapter upwards, such as tdma or redundancy+tdma+edf" })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn there_and_back() {
-        for text in [
-            "edca",
-            "edf",
-            "tdma",
-            "tdma+edf",
-            "tbmac",
-            "slotted",
-            "minstrel",
-            "rsin",
-            "roam",
-            "roam+second",
-            "tdma-reception-carrier_sense",
-            "tdma-virtual_carrier_sense-acks+backoff",
-            "tdma-reception+join+edf",
-            "tdma-carrier_sense+rts",
-            "redundancy+edca",
-            "redundancy+edf",
-            "redundancy+tdma",
-            "redundancy+tdma+edf",
-            "redundancy+minstrel",
-            "redundancy+rsin",
-            "redundancy+tbmac",
-            "redundancy+tdma-reception+join",
-            "reactive+tdma+edf",
-            "reactive+tbmac",
-            "proactive+edf",
-        ] {
-            assert_eq!(Scheme::parse(text).unwrap().to_string(), text);
-        }
-        for word in ["redundancy", "reactive", "proactive"] {
-            assert_eq!(Scheme::parse(word), Scheme::parse(&format!("{word}+edca")));
-        }
-        for bad in [
-            "",
-            "x",
-            "redundancy+",
-            "redundancytdma",
-            "redundancy+roam",
-            "reactive+slotted",
-            "proactive+tdma",
-            "proactive+tbmac",
-            "roam+third",
-            "edf+tdma",
-            "tdma+edf+edf",
-            "tdma+reception",
-            "tdma-backoff",
-            "tdma-",
-            "tdma-edf",
-            "tdma-acks-acks",
-            "tdma-acks+rts",
-            "tdma-rts",
-            "tdma.acks",
-            "tdmaé",
-            "edca-reception",
-        ] {
-            assert!(
-                Scheme::parse(bad).unwrap_err().contains("is not a scheme"),
-                "{bad}"
-            );
-        }
     }
 }
