@@ -40,7 +40,7 @@ const MS: u64 = 1_000_000;
 const SECOND: u64 = 1_000 * MS;
 
 /// Name, what stands in front of the groups, the key of the hub and that of the leaves.
-const SCHEMES: [(&str, &str, &str, &str); 21] = [
+const SCHEMES: [(&str, &str, &str, &str); 24] = [
     (
         "edca",
         "",
@@ -167,6 +167,24 @@ const SCHEMES: [(&str, &str, &str, &str); 21] = [
         "channel = 36\nprotocol.beaconer = { interval = \"51.2ms\", rate = \"6M\", send = { rate = \"6M\" } }",
         ROAMS_WITH_COPIES,
     ),
+    (
+        "roam with rates",
+        "",
+        "channel = 36\nprotocol.beaconer = { interval = \"51.2ms\", rate = \"6M\", send = { rate = \"6M\" } }",
+        ROAMS_WITH_RATES,
+    ),
+    (
+        "redundancy+polled",
+        "",
+        "redundancy = { copies = \"reactive\" }\nprotocol.coordinator = { attempt = \"220us\", answer = \"250us\", deadline = \"4ms\", send = { rate = \"24M\", tries = 1 } }",
+        "redundancy = { copies = \"reactive\" }\nprotocol.responder = { coordinator = \"hub\", within = \"150us\", send = { rate = \"24M\", tries = 1 } }",
+    ),
+    (
+        "redundancy+edf",
+        "",
+        "redundancy = { copies.proactive = \"500us\" }\nprotocol.edf = { cost = \"200us\", deadline = \"4ms\", send = { rate = \"24M\" } }",
+        "redundancy = {}\nprotocol.edf = { cost = \"200us\", deadline = \"4ms\", send = { rate = \"24M\" } }",
+    ),
 ];
 
 /// Those whose slots may not meet.
@@ -202,6 +220,7 @@ protocol.beaconer = { interval = "51.2ms", rate = "6M", send = { rate = "6M" } }
 }
 
 const ROAMS: &str = roams!("", "");
+const ROAMS_WITH_RATES: &str = concat!("rate_control = \"minstrel\"\n", roams!("", ""));
 const ROAMS_WITH_TWO: &str = roams!("", "[[group.adapter]]\nchannel = 149\n");
 const ROAMS_WITH_COPIES: &str = roams!(", copies = true", "[[group.adapter]]\nchannel = 149\n");
 

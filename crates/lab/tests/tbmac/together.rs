@@ -86,11 +86,19 @@ fn mean(all: &[u64]) -> f64 {
 fn who_comes_at_once_has_slots_soon() {
     for contention in Contention::ALL {
         for patience in [0, PATIENCE] {
-            let all = asked(contention, patience, 40);
+            let all = asked(contention, patience, 120);
             assert_eq!(all.len() as u32 % contention.hosts, 0, "each of them has one");
             let bound = 1.05 / contention.alone();
             let mean = mean(&all);
             assert!(mean < bound, "{contention:?} {patience}: {mean} {bound}");
+            // one in a thousand may take longer than the bound says of hosts that never cease to ask
+            let computed = contention.rounds_until(0.001).ceil() as u64;
+            let beyond = all.iter().filter(|rounds| **rounds > computed).count();
+            assert!(
+                beyond <= 2,
+                "{contention:?} {patience}: {beyond} of {} beyond {computed}",
+                all.len()
+            );
             // they do ask for the same slots
             assert!(mean > 1.1, "{contention:?} {patience}: {mean}");
         }
