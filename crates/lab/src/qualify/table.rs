@@ -45,6 +45,11 @@ pub fn table(a: &Answer, width: usize) -> String {
                 count(s.sync_beacons),
                 (s.quantile * 1e11).round() / 1e9,
             );
+            let told_ns = s.release_high_ns - s.release_min_ns + s.sync_error_ns;
+            if s.guard_ns > told_ns {
+                let backoff = time((s.guard_ns - told_ns) as f64);
+                text += &format!(" The other {backoff} of the guard are for the backoff.");
+            }
             if let Some(late) = s.late_share {
                 text += &format!(" Too late for their slot: {} of the frames.", probability(late));
             }

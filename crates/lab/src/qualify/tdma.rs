@@ -6,6 +6,7 @@ use super::joining::{Joining, open_plan};
 use super::own::{Counted, Sum};
 use super::question::{Question, Scheme};
 use crate::guard;
+use frame::{AccessCategory, edca_default};
 use protocols::mac::beacon::{BeaconFrame, MAX_BEACON_OCTETS};
 use protocols::mac::edf::cost::CostEstimate;
 use protocols::mac::edf::{AtOnce, Edf, EdfConfig};
@@ -44,7 +45,7 @@ pub struct Slots {
     /// Length of a message's slot: guard, data, SIFS, ACK, DIFS, or EIFS behind the data where the carrier is sensed and that is longer, ns;
     /// RTS, CTS and two SIFS more with RTS.
     pub slot_ns: u64,
-    /// Guard: jitter of the release path and error of the clocks, ns.
+    /// Guard: jitter of the release path, error of the clocks, and the longest backoff if that is left on, ns.
     pub guard_ns: u64,
     /// From waking up to the first bit on the air: the smallest value, which is compensated, ns.
     pub release_min_ns: u64,
@@ -96,6 +97,11 @@ impl Bench {
             acked: scheme.left_on.acks,
             carrier_sense: scheme.left_on.carrier_sense,
             rts_threshold: if scheme.left_on.rts { 0 } else { NO_RTS },
+            cw_min: match scheme.left_on.backoff {
+                // as at an access point
+                true => edca_default(AccessCategory::Voice, &costs.phy).cw_min,
+                false => 0,
+            },
             ..costs
         }
     }
@@ -402,6 +408,28 @@ mod tests {
         assert_eq!(with.tries.count(), with.batches.trials());
         let more_ns = with.air.overhead_ns - without.air.overhead_ns;
         assert_eq!(more_ns, 1_600 * 56_000, "beacons, and nothing else, are in both");
+    }
+
+    /// The window of voice is three slots of 9 us: a slot that it is left on in is longer by that, and no frame is late.
+    #[test]
+    fn a_contention_window_that_is_left_on_is_in_the_guard() {
+        let b = bench("ideal", 4);
+        for (with, without) in [
+            ("tdma+backoff", "tdma"),
+            ("tdma-carrier_sense+backoff", "tdma-carrier_sense"),
+        ] {
+            let [with, without] = [with, without].map(|s| Scheme::parse(s).unwrap());
+            let t = replicate(&b, with, 5, 10_000_000, 500, 1);
+            let guard_ns = |scheme| b.slots(scheme, 10_000_000).guard_ns;
+            assert!(b.admission(with).unwrap().admitted);
+            assert_eq!(
+                (t.own.late, t.batches.misses()),
+                (0, 0),
+                "{with}: {} due",
+                t.own.due
+            );
+            assert_eq!(guard_ns(with), guard_ns(without) + 27_000, "{with}");
+        }
     }
 
     /// With ideal hosts and drifting clocks every message has its slot: nothing collides, nothing is missed.

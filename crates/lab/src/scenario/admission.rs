@@ -10,6 +10,7 @@ use radio::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::Scenario;
 use super::attempt::Nodes;
 use super::check::Check;
 use super::node::duration;
@@ -17,7 +18,6 @@ use super::protocol::Protocol;
 use super::schedule::{Plan, Planned};
 use super::units::*;
 use super::world::{Pattern, Traffic};
-use super::{Scenario, To};
 
 /// Share of the messages of a flow that may miss, if nothing is said.
 const USUAL_MISS: f64 = 1e-6;
@@ -183,6 +183,8 @@ struct Budget {
     /// A frame that failed goes again at once.
     immediate: bool,
     pool: Option<RetryPool>,
+    /// Empty answers are followed by polls that nobody reckons with.
+    again: bool,
 }
 
 impl Budget {
@@ -195,6 +197,7 @@ impl Budget {
                 deadline: p.deadline,
                 immediate: p.immediate,
                 pool: p.pool.map(RetryPool::from),
+                again: false,
             }),
             // an exchange is over when the answer is there
             Protocol::Coordinator(p) => Some(Budget {
@@ -203,6 +206,7 @@ impl Budget {
                 deadline: p.deadline,
                 immediate: false,
                 pool: None,
+                again: p.poll_again.is_some(),
             }),
             _ => None,
         }
@@ -256,7 +260,7 @@ impl Scenario {
 }
 
 /// Flows of an entry, for sentences.
-fn flow_name(t: &Traffic) -> String {
+pub(super) fn flow_name(t: &Traffic) -> String {
     format!("{} to {}", t.from.get_ref(), t.to.get_ref())
 }
 
@@ -279,9 +283,11 @@ impl Check<'_> {
         let says: Vec<Says> = all.filter_map(|node| self.node(node, &budget, nodes)).collect();
         let (test, says) = says.iter().find(|s| s.1.is_err()).or(says.last())?.clone();
         let rates = "its rates are chosen during the run".to_owned();
+        let again = "it polls again after an empty answer, as often as there is none".to_owned();
         let open = self
             .others(g, nodes)
-            .or_else(|| group.rate_control.map(|_| rates));
+            .or_else(|| group.rate_control.map(|_| rates))
+            .or_else(|| budget.again.then_some(again));
         // too much for a node that is alone is too much for one among others
         let (admitted, reason) = match (says, open) {
             (Err(why), _) => (Some(false), Some(why)),
@@ -320,7 +326,7 @@ impl Check<'_> {
         let coordinates = |g: &usize| matches!(self.file.group[*g].protocol, Protocol::Coordinator(_));
         let of = super::names::group_of(nodes.groups, node).filter(coordinates);
         let says = says.and_then(|()| match of {
-            Some(_) => self.polled(node, nodes),
+            Some(_) => self.polled(node, budget.deadline, nodes),
             None if streams.len() > DEFAULT_HELD => Err(format!(
                 "it holds {DEFAULT_HELD} frames, and has {} flows",
                 streams.len()
@@ -328,39 +334,5 @@ impl Check<'_> {
             None => Ok(()),
         });
         Some((test, says))
-    }
-
-    /// Whether a coordinator polls each node as often as it has messages, and has one flow to it: of two messages for a node, and
-    /// of two that wait there, only the newer one counts.
-    fn polled(&self, coordinator: u32, nodes: &Nodes<'_>) -> Result<(), String> {
-        let period = |t: &Traffic| match &t.pattern {
-            Pattern::Periodic { period, .. } => Some(period.get_ref().0),
-            _ => None,
-        };
-        let pairs = || {
-            let all = self.file.traffic.iter().zip(nodes.flows);
-            all.flat_map(|(t, plan)| plan.pairs().map(move |(from, to)| (t, from, to)))
-        };
-        let there =
-            |node: u32| pairs().filter(move |(_, from, to)| *from == coordinator && *to == To::Node(node));
-        for (t, from, to) in pairs() {
-            let (node, back) = match &to {
-                To::Node(node) if from == coordinator => (*node, false),
-                To::Node(to) if *to == coordinator => (from, true),
-                _ if from == coordinator => return Err("it can poll single nodes only".to_owned()),
-                _ => continue,
-            };
-            let name = flow_name(t);
-            if pairs().filter(|(_, f, t)| *f == from && *t == to).count() > 1 {
-                return Err(format!(
-                    "{name}: a newer message of another flow takes the place of one that waits"
-                ));
-            }
-            let polls = there(node).filter_map(|(t, ..)| period(t)).min();
-            if back && period(t).is_none_or(|own| polls.is_none_or(|polls| polls > own)) {
-                return Err(format!("{name}: it is not polled as often as it has messages"));
-            }
-        }
-        Ok(())
     }
 }

@@ -20,6 +20,7 @@ mod join;
 mod names;
 mod node;
 pub(crate) mod overlay;
+mod polled;
 pub mod program;
 pub mod protocol;
 mod release;

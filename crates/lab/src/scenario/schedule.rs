@@ -68,7 +68,7 @@ pub struct Schedule {
     /// How far the clocks of two nodes may be apart. Without it, as they follow the `beacon` with `guard_probability`; 2 us
     /// without a `beacon`.
     pub sync_error: Option<Time>,
-    /// AIFSN between slots; the contention window is 0.
+    /// AIFSN between slots; the contention window is 0. With `left_on.backoff` both are those of the queue at the adapters.
     #[serde(default = "two")]
     pub aifsn: Aifsn,
     /// What is not switched off at the adapters.
@@ -298,14 +298,14 @@ impl Check<'_> {
         );
         let twice = members.iter().any(|g| self.file.group[*g].redundancy.is_some());
         let trailers = if twice { trailer::OCTETS } else { 0 };
+        let usual = slots::SlotCosts::new(timing, rate, release, sync_error);
         let costs = slots::SlotCosts {
             basic: slowest,
             acked: send.ack && schedule.left_on.acks,
             rts_threshold: self.rts_threshold(schedule, members)?,
             overhead_octets: (QOS_OVERHEAD_OCTETS - if send.qos { 0 } else { QOS_OCTETS } + trailers) as u16,
-            aifsn: schedule.aifsn.0,
             carrier_sense: schedule.left_on.carrier_sense,
-            ..slots::SlotCosts::new(timing, rate, release, sync_error)
+            ..self.access(schedule, members, usual)
         };
         let mut wishes = BTreeMap::new();
         let open = match (&schedule.join, master) {

@@ -1,13 +1,16 @@
 //! What stays on at the adapters of nodes with slots.
 
 use protocols::mac::slotted::LeftOn;
-use protocols::mac::tdma::schedule::NO_RTS;
+use protocols::mac::tdma::schedule::{NO_RTS, SlotCosts};
 use protocols::mac::tdma::switches::USUAL;
+use radio::Queue;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::Schedule;
 use crate::scenario::check::Check;
+use crate::scenario::file::{Preset, QueueName};
+use crate::scenario::node::category;
 use crate::scenario::source::ScenarioError;
 
 /// What is not switched off at the adapters of nodes with slots.
@@ -23,7 +26,7 @@ pub struct SlotSwitches {
     pub virtual_carrier_sense: bool,
     /// The medium is sensed.
     pub carrier_sense: bool,
-    /// The contention window.
+    /// The contention window: slots are longer by the longest backoff that a first attempt draws from it.
     pub backoff: bool,
     /// Frames are received in all slots; otherwise only where something may come for the node.
     pub reception: bool,
@@ -64,6 +67,27 @@ impl From<SlotSwitches> for LeftOn {
 }
 
 impl Check<'_> {
+    /// Costs with the way to the channel that the frames of the groups `members` have in slots: the longest space and contention window
+    /// of their queue if backoff is left on.
+    pub(super) fn access(&self, schedule: &Schedule, members: &[usize], costs: SlotCosts) -> SlotCosts {
+        let send = &schedule.send;
+        let aifsn = schedule.aifsn.0;
+        if !schedule.left_on.backoff {
+            return SlotCosts { aifsn, ..costs };
+        }
+        let queue = Queue::from(category(send.queue.unwrap_or(QueueName::Voice))).index();
+        let own = |g: &usize| {
+            let adapter = self.file.group[*g].sending_adapter(send);
+            adapter.config(Preset::Standard, 0).edca[queue]
+        };
+        let all = || members.iter().map(own);
+        SlotCosts {
+            aifsn: all().map(|own| own.aifsn).max().unwrap_or(aifsn),
+            cw_min: all().map(|own| own.cw_min).max().unwrap_or(0),
+            ..costs
+        }
+    }
+
     /// From how many octets on RTS goes ahead of frames in slots: what the groups `members` ask for, if it is left on.
     pub(super) fn rts_threshold(&self, schedule: &Schedule, members: &[usize]) -> Result<u16, ScenarioError> {
         let (on, send) = (schedule.left_on, &schedule.send);

@@ -284,6 +284,108 @@ fn costs_below_the_airtime_are_refused() {
     );
 }
 
+/// What is missed of the messages of one entry, when a run of this text is over; what came last may be under way.
+fn missed(text: &str, entry: usize, under_way: u64) -> u64 {
+    let entry = go(text).traffic.swap_remove(entry);
+    (entry.submitted - entry.delivered).saturating_sub(under_way)
+}
+
+/// A message that comes just after a poll waits for the next one, and for the end of that exchange.
+#[test]
+fn answers_are_in_time_only_with_the_next_poll() {
+    let polled = include_str!("../../../../../scenarios/edf.toml").replace("\"20s\"", "\"1s\"");
+    assert!(said(&polled).0 && missed(&polled, 1, 8) == 0);
+    let of_devices = |key: &str, value: &str| {
+        let at = polled.rfind(key).unwrap();
+        format!("{}{value}{}", &polled[..at], &polled[at + key.len()..])
+    };
+    // the last exchange of a cycle ends long after this
+    let short = of_devices("lifetime = \"4ms\"", "lifetime = \"1ms\"");
+    let (admitted, sentence) = said(&short);
+    assert!(
+        !admitted
+            && sentence.contains(
+                "devices to controller: a message may wait 0s for the next poll and 4ms until that is answered, and 1ms is its lifetime"
+            ),
+        "{sentence}"
+    );
+    assert!(missed(&short, 1, 8) > 100);
+    // a newer one takes its place
+    let random = "period = \"4ms\", phase.random = \"4ms\" }";
+    let random = polled.replace("period = \"4ms\" }", random);
+    for text in [&random, &random.replace("lifetime = \"4ms\"\n", "")] {
+        let (admitted, sentence) = said(text);
+        assert!(
+            !admitted && sentence.contains("poll more often") && sentence.contains("fixed phases"),
+            "{sentence}"
+        );
+        assert!(sentence.contains("wait 4ms for the next poll"), "{sentence}");
+    }
+    let late = of_devices("period = \"4ms\" }", "period = \"4ms\", phase.fixed = \"1us\" }");
+    let (admitted, sentence) = said(&late);
+    assert!(
+        !admitted && sentence.contains("wait 3999us") && !sentence.contains("phases"),
+        "{sentence}"
+    );
+    let slower = |text: &str| {
+        let slow = text
+            .replace("count = 8", "count = 4")
+            .replace("\"4ms\"", "\"3ms\"");
+        let at = slow.rfind("lifetime").unwrap();
+        slow[..at].to_owned() + &slow[at..].replace("\"3ms\"", "\"6ms\"")
+    };
+    for text in [&polled, &random] {
+        let text = slower(text);
+        assert!(said(&text).0 && missed(&text, 1, 4) == 0, "{}", said(&text).1);
+    }
+    let ends = slower(&polled).replacen("octets = 58", "octets = 58\ncount = 3", 1);
+    let (admitted, sentence) = said(&ends);
+    assert!(!admitted && sentence.contains("its polls end"), "{sentence}");
+    let again = polled.replacen("deadline =", "poll_again = \"1ms\"\ndeadline =", 1);
+    let (admitted, sentence) = answer(&again);
+    assert!(
+        admitted.is_none() && sentence.contains("polls again"),
+        "{sentence}"
+    );
+}
+
+/// A message that is due after the next one goes behind what is due before, and the next one takes its place.
+#[test]
+fn a_poll_that_may_wait_beyond_its_period_is_overtaken() {
+    let polled = include_str!("../../../../../scenarios/edf.toml");
+    let before = &polled[..polled.find("[[traffic]]").unwrap()];
+    // an exchange is half a millisecond of air, and little else
+    let before = before
+        .replace("host = \"table5\"\n", "")
+        .replace("\"220us\"", "\"225us\"")
+        .replace("\"250us\"", "\"255us\"")
+        .replace("\"20s\"", "\"1s\"");
+    let flow = |device: u32, period: u32, lifetime: u32| {
+        format!(
+            "[[traffic]]\nfrom = \"controller\"\nto = \"devices.{device}\"\noctets = 430\nlifetime = \"{lifetime}ms\"\npattern.periodic = {{ \
+             period = \"{period}ms\" }}\n[[traffic]]\nfrom = \"devices.{device}\"\nto = \"controller\"\noctets = 430\npattern.periodic = {{ period = \
+             \"{period}ms\" }}\n"
+        )
+    };
+    let with = |lifetime: u32| {
+        let flows = [flow(0, 3, lifetime)]
+            .into_iter()
+            .chain((1..8).map(|d| flow(d, 5, 5)));
+        before.clone() + &flows.collect::<String>()
+    };
+    let (admitted, sentence) = said(&with(20));
+    assert!(
+        !admitted && sentence.contains("controller to devices.0: a newer message takes the place"),
+        "{sentence}"
+    );
+    assert!(missed(&with(20), 0, 1) > 10);
+    assert!(
+        said(&with(3)).0 && missed(&with(3), 0, 1) == 0,
+        "{}",
+        said(&with(3)).1
+    );
+}
+
 /// Flows of a node: octets, and periods and lifetimes in units of 100 us.
 type Flows = Vec<(u32, u32, u32)>;
 
@@ -297,6 +399,26 @@ fn sets() -> impl Strategy<Value = (Vec<Flows>, u32, bool, bool, bool)> {
         nodes
     });
     (nodes, 50u32..900, any::<bool>(), any::<bool>(), any::<bool>())
+}
+
+/// A flow: octets, its period, lifetime and phase in units of 100 us, and whether the phase is random instead.
+type Polled = (u32, u32, Option<u32>, u32, bool);
+
+/// One to four devices, each with its polls and its messages, how much more than they take attempts and answers are said to cost in us, and
+/// whether hosts take their time.
+fn polled_sets() -> impl Strategy<Value = (Vec<[Polled; 2]>, u32, bool)> {
+    let lifetime = |longest| proptest::option::weighted(0.9, 10u32..longest);
+    let polls = (24u32..200, 20u32..60, lifetime(60), 0u32..60, any::<bool>());
+    let own = (24u32..200, 20u32..160, lifetime(200), 0u32..160, any::<bool>());
+    let device = (polls, own, 0u32..4, 0u32..10).prop_map(|(mut polls, mut own, times, beyond)| {
+        // mostly polls that are due within their period, and go into that of the messages
+        if beyond > 0 {
+            polls.2 = Some(polls.2.unwrap_or(60).min(polls.1));
+        }
+        own.1 = if times > 0 { times * polls.1 } else { own.1 };
+        [polls, own]
+    });
+    (proptest::collection::vec(device, 1..4), 0u32..200, any::<bool>())
 }
 
 proptest! {
@@ -332,6 +454,49 @@ proptest! {
             // the last ones are under way when the run ends
             let waits: u64 = run.traffic.iter().map(|t| (t.submitted - t.delivered).saturating_sub(1)).sum();
             prop_assert_eq!(waits, 0, "{}\n{:?}", text, run.traffic);
+        }
+    }
+
+    /// The same of what is polled, in both directions, with phases that are known and that are not.
+    #[test]
+    fn what_is_admitted_misses_no_poll((devices, more_us, host) in polled_sets()) {
+        let host = if host { "host = \"table5\"\n" } else { "" };
+        let mut text = format!(
+            "[run]\nduration = \"300ms\"\n[medium]\nloss.fixed_power_dbm = -50\n[[group]]\nname = \"c\"\n{host}protocol.coordinator = {{ \
+             attempt = \"{}us\", answer = \"{}us\", deadline = \"4ms\", no_backoff_aifsn = 1, send = {{ rate = \"24M\", tries = 1 }} }}\n",
+            290 + more_us,
+            320 + more_us
+        );
+        for n in 0..devices.len() {
+            text += &format!(
+                "[[group]]\nname = \"d{n}\"\n{host}protocol.responder = {{ coordinator = \"c\", within = \"180us\", no_backoff_aifsn = 2, send = \
+                 {{ rate = \"24M\", tries = 1 }} }}\n"
+            );
+        }
+        for (n, both) in devices.iter().enumerate() {
+            let node = format!("d{n}");
+            for (way, (octets, period, lifetime, phase, random)) in both.iter().enumerate() {
+                let (from, to) = if way == 0 { ("c", node.as_str()) } else { (node.as_str(), "c") };
+                let phase = match random {
+                    true => format!("phase.random = \"{}us\"", period * 100),
+                    false => format!("phase.fixed = \"{}us\"", phase % period * 100),
+                };
+                text += &format!(
+                    "[[traffic]]\nfrom = \"{from}\"\nto = \"{to}\"\noctets = {octets}\n{}pattern.periodic = {{ period = \"{}us\", {phase} }}\n",
+                    lifetime.map_or(String::new(), |l| format!("lifetime = \"{}us\"\n", l * 100)),
+                    period * 100
+                );
+            }
+        }
+        let scenario = parse(&text, &[]).unwrap();
+        if scenario.admission()[0].admitted == Some(true) {
+            let run = run(&scenario, 1, None, &AtomicBool::new(false), |_| {}).unwrap().result;
+            for (n, t) in run.traffic.iter().enumerate() {
+                // the last one is under way when the run ends
+                prop_assert!(t.submitted - t.delivered <= 1, "{}\n{:?}", text, run.traffic);
+                let (longest, lifetime) = (t.latency_us.map_or(0.0, |l| l[3]), devices[n / 2][n % 2].2);
+                prop_assert!(longest <= lifetime.map_or(f64::MAX, |l| 100.0 * 1.002 * f64::from(l)), "{}\n{:?}", text, run.traffic);
+            }
         }
     }
 }

@@ -100,6 +100,43 @@ fn rts_goes_ahead_in_slots_that_leave_it_on() {
     assert!(answers >= 2 * messages, "{answers} {messages}");
 }
 
+/// A frame that closely follows another one of its node draws from the contention window where that is left on, and its slot has room for it.
+#[test]
+fn slots_hold_the_contention_window_that_is_left_on() {
+    let slow = SLOTS
+        .replace("\"4ms\"", "\"10ms\"")
+        .replacen("every = 12", "every = 4", 1);
+    // hosts that take no time are on the air when they wake up
+    let slow = slow.replacen(
+        "min = \"10us\", high = \"20us\"",
+        "min = \"0us\", high = \"10us\"",
+        1,
+    );
+    let with = |key: &str| slow.replacen("cycle", &format!("sync_error = \"2us\"\n{key}\ncycle"), 1);
+    let guard_us = |text: &str| parse(text, &[]).unwrap().schedules[0].guard().as_ns() / 1_000;
+    let on = with("left_on = { backoff = true }");
+    let edca = on.replace("clock.drift", "edca = true\nclock.drift");
+    let patient = edca.replace("clock.drift", "queue.voice = { aifsn = 7 }\nclock.drift");
+    for (text, window_us) in [(&with(""), 0), (&on, 15 * 9), (&edca, 3 * 9), (&patient, 3 * 9)] {
+        let r = go(text);
+        assert_eq!(r.admission[0].admitted, Some(true), "{:?}", r.admission);
+        let late = ["slots_late", "slots_lost", "confirms_expired"].map(|name| r.metrics[name]);
+        assert_eq!(late, [0.0; 3], "{text}");
+        for entry in &r.traffic {
+            let waits = entry.submitted - entry.delivered;
+            assert!(entry.submitted >= 500 && waits <= 8, "{entry:?}");
+        }
+        assert_eq!(guard_us(text), 12 + window_us);
+    }
+    let cycle_us = |text: &str| {
+        let s = parse(text, &[]).unwrap();
+        let slots: Vec<_> = s.plans().next().unwrap().1.slots().copied().collect();
+        slots[2].start.less(slots[1].start).as_ns() / 1_000
+    };
+    // the AIFS of the queue, and not that of the schedule
+    assert_eq!(cycle_us(&patient), cycle_us(&edca) + 5 * 9);
+}
+
 /// What an adapter cannot take back is on the air when strangers leave it free, and counted by who sent it and by who hears it.
 #[test]
 fn frames_that_are_not_taken_back_are_counted() {

@@ -72,7 +72,7 @@ pub struct TdmaConfig<const S: usize = DEFAULT_SLOTS> {
     /// Which adapter.
     pub adapter: AdapterId,
     /// Channel access to be set at the start. With the usual contention window a frame may wait for longer than its
-    /// slot: see [`Access::without_backoff`].
+    /// slot (see [`Access::without_backoff`]), unless the plan has room for it ([`cw_min`](schedule::SlotCosts::cw_min)).
     pub access: Option<Access>,
 }
 

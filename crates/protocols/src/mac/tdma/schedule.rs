@@ -11,8 +11,8 @@
 //! `T_RTS + SIFS + T_CTS + SIFS` go ahead of the data. IFS is
 //! there because the adapters still sense the carrier: a frame goes on the air at once only if the medium has
 //! been idle for AIFS before, and for EIFS if the last frame could not be decoded: where that is longer than the ACK and AIFS, a slot has
-//! room for it ([`SlotCosts::exchange`]). With a backoff there would also have to be room for the contention window: see
-//! [`Access::without_backoff`](crate::mac::overlay::Access::without_backoff).
+//! room for it ([`SlotCosts::exchange`]). With a backoff there has to be room for the contention window, too
+//! ([`SlotCosts::cw_min`]), so slots are shorter [without](crate::mac::overlay::Access::without_backoff).
 
 mod costs;
 mod error;

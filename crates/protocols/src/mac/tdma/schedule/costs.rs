@@ -48,13 +48,16 @@ pub struct SlotCosts {
     pub sync_error: Duration,
     /// AIFSN of the queue that is used; 2 is DIFS.
     pub aifsn: u8,
+    /// Contention window of that queue, slots of the PHY, where it is left on: the longest backoff that the first attempt of a frame
+    /// draws. 0 without backoff.
+    pub cw_min: u16,
     /// Whether adapters sense the carrier: who could not decode a frame waits for EIFS then (IEEE 802.11-2016, 10.3.2.3.7), and slots
     /// have room for that.
     pub carrier_sense: bool,
 }
 
 impl SlotCosts {
-    /// Acknowledged QoS data with the PHY's usual basic rates, and DIFS between slots for adapters that sense the carrier, without RTS.
+    /// Acknowledged QoS data with the PHY's usual basic rates, and DIFS between slots for adapters that sense the carrier, without RTS and backoff.
     pub const fn new(phy: Phy, rate: Rate, release: Release, sync_error: Duration) -> SlotCosts {
         SlotCosts {
             phy,
@@ -66,13 +69,15 @@ impl SlotCosts {
             release,
             sync_error,
             aifsn: 2,
+            cw_min: 0,
             carrier_sense: true,
         }
     }
 
-    /// J + e: how much later than the slot a frame may start.
+    /// J + e, and the longest backoff where there is one: how much later than the slot a frame may start.
     pub fn guard(&self) -> Duration {
-        self.release.jitter() + self.sync_error
+        let backoff_us = u64::from(self.cw_min) * u64::from(self.phy.slot_us);
+        self.release.jitter() + self.sync_error + Duration::from_us(backoff_us)
     }
 
     /// T_DATA of an MPDU with `octets` of header, body and FCS; SIFS + T_ACK if there is one; and what goes ahead of it. Where the
@@ -170,6 +175,21 @@ mod tests {
                 ..usual
             }
             .exchange(36, Rate::OFDM_6, true)
+        );
+    }
+
+    /// Up to 15 slots of 9 us, each time the frame goes.
+    #[test]
+    fn the_contention_window_is_part_of_the_guard() {
+        let with = SlotCosts {
+            cw_min: 15,
+            ..costs()
+        };
+        let exchange = Duration::from_us(100);
+        assert_eq!(with.guard(), costs().guard() + Duration::from_us(135));
+        assert_eq!(
+            with.slot(exchange),
+            costs().slot(exchange) + Duration::from_us(135)
         );
     }
 
