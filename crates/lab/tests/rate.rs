@@ -1,7 +1,8 @@
-//! Minstrel against the best fixed rate on static links in the simulator, and on links that change.
+//! Minstrel against the best fixed rate on static links in the simulator, of 802.11a and n, and on links that change.
 //!
-//! The table of the book: `cargo test -p sdmac-lab --test rate -- --nocapture`.
+//! The tables of the book: `cargo test -p sdmac-lab --test rate -- --nocapture`.
 
+use frame::rate::{GuardInterval, Width};
 use frame::{AccessCategory, MacAddr, Phy, Rate};
 use protocols::mac::data::{Identity, Role};
 use protocols::mac::rate::minstrel::Minstrel;
@@ -58,9 +59,48 @@ const ERRORS: [Errors; 4] = [
     Errors::Flat,
 ];
 
-/// A logistic curve of the loss of 1,200 octets, `width_db` wide: half of the frames at 3 dB and 3 dB more for each rate.
-fn gradual(width_db: f64) -> ErrorModel {
-    let rates = Rates::of(&Phy::A);
+/// A PHY, and the rates that are chosen among on it: those like the one that is asked for.
+#[derive(Clone, Copy, Debug)]
+struct Choice {
+    phy: Phy,
+    asked: Rate,
+    /// Strength of the strongest link, dBm.
+    strongest: i32,
+    /// How much longer than others links below -82 dBm are measured: their frames are few, and chance makes more of them.
+    patience: u64,
+}
+
+const A: Choice = Choice {
+    phy: Phy::A,
+    asked: Rate::OFDM_6,
+    strongest: -60,
+    patience: 1,
+};
+
+impl Choice {
+    /// 802.11n at 5 GHz, asked for the slowest MCS of this width; 40 MHz have twice the noise.
+    fn n(width: Width) -> Choice {
+        Choice {
+            phy: Phy::N5,
+            asked: Rate::ht(0, width, GuardInterval::Long).expect("below 32"),
+            strongest: if width == Width::Mhz40 { -57 } else { -60 },
+            patience: 4,
+        }
+    }
+
+    /// So many seconds, or more where the link is weak.
+    fn seconds(&self, usual: u64, dbm: i32) -> u64 {
+        if dbm < -82 { usual * self.patience } else { usual }
+    }
+
+    fn rates(&self) -> Rates {
+        Rates::like(&self.phy, self.asked)
+    }
+}
+
+/// A logistic curve of the loss of 1,200 octets, `width_db` wide: half of the frames at 3 dB and 3 dB more for each rate, of legacy
+/// rates, which ACKs have, and of those that are chosen among.
+fn gradual(width_db: f64, rates: &Rates) -> ErrorModel {
     let curve = |i: usize| {
         let middle = 3.0 + 3.0 * i as f64;
         (-40..=100)
@@ -70,22 +110,23 @@ fn gradual(width_db: f64) -> ErrorModel {
     };
     ErrorModel::Table(PerTable {
         reference_octets: 1_200,
-        rates: rates
-            .as_slice()
+        rates: [Rates::of(&Phy::A), *rates]
             .iter()
-            .enumerate()
+            .flat_map(|kind| kind.as_slice().iter().enumerate())
             .map(|(i, r)| (*r, curve(i)))
             .collect(),
     })
 }
 
-fn world(errors: Errors, dbm: i32, rate: Option<Rate>, octets: usize) -> World<Node> {
+/// A saturated link at one rate, or with Minstrel.
+fn world(choice: Choice, errors: Errors, dbm: i32, rate: Option<Rate>, octets: usize) -> World<Node> {
+    let Choice { phy, asked, .. } = choice;
     let medium = MediumConfig {
         loss: LossModel::FixedPower(dbm.into()),
         error: match errors {
             Errors::Noise | Errors::NoiseAndLosses => ErrorModel::Nist,
-            Errors::Gentle => gradual(10.0),
-            Errors::Flat => gradual(20.0),
+            Errors::Gentle => gradual(10.0, &choice.rates()),
+            Errors::Flat => gradual(20.0, &choice.rates()),
         },
         // a receiver that hears what it can decode
         preamble_dbm: -100.0,
@@ -97,16 +138,13 @@ fn world(errors: Errors, dbm: i32, rate: Option<Rate>, octets: usize) -> World<N
             bssid: MacAddr::local(9),
         };
         let mut config = SenderConfig::new(Identity { me, role }, Rate::OFDM_6);
-        config.how = TxHow::multi_shot(rate.unwrap_or(Rate::OFDM_6), 7);
+        config.how = TxHow::multi_shot(rate.unwrap_or(asked), 7);
         let sender = Sender::new(config);
         let node = match rate {
             Some(_) => Node::Fixed(Checked::strict(sender)),
-            None => Node::Minstrel(Checked::strict(RateControl::new(
-                Minstrel::new(&Phy::A, 1),
-                sender,
-            ))),
+            None => Node::Minstrel(Checked::strict(RateControl::new(Minstrel::new(&phy, 1), sender))),
         };
-        let adapter = AdapterConfig::station(me, Phy::A, 5180, false);
+        let adapter = AdapterConfig::station(me, phy, 5180, false);
         world.add_node(NodeConfig::ideal(Position::default(), adapter), node);
     }
     if errors == Errors::NoiseAndLosses {
@@ -145,25 +183,29 @@ fn mbps(world: &mut World<Node>, seconds: u64) -> f64 {
 }
 
 /// The fixed rate that carries most, and what that is.
-fn best_fixed(errors: Errors, dbm: i32, octets: usize) -> (Rate, f64) {
-    let all = Rates::of(&Phy::A);
+fn best_fixed(choice: Choice, errors: Errors, dbm: i32, octets: usize) -> (Rate, f64) {
+    let all = choice.rates();
     let carried = all.as_slice().iter().map(|rate| {
-        let mut world = world(errors, dbm, Some(*rate), octets);
-        (*rate, mbps(&mut world, 6))
+        let mut world = world(choice, errors, dbm, Some(*rate), octets);
+        (*rate, mbps(&mut world, choice.seconds(6, dbm)))
     });
     carried
         .max_by(|a, b| a.1.total_cmp(&b.1))
         .expect("there are eight")
 }
 
-fn sweep(octets: usize) {
-    println!("{octets} octets: strength, best fixed rate, what it carries, what Minstrel does");
+fn sweep(choice: Choice, octets: usize, step_db: usize) {
+    let (name, asked) = (choice.phy.name, choice.asked);
+    println!(
+        "{name} {asked}, {octets} octets: strength, best fixed rate, what it carries, what Minstrel does"
+    );
     for errors in ERRORS {
-        for dbm in (-88..=-60).rev().step_by(2) {
-            let (rate, best) = best_fixed(errors, dbm, octets);
-            let mut world = world(errors, dbm, None, octets);
+        let strengths = choice.strongest - 28..=choice.strongest;
+        for dbm in strengths.rev().step_by(step_db) {
+            let (rate, best) = best_fixed(choice, errors, dbm, octets);
+            let mut world = world(choice, errors, dbm, None, octets);
             mbps(&mut world, 1);
-            let ours = mbps(&mut world, 10);
+            let ours = mbps(&mut world, choice.seconds(10, dbm));
             let rate = f64::from(rate.kbps100()) / 10.0;
             let share = ours / best;
             println!("{errors:?} {dbm} dBm {rate:>4} {best:5.2} {ours:5.2} Mb/s {share:.3}");
@@ -178,13 +220,27 @@ fn sweep(octets: usize) {
 /// Within 5 % of the best fixed rate on every static link, whichever rates are dead on it.
 #[test]
 fn long_frames_on_static_links() {
-    sweep(1_200);
+    sweep(A, 1_200, 2);
 }
 
 /// The same with frames that are short, for which fast rates gain little.
 #[test]
 fn short_frames_on_static_links() {
-    sweep(200);
+    sweep(A, 200, 2);
+}
+
+/// The same with MCS, which a request for one of them asks for.
+#[test]
+fn mcs_in_20_mhz_on_static_links() {
+    sweep(Choice::n(Width::Mhz20), 1_200, 4);
+    sweep(Choice::n(Width::Mhz20), 200, 4);
+}
+
+/// The same in 40 MHz, at the same ratios of signal to noise.
+#[test]
+fn mcs_in_40_mhz_on_static_links() {
+    sweep(Choice::n(Width::Mhz40), 1_200, 4);
+    sweep(Choice::n(Width::Mhz40), 200, 4);
 }
 
 /// A link that gets worse, better, is gone, and comes back: each time Minstrel carries nine tenths of what the best fixed
@@ -196,7 +252,7 @@ fn a_link_that_changes_is_followed() {
     let tx_dbm = AdapterConfig::station(MacAddr::ZERO, Phy::A, 5180, false).tx_dbm;
     for errors in ERRORS {
         let steps = [-60, -84, -72, -78, -66, -120, -80, -60, -88];
-        let mut world = world(errors, steps[0], None, 1_200);
+        let mut world = world(A, errors, steps[0], None, 1_200);
         for (i, dbm) in steps.iter().enumerate() {
             for (from, to) in [(0, 1), (1, 0)] {
                 world.plan_loss(i as u64 * EACH * S, from, to, tx_dbm - f64::from(*dbm));
@@ -206,7 +262,7 @@ fn a_link_that_changes_is_followed() {
             let first = mbps(&mut world, FOLLOWED);
             let then = mbps(&mut world, EACH - FOLLOWED);
             let best = if dbm > -100 {
-                best_fixed(errors, dbm, 1_200).1
+                best_fixed(A, errors, dbm, 1_200).1
             } else {
                 0.0
             };

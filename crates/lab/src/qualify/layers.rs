@@ -23,7 +23,7 @@ use sim::rng::{Cause, Stream};
 
 /// Slots in which hosts of a cell ask.
 const ASKS: u8 = 4;
-/// Noise that RSIN reckons with: that of the medium, dBm.
+/// Noise that RSIN reckons with: that of the medium in 20 MHz, dBm.
 const NOISE_DBM: i8 = -94;
 /// Margin of RSIN, dB.
 const MARGIN_DB: u8 = 3;

@@ -57,15 +57,16 @@ pub enum Copies {
     Proactive(Time),
 }
 
-/// `rate_control` of a group: who chooses the rates of frames to one receiver.
+/// `rate_control` of a group: who chooses the rates of frames to one receiver, among those like the rate of the protocol: the legacy
+/// ones, or the MCS of its width, guard interval and number of streams.
 #[derive(Clone, Copy, PartialEq, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum RateRule {
-    /// As Linux has it for 802.11a/b/g.
+    /// As Linux has it for 802.11a/b/g, and in the same way for n.
     Minstrel,
     /// The chain with the least loss before the deadline, from the strength of ACKs.
     Rsin {
-        /// Noise of the receivers.
+        /// Noise of the receivers in 20 MHz.
         #[serde(default = "noise")]
         noise_dbm: Decibel,
         /// Taken off the ratio of signal to noise.
@@ -185,7 +186,7 @@ pub(super) fn ordered(order: Order, inner: Sender<64>) -> Edf<Sender<64>, MAX_HE
     Edf::new(config, inner)
 }
 
-/// The loss of a frame over white noise.
+/// The loss of a frame over white noise, by the ratio in the width of its rate.
 pub(crate) fn loss(rate: Rate, ratio_db: f64, octets: u32) -> f64 {
     let errors = sim::medium::error::bit_error_rate(rate, 10_f64.powf(ratio_db / 10.0));
     1.0 - (1.0 - errors).powf(8.0 * f64::from(octets))

@@ -24,6 +24,10 @@ impl Costs {
         }
     }
 
+    pub(super) fn phy(&self) -> &Phy {
+        &self.phy
+    }
+
     pub(super) fn note(&mut self, octets: u32) {
         self.length = self.length - self.length / LENGTH_PARTS + octets.min(u32::from(u16::MAX));
     }

@@ -1,5 +1,6 @@
-//! Minstrel for legacy rates: every 100 ms the share of acknowledged frames of each rate is averaged; what carries most
-//! goes first; one frame in ten tries something else. Constants are those of Linux 4.x (header of rc80211_minstrel).
+//! Minstrel: every 100 ms the share of acknowledged frames of each rate is averaged; what carries most
+//! goes first; one frame in ten tries something else. Constants are those of Linux 4.x (header of rc80211_minstrel), which has
+//! it for legacy rates; here it is the same for the MCS of one width, guard interval and number of spatial streams.
 //!
 //! Five things are not as Linux had them, since with them a static link can carry as little as a quarter of what its best
 //! fixed rate does, and stations that send at one moment stay at the rate they began with:
@@ -163,6 +164,7 @@ pub struct Minstrel {
     len: usize,
     rates: [RateState; MAX_RATES],
     costs: Costs,
+    seed: u64,
     /// Indices: best and second throughput, best probability.
     best: [usize; 3],
     next_look: Option<Instant>,
@@ -178,12 +180,14 @@ pub struct Minstrel {
 }
 
 impl Minstrel {
-    /// Nothing known: it begins with the rate of the first request, and the slowest behind that. The order of samples follows from
-    /// `seed`.
+    /// Nothing known: it begins with the rate of the first request, and the slowest like it behind that. The order of samples
+    /// follows from `seed`. Before that request it has the legacy rates.
     pub fn new(phy: &Phy, seed: u64) -> Minstrel {
-        let rates = Rates::of(phy);
+        Minstrel::among(&Rates::of(phy), Costs::new(phy), seed)
+    }
+
+    fn among(rates: &Rates, costs: Costs, seed: u64) -> Minstrel {
         let list = rates.as_slice();
-        let costs = Costs::new(phy);
         let state = |i: usize| {
             let rate = list[i.min(list.len() - 1)];
             let tries = costs.tries(rate);
@@ -197,6 +201,7 @@ impl Minstrel {
             len: list.len(),
             rates: core::array::from_fn(state),
             costs,
+            seed,
             best: [0; 3],
             next_look: None,
             table: permutations(list.len(), seed),
@@ -292,11 +297,13 @@ impl Minstrel {
 
 impl Algorithm for Minstrel {
     fn chain(&mut self, now: Instant, ask: &Ask) -> SeriesList {
-        self.costs.note(ask.octets);
         if self.next_look.is_none() {
             // nothing is known
+            let rates = Rates::like(self.costs.phy(), ask.rate);
+            *self = Minstrel::among(&rates, self.costs, self.seed);
             self.best[0] = self.at(ask.rate);
         }
+        self.costs.note(ask.octets);
         self.look(now);
         let [best, second, surest] = self.best;
         // what has never worked gets few tries: hosts that take one rate for a frame then take another one

@@ -3,8 +3,12 @@
 //!
 //! | module | what it is |
 //! |---|---|
-//! | [`minstrel`] | the rate control of Linux for 802.11a/b/g: tries everything now and then, keeps what carries most |
+//! | [`minstrel`] | the rate control of Linux for 802.11a/b/g, here for n, too: tries everything now and then, keeps what carries most |
 //! | [`rsin`] | the chain with the least residual loss that still fits before the deadline, from the strength of ACKs or of what is heard |
+//!
+//! The request says among which rates: those that are [like](Rates::like) its first one. So an MCS stands for the eight of its width,
+//! guard interval and number of spatial streams, and a legacy rate for the legacy rates. What is known of a receiver is kept apart
+//! for each kind that requests to it have.
 //!
 //! The number of tries is the protocol's above: a one-shot stays a one-shot, at a rate that is chosen here. Frames to
 //! groups, and frames that expect no ACK, pass unchanged. On a host that takes one rate for each request
@@ -14,52 +18,21 @@ mod costs;
 mod firsts;
 pub mod minstrel;
 mod pieces;
+mod rates;
 pub mod rsin;
 #[cfg(test)]
 mod tests;
 
 use frame::mac::Header;
-use frame::{MacAddr, Phy, Rate};
+use frame::{MacAddr, Rate};
 use pieces::{First, Pieces};
 use radio::tx::MAX_SERIES;
 use radio::{
     AckPolicy, AdapterId, Attribute, AttributeName, Confirm, Duration, Event, Indication, Instant, Msdu,
     Outcome, Protocol, Radio, Series, SeriesList, Token, TxHow,
 };
-
-/// Legacy rates of a PHY at most: those of 802.11b and g together.
-pub const MAX_RATES: usize = 12;
-
-/// The rates to choose from, slowest first.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Rates {
-    len: u8,
-    list: [Rate; MAX_RATES],
-}
-
-impl Rates {
-    /// All legacy rates of a PHY (DSSS with the long preamble).
-    pub fn of(phy: &Phy) -> Rates {
-        // in units of 500 kb/s, ascending
-        const UNITS: [u8; MAX_RATES] = [2, 4, 11, 12, 18, 22, 24, 36, 48, 72, 96, 108];
-        let mut rates = Rates {
-            len: 0,
-            list: [phy.lowest; MAX_RATES],
-        };
-        for rate in UNITS.into_iter().filter_map(Rate::from_500kbps) {
-            if phy.has(rate) {
-                rates.list[usize::from(rates.len)] = rate;
-                rates.len += 1;
-            }
-        }
-        rates
-    }
-
-    /// The rates, slowest first; one at least.
-    pub fn as_slice(&self) -> &[Rate] {
-        &self.list[..usize::from(self.len).max(1)]
-    }
-}
+use rates::Kind;
+pub use rates::{MAX_RATES, Rates};
 
 /// The next frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -70,7 +43,8 @@ pub struct Ask {
     pub tries: u16,
     /// Time until it is of no use any more.
     pub left: Option<Duration>,
-    /// First rate of the request: where an algorithm begins that knows nothing yet, if it has nothing better.
+    /// First rate of the request. Those of the chain are [like](Rates::like) it; and there an algorithm begins that knows nothing yet,
+    /// if it has nothing better.
     pub rate: Rate,
 }
 
@@ -113,7 +87,7 @@ impl Sent {
     }
 }
 
-/// A way to choose chains for one receiver.
+/// A way to choose chains for one receiver, among the rates that are [like](Rates::like) that of the first frame asked for.
 pub trait Algorithm {
     /// The chain of the next frame. More tries than asked for are cut off.
     fn chain(&mut self, now: Instant, ask: &Ask) -> SeriesList;
@@ -126,19 +100,26 @@ pub trait Algorithm {
 #[derive(Clone, Copy, Debug)]
 struct Flight {
     token: Token,
-    peer: MacAddr,
+    peer: (MacAddr, Kind),
     chain: SeriesList,
 }
 
 #[derive(Clone, Debug)]
 struct Peer<A> {
     address: MacAddr,
+    kind: Kind,
     last: Instant,
     algorithm: A,
 }
 
+impl<A> Peer<A> {
+    fn is(&self, address: MacAddr, kind: Kind) -> bool {
+        (self.address, self.kind) == (address, kind)
+    }
+}
+
 /// See the [module](self). One `A` for each of up to `PEERS` receivers (a new one takes the place of the one that was
-/// used least lately), and up to `N` requests without confirm; more pass unchanged.
+/// used least lately; a receiver of frames of two kinds of rate counts twice), and up to `N` requests without confirm; more pass unchanged.
 #[derive(Clone, Debug)]
 pub struct RateControl<P, A, const PEERS: usize = 8, const N: usize = 16> {
     above: P,
@@ -164,10 +145,11 @@ impl<P: Protocol, A: Algorithm + Clone, const PEERS: usize, const N: usize> Rate
         &self.above
     }
 
-    /// What is known of a receiver.
+    /// What is known of a receiver, by the kind of rates that was asked for last.
     pub fn algorithm(&self, peer: MacAddr) -> Option<&A> {
         let known = self.control.peers.iter().flatten();
-        known.filter(|p| p.address == peer).map(|p| &p.algorithm).next()
+        let latest = known.filter(|p| p.address == peer).max_by_key(|p| p.last);
+        latest.map(|p| &p.algorithm)
     }
 }
 
@@ -180,16 +162,17 @@ struct Control<A, const PEERS: usize, const N: usize> {
 }
 
 impl<A: Algorithm + Clone, const PEERS: usize, const N: usize> Control<A, PEERS, N> {
-    fn peer(&mut self, address: MacAddr, now: Instant) -> Option<&mut Peer<A>> {
+    fn peer(&mut self, (address, kind): (MacAddr, Kind), now: Instant) -> Option<&mut Peer<A>> {
         let known = self
             .peers
             .iter()
-            .position(|p| p.as_ref().is_some_and(|p| p.address == address));
+            .position(|p| p.as_ref().is_some_and(|p| p.is(address, kind)));
         let oldest = || (0..PEERS).min_by_key(|i| self.peers[*i].as_ref().map(|p| p.last));
         let index = known.or_else(oldest)?;
         if known.is_none() {
             self.peers[index] = Some(Peer {
                 address,
+                kind,
                 last: now,
                 algorithm: self.fresh.clone(),
             });
@@ -211,13 +194,13 @@ impl<A: Algorithm + Clone, const PEERS: usize, const N: usize> Control<A, PEERS,
             left: how.expires.map(|t| t.since(from)),
             rate: how.series.as_slice()[0].rate,
         };
-        let address = header.receiver();
-        let peer = self.peer(address, now)?;
+        let whose = (header.receiver(), Kind::of(ask.rate));
+        let peer = self.peer(whose, now)?;
         peer.last = now;
         let chain = cut(peer.algorithm.chain(now, &ask), ask.tries);
         self.flights[free] = Some(Flight {
             token,
-            peer: address,
+            peer: whose,
             chain,
         });
         Some(chain)
@@ -229,8 +212,8 @@ impl<A: Algorithm + Clone, const PEERS: usize, const N: usize> Control<A, PEERS,
             return;
         };
         let from = header.transmitter();
-        let known = self.peers.iter_mut().flatten().find(|p| Some(p.address) == from);
-        if let Some(peer) = known {
+        let known = self.peers.iter_mut().flatten();
+        for peer in known.filter(|p| Some(p.address) == from) {
             peer.algorithm.hear(now, dbm);
         }
     }
@@ -248,7 +231,8 @@ impl<A: Algorithm + Clone, const PEERS: usize, const N: usize> Control<A, PEERS,
             return;
         };
         // a peer that was forgotten meanwhile learns nothing
-        let peer = self.peers.iter_mut().flatten().find(|p| p.address == flight.peer);
+        let (address, kind) = flight.peer;
+        let peer = self.peers.iter_mut().flatten().find(|p| p.is(address, kind));
         if let (Some(peer), Some(sent)) = (peer, Sent::of(flight.chain, confirm)) {
             peer.algorithm.learn(now, &sent);
         }

@@ -30,11 +30,13 @@ const LEAST_LOSS: f64 = 1e-4;
 const WORKS: f64 = 0.1;
 /// Ratios among which rates begin to work, 1/8 dB: -10 to 50 dB.
 const RATIOS_8TH_DB: core::ops::Range<i32> = -80..400;
+/// What 40 MHz have more noise than 20 MHz, 1/8 dB.
+const WIDE_8TH_DB: i32 = 24;
 /// Octets of a frame before any was asked for.
 const REFERENCE_OCTETS: u32 = 1_200;
 
 /// Probability (0 to 1) that a frame of so many octets (with FCS) at this rate is lost at this ratio of signal to noise
-/// in dB.
+/// in dB, both in the width of the rate.
 pub type ErrorProbability = fn(Rate, f64, u32) -> f64;
 
 /// Where the ratio comes from. Each takes the place of those behind it.
@@ -67,6 +69,7 @@ pub struct Rsin {
     phy: Phy,
     basic: RateSet,
     aifs_us: u32,
+    /// Those like the last rate that was asked for; before that the legacy ones.
     rates: Rates,
     noise_dbm: i8,
     error: ErrorProbability,
@@ -86,7 +89,7 @@ pub struct Rsin {
 
 impl Rsin {
     /// With DIFS before every try, the basic rates of `phy`, and 10 ms for frames that name no end. `noise_dbm` is the
-    /// noise of the receivers.
+    /// noise of the receivers in 20 MHz.
     pub fn new(phy: &Phy, noise_dbm: i8, margin_db: u8, error: ErrorProbability) -> Rsin {
         Rsin {
             phy: *phy,
@@ -105,7 +108,7 @@ impl Rsin {
         }
     }
 
-    /// Ratio of signal to noise that it reckons with, dB; `None` before the first frame.
+    /// Ratio of signal to noise that it reckons with, dB, in the width of its rates; `None` before the first frame.
     pub fn ratio_db(&self) -> Option<f64> {
         Some(f64::from(self.signal? - self.offset()) / 8.0)
     }
@@ -122,7 +125,8 @@ impl Rsin {
 
     /// A strength less this is a ratio, 1/8 dB.
     fn offset(&self) -> i32 {
-        8 * (i32::from(self.noise_dbm) + i32::from(self.margin_db))
+        let wide = self.rates.as_slice()[0].width_mhz() == 40;
+        8 * (i32::from(self.noise_dbm) + i32::from(self.margin_db)) + i32::from(wide) * WIDE_8TH_DB
     }
 
     /// The least strength with which a rate works, 1/8 dBm.
@@ -274,6 +278,7 @@ impl Search {
 impl Algorithm for Rsin {
     fn chain(&mut self, _: Instant, ask: &Ask) -> SeriesList {
         self.octets = ask.octets;
+        self.rates = Rates::like(&self.phy, ask.rate);
         if self.signal.is_none() {
             let rates = self.rates.as_slice();
             self.reckon(self.works_from(rates[rates.len() / 2]));

@@ -1,20 +1,28 @@
-//! Both algorithms on links whose losses are known, and the overlay in a room.
+//! Minstrel on links whose losses are known, and the overlay in a room.
+
+mod rsin;
 
 use super::minstrel::Minstrel;
-use super::rsin::{Rsin, RsinCounters, Source};
 use super::*;
 use crate::mac::data::{Identity, Role};
 use crate::mac::sender::{Sender, SenderConfig};
 use crate::testing::{Dice, Fate, Room};
-use frame::ppdu_us;
+use frame::{Phy, ppdu_us};
 use proptest::prelude::*;
+use std::format;
 use std::vec::Vec;
 
 const PHY: Phy = Phy::A;
+/// The same with MCS.
+const N: Phy = Phy::N5;
 const OCTETS: u32 = 1_200;
 
 fn kbps(rate: Rate) -> u32 {
     rate.kbps100()
+}
+
+fn rate(text: &str) -> Rate {
+    Rate::parse(text).unwrap()
 }
 
 /// Time of one try that waits for nobody, us.
@@ -23,9 +31,10 @@ fn try_us(rate: Rate) -> u64 {
     u64::from(PHY.difs_us() + 7 * PHY.slot_us + ppdu_us(rate, OCTETS, PHY.band) + answer)
 }
 
-/// Frames acknowledged per second in 60 s on a link that loses this share at each of the eight rates, after 10 s.
-fn goodput(algorithm: &mut dyn Algorithm, losses: [f64; 8], seed: u64) -> f64 {
-    let rates = Rates::of(&PHY);
+/// Frames acknowledged per second in 60 s on a link that loses this share at each of the eight rates like the one that is asked for,
+/// after 10 s.
+fn goodput(algorithm: &mut dyn Algorithm, rate: Rate, losses: [f64; 8], seed: u64) -> f64 {
+    let rates = Rates::like(&N, rate);
     let mut dice = Dice::new(seed);
     let (mut now_us, mut acked_frames) = (0, 0u64);
     while now_us < 70_000_000 {
@@ -34,7 +43,7 @@ fn goodput(algorithm: &mut dyn Algorithm, losses: [f64; 8], seed: u64) -> f64 {
             octets: OCTETS,
             tries: 20,
             left: None,
-            rate: Rate::OFDM_6,
+            rate,
         };
         let chain = algorithm.chain(now, &ask);
         let mut sent = Sent {
@@ -59,6 +68,13 @@ fn goodput(algorithm: &mut dyn Algorithm, losses: [f64; 8], seed: u64) -> f64 {
     }
     acked_frames as f64 / 60.0
 }
+
+const SHORT: Ask = Ask {
+    octets: 100,
+    tries: 1,
+    left: None,
+    rate: Rate::OFDM_6,
+};
 
 struct Fixed(Rate);
 
@@ -86,6 +102,29 @@ fn rates_of_phys() {
     );
 }
 
+/// An MCS stands for the eight of its streams, width and guard interval.
+#[test]
+fn rates_like_another() {
+    let named = |text: std::string::String| rate(&text);
+    for phy in [Phy::N2_4, Phy::N5] {
+        for width in ["20", "20s", "40", "40s"] {
+            for (mcs, slowest) in [(0, 0), (7, 0), (9, 8), (31, 24)] {
+                let like = Rates::like(&phy, named(format!("mcs{mcs}/{width}")));
+                let all = (slowest..slowest + 8).map(|mcs| named(format!("mcs{mcs}/{width}")));
+                assert_eq!(like.as_slice(), all.collect::<Vec<_>>());
+                assert!(like.as_slice().is_sorted_by_key(|r| kbps(*r)));
+            }
+        }
+    }
+    for phy in Phy::ALL {
+        for legacy in ["54M", "11Ms", "1M"].map(rate) {
+            assert_eq!(Rates::like(&phy, legacy), Rates::of(&phy), "{}", phy.name);
+        }
+    }
+    // a PHY without MCS
+    assert_eq!(Rates::like(&Phy::A, rate("mcs7/20")), Rates::of(&Phy::A));
+}
+
 /// Looking around costs little, whether most rates work or half of them are dead.
 #[test]
 fn minstrel_carries_what_the_best_rate_carries() {
@@ -97,13 +136,16 @@ fn minstrel_carries_what_the_best_rate_carries() {
         [0.02, 0.3, 0.2, 0.7, 1.0, 1.0, 1.0, 1.0],
     ];
     for (i, losses) in links.into_iter().enumerate() {
-        let fixed = |rate: &Rate| goodput(&mut Fixed(*rate), losses, 5);
-        let best = Rates::of(&PHY).as_slice().iter().map(fixed).fold(0.0, f64::max);
-        let ours = goodput(&mut Minstrel::new(&PHY, 1), losses, 5);
-        assert!(
-            ours > 0.95 * best,
-            "link {i}: {ours:.0} frames/s, {best:.0} at the best fixed rate"
-        );
+        for first in ["6M", "mcs0/20", "mcs7/40s"].map(rate) {
+            let fixed = |rate: &Rate| goodput(&mut Fixed(*rate), first, losses, 5);
+            let rates = Rates::like(&N, first);
+            let best = rates.as_slice().iter().map(fixed).fold(0.0, f64::max);
+            let ours = goodput(&mut Minstrel::new(&N, 1), first, losses, 5);
+            assert!(
+                ours > 0.95 * best,
+                "link {i}, {first}: {ours:.0} frames/s, {best:.0} at the best fixed rate"
+            );
+        }
     }
 }
 
@@ -166,12 +208,12 @@ fn minstrel_climbs_where_first_tries_collide() {
 #[test]
 fn minstrel_finds_the_fastest_that_works() {
     let mut minstrel = Minstrel::new(&PHY, 3);
-    goodput(&mut minstrel, [0.0; 8], 1);
+    goodput(&mut minstrel, Rate::OFDM_6, [0.0; 8], 1);
     assert_eq!(minstrel.best(), Rate::OFDM_54);
     let weak = [0.0, 0.0, 0.0, 1.0, 1.0, 1.0, 1.0, 1.0];
     // `goodput` begins at 0 again, so this is a new one
     let mut later = Minstrel::new(&PHY, 3);
-    goodput(&mut later, weak, 1);
+    goodput(&mut later, Rate::OFDM_6, weak, 1);
     assert_eq!(later.best(), Rate::OFDM_12);
 }
 
@@ -200,6 +242,52 @@ fn minstrel_begins_where_the_request_is() {
         let rates: Vec<u32> = chain.as_slice().iter().map(|s| kbps(s.rate)).collect();
         assert_eq!((rates[0], rates.last()), (first, Some(&60)), "{rate}");
     }
+    let ask = Ask {
+        rate: rate("mcs5/40"),
+        ..SHORT
+    };
+    let chain = Minstrel::new(&N, 1).chain(Instant::ZERO, &ask);
+    let rates: Vec<u32> = chain.as_slice().iter().map(|s| kbps(s.rate)).collect();
+    assert_eq!((rates[0], rates.last()), (1_080, Some(&135)));
+}
+
+/// A receiver of frames at legacy rates and of others at MCS: each kind stays among its own, and forgets nothing for the other.
+#[test]
+fn kinds_of_rates_are_kept_apart() {
+    const DATA: [u8; 40] = {
+        let mut octets = [0; 40];
+        // to an access point, whose address the first one is
+        (octets[0], octets[1], octets[4]) = (0x08, 0x01, 0x02);
+        octets
+    };
+    let mut control = stack(MacAddr::local(1), 7).control;
+    for i in 0..4_000 {
+        let (now, token) = (Instant::from_us(i * 500), Token(i));
+        let asked = rate(if i % 2 == 0 { "6M" } else { "mcs0/40" });
+        let how = TxHow::multi_shot(asked, 7);
+        let chain = control.choose(now, token, &DATA, &how).unwrap();
+        let alike = Rates::like(&N, asked);
+        for series in chain.as_slice() {
+            assert!(
+                alike.as_slice().contains(&series.rate),
+                "{} for {asked}",
+                series.rate
+            );
+        }
+        let first = chain.as_slice()[0].rate;
+        let confirm = Confirm {
+            attempts: 1,
+            ..Confirm::without_air(token, Outcome::Acked, first)
+        };
+        control.learn(now, &confirm);
+    }
+    let best: Vec<Rate> = control
+        .peers
+        .iter()
+        .flatten()
+        .map(|p| p.algorithm.best())
+        .collect();
+    assert_eq!(best, ["54M", "mcs7/40"].map(rate));
 }
 
 /// Every rate is tried now and then, the slow ones rarely as the first.
@@ -236,209 +324,6 @@ fn minstrel_looks_around() {
     assert!(seen[..7].iter().all(|n| *n > 0), "{seen:?}");
 }
 
-/// Losses by a threshold of 5 dB more for each step of rate, softened over 4 dB.
-fn by_threshold(rate: Rate, ratio_db: f64, _: u32) -> f64 {
-    let rates = Rates::of(&PHY);
-    let index = rates.as_slice().iter().position(|r| *r == rate).unwrap() as f64;
-    (0.5 - (ratio_db - 3.0 * index) / 8.0).clamp(1e-4, 1.0)
-}
-
-/// All non-increasing chains, the slow way; at most four different rates.
-fn best_of_all(ratio_db: f64, octets: u32, tries: usize, budget_us: u32) -> f64 {
-    fn from(
-        rate: usize,
-        k: usize,
-        loss: f64,
-        left: i64,
-        chain: &mut Vec<usize>,
-        ask: &(f64, u32, usize),
-    ) -> f64 {
-        let mut best = if k == 0 { f64::INFINITY } else { loss };
-        if k == ask.2 {
-            return best;
-        }
-        let backoff = ((16_u32 << k).min(1024) - 1) * PHY.slot_us / 2;
-        for index in (0..=rate).rev() {
-            let r = Rates::of(&PHY).as_slice()[index];
-            let answer = PHY.sifs_us + PHY.ack_us(r, PHY.basic);
-            let cost = PHY.difs_us() + backoff + ppdu_us(r, ask.1, PHY.band) + answer;
-            chain.push(index);
-            let mut kinds = chain.clone();
-            kinds.dedup();
-            if i64::from(cost) <= left && kinds.len() <= MAX_SERIES {
-                let all = loss * by_threshold(r, ask.0, ask.1);
-                best = best.min(from(index, k + 1, all, left - i64::from(cost), chain, ask));
-            }
-            chain.pop();
-        }
-        best
-    }
-    from(
-        7,
-        0,
-        1.0,
-        budget_us.into(),
-        &mut Vec::new(),
-        &(ratio_db, octets, tries),
-    )
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(40))]
-    #[test]
-    fn rsin_finds_the_best_chain(ratio in -5.0..40.0, octets in 40u32..1_500, tries in 1usize..5, budget in 200u32..6_000) {
-        let rsin = Rsin::new(&PHY, -94, 0, by_threshold);
-        let best = best_of_all(ratio, octets, tries, budget);
-        let (chain, loss) = rsin.solve(ratio, octets, tries, budget);
-        let attempts = chain.attempts();
-        if best.is_finite() {
-            prop_assert!((loss - best).abs() <= 1e-12 * best, "{loss} {best}");
-            prop_assert!(usize::from(attempts) <= tries);
-            let rates: Vec<u32> = chain.as_slice().iter().map(|s| kbps(s.rate)).collect();
-            prop_assert!(rates.is_sorted_by(|a, b| a > b), "{rates:?}");
-        } else {
-            prop_assert_eq!((attempts, chain.as_slice()[0].rate), (1, Rate::OFDM_54));
-        }
-    }
-}
-
-/// What became of a frame whose first try was the last one.
-fn outcome(chain: SeriesList, acked: bool, ack_signal_dbm: Option<i8>) -> Sent {
-    let mut used = [0; MAX_SERIES];
-    used[0] = 1;
-    Sent {
-        chain,
-        used,
-        acked,
-        ack_signal_dbm,
-    }
-}
-
-const SHORT: Ask = Ask {
-    octets: 100,
-    tries: 1,
-    left: None,
-    rate: Rate::OFDM_6,
-};
-
-#[test]
-fn rsin_listens_to_acks() {
-    let mut rsin = Rsin::new(&PHY, -94, 3, by_threshold);
-    let first = rsin.chain(Instant::ZERO, &SHORT);
-    // 24 Mb/s works from 15.2 dB; there 18 Mb/s and less lose as little as anything does
-    assert!((rsin.ratio_db().unwrap() - 15.2).abs() < 0.13);
-    assert_eq!(kbps(first.as_slice()[0].rate), 180);
-    rsin.learn(Instant::ZERO, &outcome(first, true, Some(-50)));
-    assert_eq!(rsin.ratio_db(), Some(41.0));
-    // strong: the fastest loses as little as all others and takes least
-    assert_eq!(
-        rsin.chain(Instant::ZERO, &SHORT).as_slice()[0].rate,
-        Rate::OFDM_54
-    );
-    rsin.learn(Instant::ZERO, &outcome(first, true, Some(-58)));
-    assert_eq!(rsin.ratio_db(), Some(40.0));
-    rsin.learn(Instant::ZERO, &outcome(first, false, None));
-    assert_eq!(rsin.ratio_db(), Some(39.0));
-}
-
-/// Without the strength of ACKs that of the receiver's own frames stands in for it; with it, it says nothing.
-#[test]
-fn rsin_hears_where_acks_tell_nothing() {
-    let mut rsin = Rsin::new(&PHY, -94, 3, by_threshold);
-    let chain = rsin.chain(Instant::ZERO, &SHORT);
-    rsin.hear(Instant::ZERO, -70);
-    assert_eq!((rsin.source(), rsin.ratio_db()), (Source::Heard, Some(21.0)));
-    rsin.learn(Instant::ZERO, &outcome(chain, false, None));
-    assert_eq!(rsin.ratio_db(), Some(20.0));
-    // what arrives takes that back, and no more
-    for quarters in [81, 82, 83, 84, 84] {
-        rsin.learn(Instant::ZERO, &outcome(chain, true, None));
-        assert_eq!(rsin.ratio_db(), Some(f64::from(quarters) / 4.0));
-    }
-    rsin.chain(Instant::ZERO, &SHORT);
-    rsin.learn(Instant::ZERO, &outcome(chain, true, Some(-60)));
-    rsin.hear(Instant::ZERO, -80);
-    assert_eq!((rsin.source(), rsin.ratio_db()), (Source::Acks, Some(31.0)));
-    rsin.chain(Instant::ZERO, &SHORT);
-    let [acks, heard, outcomes] = [1, 1, 1];
-    assert_eq!(
-        rsin.counters(),
-        RsinCounters {
-            acks,
-            heard,
-            outcomes
-        }
-    );
-}
-
-/// A receiver that was away for 200 frames is found again: the estimate does not fall below what the slowest rate needs, where all rates
-/// would look alike.
-#[test]
-fn rsin_finds_who_was_away() {
-    for source in [Source::Acks, Source::Heard, Source::Outcomes] {
-        let mut rsin = Rsin::new(&PHY, -94, 3, by_threshold);
-        let chain = rsin.chain(Instant::ZERO, &SHORT);
-        match source {
-            Source::Acks => rsin.learn(Instant::ZERO, &outcome(chain, true, Some(-60))),
-            Source::Heard => rsin.hear(Instant::ZERO, -60),
-            Source::Outcomes => {}
-        }
-        for _ in 0..200 {
-            rsin.learn(Instant::ZERO, &outcome(chain, false, None));
-        }
-        assert_eq!(rsin.source(), source);
-        assert_eq!(rsin.chain(Instant::ZERO, &SHORT).as_slice()[0].rate, Rate::OFDM_6);
-    }
-}
-
-/// Frames that are acknowledged before a deadline, of the last 1,000 of 2,000; nothing tells a strength.
-fn in_time(ratio_db: f64, left_us: u64) -> u32 {
-    let mut rsin = Rsin::new(&PHY, -94, 3, by_threshold);
-    let mut dice = Dice::new(1);
-    let mut acked = 0;
-    for i in 0..2_000 {
-        let ask = Ask {
-            octets: OCTETS,
-            tries: 7,
-            left: Some(Duration::from_us(left_us)),
-            rate: Rate::OFDM_6,
-        };
-        let chain = rsin.chain(Instant::ZERO, &ask);
-        let mut sent = outcome(chain, false, None);
-        (sent.used[0], sent.acked) = (0, false);
-        let mut took_us = 0;
-        'chain: for (i, series) in chain.as_slice().iter().enumerate() {
-            for _ in 0..series.tries {
-                took_us += try_us(series.rate);
-                if took_us > left_us {
-                    break 'chain;
-                }
-                sent.used[i] += 1;
-                let lost = by_threshold(series.rate, ratio_db, OCTETS);
-                if f64::from(dice.within(0..=999_999) as u32) >= lost * 1e6 {
-                    sent.acked = true;
-                    break 'chain;
-                }
-            }
-        }
-        acked += u32::from(sent.acked && i >= 1_000);
-        rsin.learn(Instant::ZERO, &sent);
-    }
-    assert_eq!(rsin.counters().outcomes, 2_000);
-    acked
-}
-
-/// The slowest rates cannot meet the deadline: 6 Mb/s takes 1.8 ms with its ACK. Each rate that can is found where the link bears it.
-#[test]
-fn rsin_probes_where_nothing_tells_a_strength() {
-    for ratio_db in [15.0, 20.0, 25.0, 30.0, 40.0] {
-        let acked = in_time(ratio_db, 1_200);
-        assert!(acked > 950, "{acked} of 1,000 at {ratio_db} dB");
-    }
-    // 0.4 ms are enough for 54 Mb/s only, which works from 24 dB
-    assert!(in_time(40.0, 400) > 950);
-}
-
 #[test]
 fn what_a_confirm_says_about_a_chain() {
     let s = |rate, tries| Series { rate, tries };
@@ -468,7 +353,7 @@ fn stack(me: MacAddr, tries: u8) -> Stack {
     };
     let mut config = SenderConfig::new(Identity { me, role }, Rate::OFDM_6);
     config.how = TxHow::multi_shot(Rate::OFDM_6, tries);
-    RateControl::new(Minstrel::new(&PHY, 1), Sender::new(config))
+    RateControl::new(Minstrel::new(&N, 1), Sender::new(config))
 }
 
 /// A link on which 36 Mb/s and more are lost: they are given up, for one receiver and not for the other.
