@@ -12,7 +12,6 @@ use protocols::mac::data::Identity;
 use protocols::mac::edf::coordinator::{Coordinator, CoordinatorConfig};
 use protocols::mac::edf::responder::{Responder, ResponderConfig};
 use protocols::mac::overlay::Access;
-use protocols::mac::sender::{Sender, SenderConfig};
 use radio::{Duration, Event, Instant, Protocol, Queue, Radio, TxHow};
 use sim::clock::Clock;
 use sim::host::{HostModel, Wait};
@@ -293,18 +292,6 @@ impl Bench {
     /// Whether it is the controller, or its second access point.
     pub(super) fn is_door(&self, node: u32) -> bool {
         node == 0 || node > self.question.nodes
-    }
-
-    pub(super) fn edca(&self, scheme: Scheme, node: u32, cycle_ns: u64, own: &Sum) -> Seat {
-        let config = SenderConfig::new(self.identity(node), self.question.rate);
-        // a controller remembers all nodes to tell duplicates, a node only its controller
-        let seat = Seat(match (self.is_door(node), self.question.nodes) {
-            (true, 17..) => Box::new(Sender::<256>::new(config)),
-            (true, _) => Box::new(Sender::<16>::new(config)),
-            _ => Box::new(Sender::<1>::new(config)),
-        });
-        let cost = Duration::from_ns(self.facts.attempt.p99_99_ns);
-        self.ordered(scheme, node, cycle_ns, cost, seat, own)
     }
 
     fn one_shot(&self) -> TxHow {

@@ -1,4 +1,4 @@
-//! The schemes that were not there first: cells of TBMAC, slots of one node, and the layers below a protocol.
+//! What a node runs by its scheme: plain Wi-Fi, cells of TBMAC, slots of one node, and the layers around a turn.
 
 use super::bench::{Bench, Seat};
 use super::own::{Counted, Sum, Tells};
@@ -29,6 +29,19 @@ const NOISE_DBM: i8 = -94;
 const MARGIN_DB: u8 = 3;
 
 impl Bench {
+    /// A node without turns.
+    pub(super) fn edca(&self, scheme: Scheme, node: u32, cycle_ns: u64, own: &Sum) -> Seat {
+        let config = SenderConfig::new(self.identity(node), self.question.rate);
+        // a controller remembers all nodes to tell duplicates, a node only its controller
+        let seat = Seat(match (self.is_door(node), self.question.nodes) {
+            (true, 17..) => Box::new(Sender::<256>::new(config)),
+            (true, _) => Box::new(Sender::<16>::new(config)),
+            _ => Box::new(Sender::<1>::new(config)),
+        });
+        let cost = Duration::from_ns(self.facts.attempt.p99_99_ns);
+        self.ordered(scheme, node, cycle_ns, cost, seat, own)
+    }
+
     /// The times of a round; every frame of a cell has room for a payload.
     pub(super) fn rounds(&self, scheme: Scheme) -> Rounds {
         let q = &self.question;
@@ -99,8 +112,8 @@ impl Bench {
         let cost = Duration::from_ns(self.question.exchange_ns());
         let sender = self.ordered(scheme, node, cycle_ns, cost, sender, sum);
         match node {
-            0 => counted(Box::new(Slotted::<_, 256, 1600>::new(config, sender)), sum),
-            _ => counted(Box::new(Slotted::<_, 4, 1600>::new(config, sender)), sum),
+            0 => slotted_of::<256>(config, sender, sum),
+            _ => slotted_of::<4>(config, sender, sum),
         }
     }
 
@@ -125,9 +138,12 @@ impl Bench {
                 depth: cost.times(2),
             });
         }
-        match self.is_door(node) {
-            true => ordered_of::<256>(config, seat, sum),
-            false => ordered_of::<8>(config, seat, sum),
+        let short = self.question.simulated_octets() <= 300;
+        match (self.is_door(node), self.question.nodes, short) {
+            (false, ..) => ordered_of::<8, 1600>(config, seat, sum),
+            (_, ..=16, _) => ordered_of::<32, 1600>(config, seat, sum),
+            (_, _, true) => ordered_of::<256, 400>(config, seat, sum),
+            (_, _, false) => ordered_of::<256, 1600>(config, seat, sum),
         }
     }
 
@@ -175,18 +191,31 @@ pub(super) fn counted<P: Tells + 'static>(inner: Box<P>, sum: &Sum) -> Seat {
     Seat(Box::new(Counted { inner, sum }))
 }
 
-// inlined, both sizes have their places on one stack at once
+// inlined, these have their places on one stack at once: more than 2 MB
 #[inline(never)]
-fn ordered_of<const N: usize>(config: EdfConfig, seat: Seat, sum: &Sum) -> Seat {
-    counted(Box::new(Edf::<_, N, 1600>::new(config, seat)), sum)
+fn slotted_of<const N: usize>(config: SlottedConfig, seat: Seat, sum: &Sum) -> Seat {
+    counted(Box::new(Slotted::<_, N, 1600>::new(config, seat)), sum)
+}
+
+#[inline(never)]
+fn ordered_of<const N: usize, const L: usize>(config: EdfConfig, seat: Seat, sum: &Sum) -> Seat {
+    counted(Box::new(Edf::<_, N, L>::new(config, seat)), sum)
 }
 
 fn rated<A: Algorithm + Clone + 'static>(many: bool, fresh: A, seat: Seat) -> Seat {
-    Seat(match many {
-        true => Box::new(RateControl::<_, A, 256, 256>::new(fresh, seat)),
-        // who roams has one access point behind it and one before it
-        false => Box::new(RateControl::<_, A, 2, 8>::new(fresh, seat)),
-    })
+    match many {
+        true => rated_of::<A, 256, 256>(fresh, seat),
+        // who roams has one access point behind it and one before it, and other rates for data than for management
+        false => rated_of::<A, 4, 8>(fresh, seat),
+    }
+}
+
+#[inline(never)]
+fn rated_of<A: Algorithm + Clone + 'static, const PEERS: usize, const N: usize>(
+    fresh: A,
+    seat: Seat,
+) -> Seat {
+    Seat(Box::new(RateControl::<_, A, PEERS, N>::new(fresh, seat)))
 }
 
 #[cfg(test)]
@@ -289,8 +318,9 @@ mod tests {
             assert!(ended > 8 * 300 && o.failed > 100, "{scheme}: {o:?}");
             assert!(o.attempts >= o.acked + o.failed, "{scheme}: {o:?}");
             // a one-shot that finds the channel idle goes at once: those that collide are repeated together, and collide again
-            let few = misses * 10 < t.batches.trials();
-            assert_eq!(few, scheme == "slotted+edf", "{scheme}: {misses}");
+            if scheme.starts_with("edca") {
+                assert!(misses * 4 > t.batches.trials(), "{scheme}: {misses}");
+            }
         }
         // nobody acknowledges anything in a cell
         let o = run("tbmac+edf", 0.0, 2, 20_000_000).own.ordered;

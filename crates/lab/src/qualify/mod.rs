@@ -12,7 +12,7 @@
 //! | `ground` | what the host profile rests on |
 //! | `clocks` | how well the clocks of TDMA agree, measured |
 //! | [`own`] | what overlays count of their own |
-//! | `layers` | TBMAC, slots of one node, redundancy and rate control |
+//! | `layers` | nodes by their scheme: EDCA, TBMAC, slots of one node, EDF within a node, redundancy and rate control |
 //! | [`admission`] | what can be said of EDF and TDMA without a run |
 //! | [`roaming`] | two access points, and nodes that walk from one to the other |
 //! | [`tdma`] | the schedule, its guard and its clock |
