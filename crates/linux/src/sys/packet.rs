@@ -45,6 +45,18 @@ pub fn enable_true_receive_stamps(socket: BorrowedFd<'_>) -> io::Result<()> {
     )
 }
 
+/// Stamps what is sent when its driver takes it, on `CLOCK_REALTIME`: the frame comes back with the stamp in the error queue
+/// ([`receive_status`]).
+pub fn enable_transmit_stamps(socket: BorrowedFd<'_>) -> io::Result<()> {
+    let flags = libc::SOF_TIMESTAMPING_TX_SOFTWARE | libc::SOF_TIMESTAMPING_SOFTWARE;
+    set(
+        socket,
+        libc::SOL_SOCKET,
+        libc::SO_TIMESTAMPING,
+        flags as libc::c_int,
+    )
+}
+
 /// Asks for the number of packets lost for want of room with each packet (`SO_RXQ_OVFL`, socket(7)).
 pub fn enable_drop_count(socket: BorrowedFd<'_>) -> io::Result<()> {
     set(socket, libc::SOL_SOCKET, libc::SO_RXQ_OVFL, 1)
@@ -193,7 +205,7 @@ fn result(rc: libc::c_int) -> io::Result<()> {
 pub struct Received {
     /// Octets written to the buffer.
     pub length: usize,
-    /// Arrival in the kernel on `CLOCK_REALTIME`, ns since 1970; `None` if the kernel gave no stamp.
+    /// Arrival in the kernel on `CLOCK_REALTIME`, ns since 1970; from the error queue, departure. `None` if the kernel gave no stamp.
     pub stamp_ns: Option<u64>,
     /// Packets that this socket has lost since it was opened, where that was asked for and there are any.
     pub lost: Option<u32>,

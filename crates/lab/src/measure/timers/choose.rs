@@ -34,6 +34,8 @@ struct Candidate {
     source: &'static str,
     sched: &'static str,
     tail_us: f64,
+    /// The share of wake-ups that are within it.
+    share: &'static str,
     load: &'static str,
     missed: usize,
     deadlines: usize,
@@ -51,16 +53,9 @@ pub fn choices(rows: &[Row]) -> Vec<Choice> {
 fn choice(rows: &[Row], interval_us: u32) -> Option<Choice> {
     let all = candidates(rows, interval_us);
     let (best, chosen) = of_these(&all, &BY_COST)?;
-    let p = if rows
-        .iter()
-        .any(|r| r.lateness.is_some_and(|s| s.p999_us.is_none()))
-    {
-        "99 %"
-    } else {
-        "99.9 %"
-    };
     let mut reason = format!(
-        "{p} of its wake-ups are less than {} us late under the worst load, {}",
+        "{} of its wake-ups are less than {} us late under the worst load, {}",
+        chosen.share,
         digits(chosen.tail_us),
         chosen.load
     );
@@ -165,6 +160,10 @@ fn candidates(rows: &[Row], interval_us: u32) -> Vec<Candidate> {
                 source,
                 sched,
                 tail_us,
+                share: match row.lateness.is_some_and(|s| s.p999_us.is_some()) {
+                    true => "99.9 %",
+                    false => "99 %",
+                },
                 load: row.load,
                 missed: mine().map(|r| r.missed).sum(),
                 deadlines: mine().map(|r| r.deadlines).sum(),
@@ -288,6 +287,10 @@ mod tests {
             row("hybrid", "idle", "fifo", 0.9),
             row("sleep", "idle", "fifo", 12.9),
         ];
+        // another source has too few samples for p99.9
+        let mut few = row("etf", "idle", "fifo", 1.0);
+        few.lateness = few.lateness.map(|s| Statistics { p999_us: None, ..s });
+        let rows = [rows.as_slice(), &[few]].concat();
         let choice = &choices(&rows)[0];
         assert_eq!(choice.source, "hybrid");
         assert!(
