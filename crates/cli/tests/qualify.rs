@@ -26,7 +26,7 @@ fn bad_input_gets_a_sentence_and_exit_code_2() {
     let dir = tempfile::tempdir().unwrap();
     let old = dir.path().join("old.toml");
     std::fs::write(&old, "format = \"sdmac-host-profile\"\nversion = 7\n").unwrap();
-    let bad: [(&str, &str, &str); 26] = [
+    let bad: [(&str, &str, &str); 27] = [
         ("nodes", "0", "give 1 to 250"),
         ("nodes", "1000000000", "give 1 to 250"),
         ("nodes", "99999999999", "give 1 to 250"),
@@ -52,7 +52,8 @@ fn bad_input_gets_a_sentence_and_exit_code_2() {
         ("rate", "1M", "802.11a has"),
         ("interference", "rain", "not an interference"),
         ("guard-probability", "1", "give 0.5 to 0.99999"),
-        ("scheme", "roam+third", "roam or roam+second"),
+        ("scheme", "roam+third", "'third' is no layer"),
+        ("scheme", "tdma+edf+join", "'join' stands too late"),
     ];
     for (name, value, expected) in bad {
         let out = run(&[(name, value)], &[]);

@@ -35,16 +35,14 @@ impl Scheme {
         loop {
             let end = rest.find(['+', '-']).unwrap_or(rest.len());
             let (word, behind) = rest.split_at(end);
-            reader
-                .read(sign, word)
-                .map_err(|why| format!("in '{text}' {why}"))?;
+            reader.read(sign, word)?;
             let mut left = behind.chars();
             match left.next() {
                 Some(next) => (sign, rest) = (next, left.as_str()),
                 None => break,
             }
         }
-        reader.checked().map_err(|why| format!("in '{text}' {why}"))
+        reader.checked()
     }
 }
 
@@ -276,7 +274,7 @@ mod tests {
             ("edca+join", "behind another layer than tdma"),
         ] {
             let why = Scheme::parse(bad).unwrap_err();
-            assert!(why.contains(said) && why.starts_with("in '"), "{bad}: {why}");
+            assert!(why.contains(said), "{bad}: {why}");
             assert!(why.len() < 260, "{why}");
         }
     }
