@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use protocols::mac::ibss::{Energy, IbssCounters, PowerProfile};
 use sim::World;
 
+use super::overlays::add;
 use crate::scenario::{Program, Scenario};
 
 /// Adds their numbers, if there are such stations.
@@ -18,17 +19,24 @@ pub(super) fn ad_hoc(scenario: &Scenario, world: &World<Program>, metrics: &mut 
     if stations.is_empty() {
         return;
     }
-    let sum = |of: fn(&IbssCounters) -> u64| stations.iter().map(|(c, ..)| of(c)).sum::<u64>() as f64;
-    metrics.insert("ibss_beacons", sum(|c| c.beacons));
-    metrics.insert("ibss_soft_beacons", sum(|c| c.soft_beacons));
-    metrics.insert("ibss_atims", sum(|c| c.atims));
-    metrics.insert("ibss_atims_failed", sum(|c| c.atims_failed));
-    metrics.insert("ibss_atims_asked_on", sum(|c| c.atims_asked_on));
-    metrics.insert("ibss_expired", sum(|c| c.expired));
-    metrics.insert("ibss_no_room", sum(|c| c.no_room));
-    if sum(|c| c.wakes) > 0.0 {
-        let late = sum(|c| c.wakes_late) / sum(|c| c.wakes);
-        metrics.insert("ibss_wakes_late_ratio", late);
+    let counters: Vec<IbssCounters> = stations.iter().map(|(c, ..)| *c).collect();
+    add(
+        metrics,
+        &counters,
+        &[
+            ("ibss_beacons", |c| c.beacons),
+            ("ibss_soft_beacons", |c| c.soft_beacons),
+            ("ibss_atims", |c| c.atims),
+            ("ibss_atims_failed", |c| c.atims_failed),
+            ("ibss_atims_asked_on", |c| c.atims_asked_on),
+            ("ibss_expired", |c| c.expired),
+            ("ibss_no_room", |c| c.no_room),
+        ],
+    );
+    let wakes: u64 = counters.iter().map(|c| c.wakes).sum();
+    if wakes > 0 {
+        let late: u64 = counters.iter().map(|c| c.wakes_late).sum();
+        metrics.insert("ibss_wakes_late_ratio", late as f64 / wakes as f64);
     }
     let all = |e: &Energy| e.transmit + e.receive + e.listen + e.doze;
     let time = |of: &dyn Fn(&Energy) -> radio::Duration| {

@@ -16,6 +16,9 @@ use crate::scenario::{Program, Scenario};
 
 type Metrics = BTreeMap<&'static str, f64>;
 
+/// The name of a metric, and what nodes count of it.
+type Counter<C> = (&'static str, fn(&C) -> u64);
+
 /// Those of every overlay that the scenario has.
 pub(super) fn counted(scenario: &Scenario, world: &World<Program>, metrics: &mut Metrics) {
     slots(scenario, world, metrics);
@@ -70,85 +73,118 @@ fn slots(scenario: &Scenario, world: &World<Program>, metrics: &mut Metrics) {
     }
 }
 
-/// Earliest deadline first.
-fn edf(scenario: &Scenario, world: &World<Program>, metrics: &mut Metrics) {
-    let of_nodes = || (0..scenario.nodes()).filter_map(|n| world.protocol(n).deadlines());
-    if of_nodes().next().is_none() {
+/// The sums of what those nodes have counted that count it; nothing if there are none.
+pub(super) fn add<C>(metrics: &mut Metrics, counters: &[C], sums: &[Counter<C>]) {
+    if counters.is_empty() {
         return;
     }
-    let sum = |of: fn(&EdfCounters) -> u64| of_nodes().map(of).sum::<u64>() as f64;
-    metrics.insert("edf_attempts", sum(|c| c.attempts));
-    metrics.insert("edf_unpaid", sum(|c| c.unpaid));
-    metrics.insert("edf_dropped", sum(|c| c.dropped));
-    metrics.insert("edf_given_up", sum(|c| c.exhausted));
+    for (name, of) in sums {
+        metrics.insert(name, counters.iter().map(of).sum::<u64>() as f64);
+    }
+}
+
+fn of_nodes<C>(scenario: &Scenario, world: &World<Program>, of: fn(&Program) -> Option<C>) -> Vec<C> {
+    (0..scenario.nodes())
+        .filter_map(|n| of(world.protocol(n)))
+        .collect()
+}
+
+/// Earliest deadline first.
+fn edf(scenario: &Scenario, world: &World<Program>, metrics: &mut Metrics) {
+    let counters: Vec<EdfCounters> = of_nodes(scenario, world, |p| p.deadlines().copied());
+    add(
+        metrics,
+        &counters,
+        &[
+            ("edf_attempts", |c| c.attempts),
+            ("edf_unpaid", |c| c.unpaid),
+            ("edf_dropped", |c| c.dropped),
+            ("edf_given_up", |c| c.exhausted),
+        ],
+    );
 }
 
 /// Those that poll others, by the deadlines of what they have for them.
 fn polled(scenario: &Scenario, world: &World<Program>, metrics: &mut Metrics) {
-    let of_nodes = || (0..scenario.nodes()).filter_map(|n| world.protocol(n).polls());
-    if of_nodes().next().is_none() {
-        return;
-    }
-    let sum = |of: fn(&CoordinatorCounters) -> u64| of_nodes().map(of).sum::<u64>() as f64;
-    metrics.insert("polled_exchanges", sum(|c| c.exchanges));
-    metrics.insert("polled_down_missed", sum(|c| c.down_missed));
-    metrics.insert("polled_up_missed", sum(|c| c.up_missed));
-    metrics.insert("polled_timeouts", sum(|c| c.timeouts));
+    let counters: Vec<CoordinatorCounters> = of_nodes(scenario, world, |p| p.polls().copied());
+    add(
+        metrics,
+        &counters,
+        &[
+            ("polled_exchanges", |c| c.exchanges),
+            ("polled_down_missed", |c| c.down_missed),
+            ("polled_up_missed", |c| c.up_missed),
+            ("polled_timeouts", |c| c.timeouts),
+        ],
+    );
 }
 
 /// Hosts of cells; of several, what crossed their borders, too.
 fn rounds(scenario: &Scenario, world: &World<Program>, metrics: &mut Metrics) {
-    let of_nodes = || (0..scenario.nodes()).filter_map(|n| world.protocol(n).rounds());
-    if of_nodes().next().is_none() {
-        return;
-    }
-    let sum = |of: fn(&TbmacCounters) -> u64| of_nodes().map(of).sum::<u64>() as f64;
-    metrics.insert("tbmac_asked", sum(|c| c.asked));
-    metrics.insert("tbmac_granted", sum(|c| c.granted));
-    metrics.insert("tbmac_lost", sum(|c| c.lost));
-    metrics.insert("tbmac_without", sum(|c| c.without));
-    metrics.insert("tbmac_released", sum(|c| c.released));
-    metrics.insert("tbmac_late", sum(|c| c.late));
-    metrics.insert("tbmac_overruns", sum(|c| c.overruns));
+    let counters: Vec<TbmacCounters> = of_nodes(scenario, world, |p| p.rounds().copied());
+    add(
+        metrics,
+        &counters,
+        &[
+            ("tbmac_asked", |c| c.asked),
+            ("tbmac_granted", |c| c.granted),
+            ("tbmac_lost", |c| c.lost),
+            ("tbmac_without", |c| c.without),
+            ("tbmac_released", |c| c.released),
+            ("tbmac_late", |c| c.late),
+            ("tbmac_overruns", |c| c.overruns),
+        ],
+    );
     if scenario.file().has_borders() {
-        metrics.insert("cells_crossed", sum(|c| c.crossed));
-        metrics.insert("cells_relayed", sum(|c| c.relayed));
-        metrics.insert("cells_uncrossed", sum(|c| c.uncrossed));
-        metrics.insert("cells_searched", sum(|c| c.searched));
+        add(
+            metrics,
+            &counters,
+            &[
+                ("cells_crossed", |c| c.crossed),
+                ("cells_relayed", |c| c.relayed),
+                ("cells_uncrossed", |c| c.uncrossed),
+                ("cells_searched", |c| c.searched),
+            ],
+        );
     }
 }
 
 /// Nodes that send on two adapters.
 fn twice(scenario: &Scenario, world: &World<Program>, metrics: &mut Metrics) {
-    let of_nodes = || (0..scenario.nodes()).filter_map(|n| world.protocol(n).copies());
-    if of_nodes().next().is_none() {
-        return;
-    }
-    let sum = |of: fn(&RedundancyCounters) -> u64| of_nodes().map(of).sum::<u64>() as f64;
-    metrics.insert("copies_sent", sum(|c| c.copies.iter().sum()));
-    metrics.insert("copies_acked", sum(|c| c.acked.iter().sum()));
-    metrics.insert("copies_spared", sum(|c| c.spared));
-    metrics.insert("copies_cancelled", sum(|c| c.cancelled));
-    metrics.insert("copies_no_room", sum(|c| c.no_room));
-    metrics.insert("copies_first", sum(|c| c.first.iter().sum()));
-    metrics.insert("copies_dropped", sum(|c| c.dropped));
+    let counters: Vec<RedundancyCounters> = of_nodes(scenario, world, |p| p.copies().copied());
+    add(
+        metrics,
+        &counters,
+        &[
+            ("copies_sent", |c| c.copies.iter().sum()),
+            ("copies_acked", |c| c.acked.iter().sum()),
+            ("copies_spared", |c| c.spared),
+            ("copies_cancelled", |c| c.cancelled),
+            ("copies_no_room", |c| c.no_room),
+            ("copies_first", |c| c.first.iter().sum()),
+            ("copies_dropped", |c| c.dropped),
+        ],
+    );
 }
 
 /// What nodes that roam have counted since their start.
 fn roamed(scenario: &Scenario, world: &World<Program>, metrics: &mut Metrics) {
-    let of_nodes = || (0..scenario.nodes()).filter_map(|n| world.protocol(n).roamed());
-    if of_nodes().next().is_none() {
-        return;
+    let counters: Vec<RoamCounters> = of_nodes(scenario, world, Program::roamed);
+    add(
+        metrics,
+        &counters,
+        &[
+            ("roam_handovers", |c| c.handovers),
+            ("roam_given_up", |c| c.given_up),
+            ("roam_missed_in_handover", |c| c.missed_in_handover),
+            ("roam_missed_else", |c| c.missed_else),
+            ("roam_second_chances", |c| c.second_chances),
+            ("roam_copies", |c| c.copies),
+            ("roam_duplicates", |c| c.duplicates),
+            ("roam_repeated", |c| c.repeated),
+        ],
+    );
+    if let Some(longest) = counters.iter().map(|c| c.longest_gap_ns).max() {
+        metrics.insert("roam_gap_max_us", longest as f64 / 1e3);
     }
-    let sum = |of: fn(RoamCounters) -> u64| of_nodes().map(of).sum::<u64>() as f64;
-    metrics.insert("roam_handovers", sum(|c| c.handovers));
-    metrics.insert("roam_given_up", sum(|c| c.given_up));
-    metrics.insert("roam_missed_in_handover", sum(|c| c.missed_in_handover));
-    metrics.insert("roam_missed_else", sum(|c| c.missed_else));
-    metrics.insert("roam_second_chances", sum(|c| c.second_chances));
-    metrics.insert("roam_copies", sum(|c| c.copies));
-    metrics.insert("roam_duplicates", sum(|c| c.duplicates));
-    metrics.insert("roam_repeated", sum(|c| c.repeated));
-    let longest = of_nodes().map(|c| c.longest_gap_ns).max().unwrap_or(0);
-    metrics.insert("roam_gap_max_us", longest as f64 / 1e3);
 }
