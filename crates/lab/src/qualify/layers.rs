@@ -6,7 +6,7 @@ use super::question::{Copies, Question, Rule, Scheme, Turn};
 use protocols::mac::data::{Identity, QOS_OVERHEAD_OCTETS, Role};
 use protocols::mac::edf::cost::CostEstimate;
 use protocols::mac::edf::pool::{RetryPool, WHOLE_PPM};
-use protocols::mac::edf::{Edf, EdfConfig};
+use protocols::mac::edf::{AtOnce, Edf, EdfConfig};
 use protocols::mac::rate::minstrel::Minstrel;
 use protocols::mac::rate::rsin::Rsin;
 use protocols::mac::rate::{Algorithm, RateControl};
@@ -111,8 +111,9 @@ impl Bench {
         let sender = Seat(Box::new(Sender::<16>::new(sender)));
         let cost = Duration::from_ns(self.question.exchange_ns());
         let sender = self.ordered(scheme, node, cycle_ns, cost, sender, sum);
-        match node {
-            0 => slotted_of::<256>(config, sender, sum),
+        match (node, self.question.nodes) {
+            (0, 17..) => slotted_of::<256>(config, sender, sum),
+            (0, _) => slotted_of::<32>(config, sender, sum),
             _ => slotted_of::<4>(config, sender, sum),
         }
     }
@@ -132,6 +133,9 @@ impl Bench {
             return seat;
         }
         let mut config = EdfConfig::new(CostEstimate::fixed(cost), Duration::from_ns(cycle_ns));
+        if scheme.turn == Turn::Tdma {
+            config.at_once = AtOnce::EachReceiver;
+        }
         if scheme.pooled {
             config.pool = Some(RetryPool {
                 share_ppm: WHOLE_PPM / 10,

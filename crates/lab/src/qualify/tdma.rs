@@ -3,13 +3,12 @@
 
 use super::bench::{Bench, Seat};
 use super::joining::{Joining, open_plan};
-use super::own::{Counted, Sum};
+use super::layers::counted;
+use super::own::Sum;
 use super::question::{Question, Scheme};
 use crate::guard;
 use frame::{AccessCategory, edca_default};
 use protocols::mac::beacon::{BeaconFrame, MAX_BEACON_OCTETS};
-use protocols::mac::edf::cost::CostEstimate;
-use protocols::mac::edf::{AtOnce, Edf, EdfConfig};
 use protocols::mac::sender::{Sender, SenderConfig};
 use protocols::mac::sync::{SHIFTS_OCTETS, Sync, SyncConfig};
 use protocols::mac::tdma::join::wire::{ASK_OCTETS, MAX_LIST_OCTETS};
@@ -227,7 +226,6 @@ impl Bench {
     }
 
     pub(super) fn tdma(&self, scheme: Scheme, node: u32, cycle_ns: u64, sum: &Sum) -> Seat {
-        let sum = sum.clone();
         let short = self.question.simulated_octets() <= 300;
         match (node, self.question.nodes, short) {
             (0, ..=30, true) => self.tdma_of::<32, 32, 400, 128>(scheme, node, cycle_ns, sum),
@@ -249,7 +247,7 @@ impl Bench {
         scheme: Scheme,
         node: u32,
         cycle_ns: u64,
-        sum: Sum,
+        sum: &Sum,
     ) -> Seat {
         let plan = self
             .plan::<S>(scheme, cycle_ns)
@@ -281,21 +279,11 @@ impl Bench {
         let sender = Sender::<D>::new(sender);
         if scheme.ordered {
             // a slot without a frame in time is of no use: an attempt costs a slot
-            let cost = CostEstimate::fixed(Duration::from_ns(self.slot_ns(scheme)));
-            let order = EdfConfig {
-                at_once: AtOnce::EachReceiver,
-                ..EdfConfig::new(cost, Duration::from_ns(cycle_ns))
-            };
-            let ordered = Edf::<_, N, L>::new(order, sender);
-            let ordered = Counted {
-                inner: Box::new(ordered),
-                sum: sum.clone(),
-            };
-            let inner = Box::new(Tdma::<_, N, L, S>::new(config, ordered));
-            return Seat(Box::new(Counted { inner, sum }));
+            let cost = Duration::from_ns(self.slot_ns(scheme));
+            let seat = self.ordered(scheme, node, cycle_ns, cost, Seat(Box::new(sender)), sum);
+            return counted(Box::new(Tdma::<_, N, L, S>::new(config, seat)), sum);
         }
-        let inner = Box::new(Tdma::<_, N, L, S>::new(config, sender));
-        Seat(Box::new(Counted { inner, sum }))
+        counted(Box::new(Tdma::<_, N, L, S>::new(config, sender)), sum)
     }
 }
 
