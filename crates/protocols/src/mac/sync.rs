@@ -56,7 +56,7 @@ pub struct SyncConfig {
     /// How far from `latency` that may be. Where the adapter's time cannot be read, it decides what can be said of when a frame was on
     /// the air; `None`: nothing.
     pub latency_spread: Option<Duration>,
-    /// Samples before the clock is trusted, at least 1.
+    /// Samples before the clock is trusted, at least 1; they all have to be within `jump` of one line.
     pub min_samples: usize,
     /// How long the clock is trusted after the last sample.
     pub holdover: Duration,
@@ -94,7 +94,7 @@ impl SyncConfig {
 pub struct SyncCounters {
     /// Samples taken.
     pub samples: u64,
-    /// Samples refused because they were further off than a jump.
+    /// Samples refused because they were further off than a jump, before the clock was trusted from those after them.
     pub refused: u64,
     /// Times that it started again after a jump of the TSF.
     pub restarts: u64,
@@ -301,11 +301,17 @@ impl Sync {
         let mut local = network.0;
         // the rate is a small correction: three steps are exact to the nanosecond
         for _ in 0..3 {
-            local = network.0.saturating_add_signed(fit.ahead(local).saturating_neg());
+            let next = network.0.saturating_add_signed(fit.ahead(local).saturating_neg());
+            if next == local {
+                break;
+            }
+            local = next;
         }
-        let early = |l: u64| l.saturating_add_signed(fit.ahead(l)) < network.0;
         for _ in 0..4 {
-            local = local.saturating_add(u64::from(early(local)));
+            if local.saturating_add_signed(fit.ahead(local)) >= network.0 {
+                break;
+            }
+            local = local.saturating_add(1);
         }
         Some(Instant::from_ns(local))
     }
@@ -437,6 +443,23 @@ mod tests {
         );
         assert!(!s.is_good(Instant::from_ns(1_100 * MS)), "it starts again");
         assert!(s.was_good() && !fed(2).was_good() && Sync::perfect(0).was_good());
+    }
+
+    /// The TSF jumps before the clock is trusted: what was before that is given up, not mixed with what comes after it.
+    #[test]
+    fn samples_that_do_not_go_together_are_not_trusted() {
+        for jump_at in [2, 3] {
+            let mut s = tracking();
+            for i in 1..=jump_at + 2 {
+                let jumped = if i < jump_at { 0 } else { 40 * MS };
+                let local = Instant::from_ns(i * 100 * MS);
+                s.sample(local, NetworkTime(network_at(i * 100 * MS).0 + jumped));
+                assert_eq!(s.is_good(local), i == jump_at + 2, "{jump_at}: {i}");
+            }
+            let now = (jump_at + 2) * 100 * MS;
+            let network = s.to_network(Instant::from_ns(now)).unwrap().0;
+            assert!(network.abs_diff(network_at(now).0 + 40 * MS) < 1_000, "{jump_at}");
+        }
     }
 
     proptest! {

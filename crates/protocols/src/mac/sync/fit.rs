@@ -13,6 +13,9 @@ pub(super) const ONE: i128 = 1_000_000_000_000;
 /// noise.
 const MAX_SLOPE: i64 = 100_000_000;
 
+/// From here on, a time times a slope does not fit in 64 bits (92 s).
+const NEAR_NS: u64 = i64::MAX as u64 / MAX_SLOPE as u64;
+
 /// What two clocks may be apart if their rates were not measured: 2 x 20 ppm.
 const UNKNOWN_SLOPE: i64 = 40_000_000;
 
@@ -105,6 +108,11 @@ impl Fit {
 
     /// The line at `x`.
     pub(super) fn ahead(&self, x: u64) -> i64 {
+        let since = x.wrapping_sub(self.x0) as i64;
+        // the usual case does without 128-bit division, which takes longer than all the rest of a step of a slotted MAC
+        if since.unsigned_abs() <= NEAR_NS && (x >= self.x0) == (since >= 0) {
+            return self.y0.saturating_add(since * self.slope / ONE as i64);
+        }
         let since = i128::from(x) - i128::from(self.x0);
         let gain = since * i128::from(self.slope) / ONE;
         (i128::from(self.y0) + gain).clamp(i64::MIN.into(), i64::MAX.into()) as i64
@@ -118,6 +126,11 @@ impl Fit {
         let per_span = (u128::from(noise) * 2).saturating_mul(u128::from(age)) / u128::from(self.span.max(1));
         let unknown = u128::from(age) * UNKNOWN_SLOPE as u128 / ONE as u128;
         noise.saturating_add(per_span.min(unknown) as u64)
+    }
+
+    /// Whether a point is no further from the line than so many nanoseconds.
+    pub(super) fn is_near(&self, point: &(u64, i64), ns: u64) -> bool {
+        self.deviation(point).unsigned_abs() <= ns
     }
 
     /// What it gains, parts of [`ONE`].
@@ -227,6 +240,16 @@ mod tests {
             let points: Vec<_> = points.iter().map(|(dx, y)| { x = x.saturating_add(*dx); (x, *y) }).collect();
             if let Some(f) = Fit::through(&points) {
                 let _ = (f.ahead(0), f.ahead(u64::MAX), f.error_ns(u64::MAX), f.rate_ppb());
+            }
+        }
+
+        /// Near or far, with 64 bits or 128, it is the same line.
+        #[test]
+        fn near_and_far(x0 in any::<u64>(), y0 in any::<i64>(), slope in -MAX_SLOPE..=MAX_SLOPE, since in -(NEAR_NS as i64) - 2..=NEAR_NS as i64 + 2) {
+            let f = Fit { x0, y0, slope, spread: 0, span: 0 };
+            for x in [x0.wrapping_add_signed(since), x0.wrapping_add_signed(since.signum() * NEAR_NS as i64), x0, 0, u64::MAX, !x0] {
+                let whole = i128::from(y0) + (i128::from(x) - i128::from(x0)) * i128::from(slope) / ONE;
+                prop_assert_eq!(i128::from(f.ahead(x)), whole.clamp(i64::MIN.into(), i64::MAX.into()));
             }
         }
 

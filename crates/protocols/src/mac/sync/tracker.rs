@@ -43,11 +43,22 @@ impl Track {
     /// Takes a sample, the newest of all.
     fn push(&mut self, local: u64, ahead: i64) {
         if self.count == WINDOW {
-            self.samples.rotate_left(1);
-            self.count -= 1;
+            self.forget_oldest();
         }
         self.samples[self.count] = (local, ahead);
         self.count += 1;
+        self.fit = Fit::through(&self.samples[..self.count]);
+    }
+
+    /// Whether no sample is further from the line.
+    fn agrees_within(&self, ns: u64) -> bool {
+        let near = |fit: &Fit| self.samples[..self.count].iter().all(|s| fit.is_near(s, ns));
+        self.fit.as_ref().is_none_or(near)
+    }
+
+    fn forget_oldest(&mut self) {
+        self.samples.rotate_left(1);
+        self.count -= 1;
         self.fit = Fit::through(&self.samples[..self.count]);
     }
 
@@ -122,7 +133,12 @@ impl Tracker {
     }
 
     fn is_settled(&self, k: usize) -> bool {
-        self.tracks[k].count >= self.config.min_samples.clamp(1, WINDOW)
+        self.tracks[k].count >= self.needed()
+    }
+
+    /// Samples from which on a track is trusted.
+    fn needed(&self) -> usize {
+        self.config.min_samples.clamp(1, WINDOW)
     }
 
     fn is_usable(&self, k: usize, now: Instant) -> bool {
@@ -139,17 +155,17 @@ impl Tracker {
         own: bool,
         counters: &mut SyncCounters,
     ) {
-        let track = &mut self.tracks[k];
+        let track = &self.tracks[k];
         if track.last().is_some_and(|last| local <= last) {
             return;
         }
         let ahead = network.wrapping_sub(local.as_ns()) as i64;
-        let settled = track.count >= self.config.min_samples;
+        let settled = self.is_settled(k);
         let off = |fit: &Fit| fit.ahead(local.as_ns()).abs_diff(ahead) > self.config.jump.as_ns();
         if settled && track.fit.as_ref().is_some_and(off) {
-            track.strikes += 1;
+            self.tracks[k].strikes += 1;
             counters.refused += 1;
-            if track.strikes < 3 {
+            if self.tracks[k].strikes < 3 {
                 return;
             }
             counters.restarts += 1;
@@ -158,10 +174,16 @@ impl Tracker {
             }
             self.tracks[k].count = 0;
         }
+        let (needed, jump) = (self.needed(), self.config.jump.as_ns());
         let track = &mut self.tracks[k];
         track.strikes = 0;
         track.push(local.as_ns(), ahead);
         counters.samples += 1;
+        // the clock would be trusted now: not if its samples are from before and after a jump
+        if track.count == needed && !track.agrees_within(jump) {
+            track.forget_oldest();
+            counters.refused += 1;
+        }
         let other = 1 - self.lead;
         if !self.is_usable(self.lead, local) && self.is_usable(other, local) {
             self.turn_to(other, local, own, counters);

@@ -100,10 +100,12 @@ impl<P: Protocol, const N: usize, const L: usize, const S: usize> Tdma<P, N, L, 
                     continue;
                 };
                 let start = NetworkTime(cycle * cycle_ns + slot.start.as_ns());
-                let end = sync.to_local(NetworkTime(start.0 + (late + slot.exchange).as_ns()))?;
-                let begin = sync.to_local(start)? - early;
+                let end = NetworkTime(start.0 + (late + slot.exchange).as_ns());
+                if end <= at {
+                    continue;
+                }
+                let (end, begin) = (sync.to_local(end)?, sync.to_local(start)? - early);
                 match until {
-                    _ if end <= now => {}
                     // it goes on as long as one slot follows the other
                     None if begin <= now => until = Some(end),
                     Some(end_so_far) if begin <= end_so_far => until = Some(end),
