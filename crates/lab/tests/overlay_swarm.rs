@@ -21,7 +21,8 @@ use std::cell::RefCell;
 use std::path::Path;
 use std::rc::Rc;
 
-use frame::{AccessCategory, MacAddr};
+use frame::rate::Width;
+use frame::{AccessCategory, MacAddr, Phy, Rate};
 use lab::guard::USUAL;
 use lab::scenario::{Program, Scenario};
 use lab::stats::Proportion;
@@ -40,7 +41,7 @@ const MS: u64 = 1_000_000;
 const SECOND: u64 = 1_000 * MS;
 
 /// Name, what stands in front of the groups, the key of the hub and that of the leaves.
-const SCHEMES: [(&str, &str, &str, &str); 24] = [
+const SCHEMES: [(&str, &str, &str, &str); 25] = [
     (
         "edca",
         "",
@@ -184,6 +185,12 @@ const SCHEMES: [(&str, &str, &str, &str); 24] = [
         "",
         "redundancy = { copies.proactive = \"500us\" }\nprotocol.edf = { cost = \"200us\", deadline = \"4ms\", send = { rate = \"24M\" } }",
         "redundancy = {}\nprotocol.edf = { cost = \"200us\", deadline = \"4ms\", send = { rate = \"24M\" } }",
+    ),
+    (
+        "rates with MCS",
+        "",
+        "phy = \"n5\"\nrate_control = \"minstrel\"\nprotocol.sender = { rate = \"mcs7/20\" }",
+        "phy = \"n5\"\nrate_control.rsin = {}\nprotocol.sender = { rate = \"mcs7/20\" }",
     ),
 ];
 
@@ -493,7 +500,8 @@ fn own_law(name: &str, scenario: &Scenario, fails: Fails) -> Own {
             let hub = (0..scenario.nodes()).find(|n| scenario.node_name(*n) == "hub");
             Own::Edf(own::Edf::but(hub.filter(|_| name == "pooled")))
         }
-        "minstrel" | "rsin" | "redundancy+rates" => Own::Rates(own::Tries::default()),
+        "minstrel" | "rsin" | "redundancy+rates" => Own::Rates(own::Tries::of(&Phy::A, Rate::OFDM_24)),
+        "rates with MCS" => Own::Rates(own::Tries::of(&Phy::N5, own::mcs7(Width::Mhz20))),
         _ if name.starts_with("roam") => {
             let mut let_in = own::LetIn::default();
             for node in 0..scenario.nodes() {

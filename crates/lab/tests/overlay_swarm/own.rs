@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use frame::mac::{FrameType, Header, Kind};
-use frame::{MacAddr, Phy};
+use frame::rate::{GuardInterval, Width};
+use frame::{MacAddr, Phy, Rate};
 use lab::scenario::Program;
 use protocols::mac::rate::Rates;
 use radio::{Checked, Confirm, Duration, Instant, Msdu, Outcome, Refusal, Token};
@@ -31,7 +32,7 @@ pub enum Own {
     Nothing,
     /// One at a time is below, the one whose deadline is first, and none that cannot be finished in time.
     Edf(Edf),
-    /// No frame has more tries than its sender asked for, and none goes at a rate that the PHY does not have.
+    /// No frame has more tries than its sender asked for, and none goes at a rate that is not like the one that it asked for.
     Rates(Tries),
     /// No frame goes to an access point that has not let the station in, or on a channel other than its.
     Roam(LetIn),
@@ -64,9 +65,23 @@ struct Open {
     held: bool,
 }
 
-/// [`Own::Rates`]: how often a message was on the air, by adapter.
-#[derive(Default)]
-pub struct Tries(HashMap<(u32, Key), u16>);
+/// [`Own::Rates`].
+pub struct Tries {
+    /// How often a message was on the air, by adapter.
+    sent: HashMap<(u32, Key), u16>,
+    /// Rates that may be chosen.
+    rates: Rates,
+}
+
+impl Tries {
+    /// Of senders that ask for this rate.
+    pub fn of(phy: &Phy, rate: Rate) -> Tries {
+        Tries {
+            sent: HashMap::new(),
+            rates: Rates::like(phy, rate),
+        }
+    }
+}
 
 /// [`Own::Roam`]: channels of access points, MHz, and which stations each has answered.
 #[derive(Default)]
@@ -75,6 +90,11 @@ pub struct LetIn {
     stations: HashSet<(MacAddr, MacAddr)>,
     /// Frames to access points.
     pub frames: u64,
+}
+
+/// The fastest rate of one spatial stream in this width, with the long guard interval.
+pub fn mcs7(width: Width) -> Rate {
+    Rate::ht(7, width, GuardInterval::Long).expect("is one")
 }
 
 /// The message in a data frame, and the flow that it belongs to.
@@ -96,9 +116,9 @@ impl Own {
         match self {
             Own::Rates(tries) => {
                 let key = (t.adapter, message(t.node, t.frame)?);
-                let tries = tries.0.entry(key).or_default();
+                let known = tries.rates.as_slice().contains(&t.rate);
+                let tries = tries.sent.entry(key).or_default();
                 *tries += 1;
-                let known = Rates::of(&Phy::A).as_slice().contains(&t.rate);
                 (*tries > TRIES || !known).then(|| format!("try {tries} of {key:?} at {:?}", t.rate))
             }
             Own::Roam(let_in) => {
@@ -229,7 +249,6 @@ mod broken {
     //! Each law notices when it is broken.
 
     use super::*;
-    use frame::Rate;
 
     const KEYS: [Key; 2] = [(1, 0, 0), (1, 0, 1)];
 
@@ -297,13 +316,19 @@ mod broken {
 
     #[test]
     fn tries_and_rates() {
-        let mut own = Own::Rates(Tries::default());
+        let mut own = Own::Rates(Tries::of(&Phy::A, Rate::OFDM_24));
         for _ in 0..TRIES {
             assert_eq!(data(&mut own, 5180, Rate::OFDM_24), None);
         }
         assert!(data(&mut own, 5180, Rate::OFDM_24).unwrap().starts_with("try 8"));
-        let mut own = Own::Rates(Tries::default());
+        let mut own = Own::Rates(Tries::of(&Phy::A, Rate::OFDM_24));
         assert!(data(&mut own, 5180, Rate::DSSS_2).is_some(), "not of 5 GHz");
+        let mut own = Own::Rates(Tries::of(&Phy::N5, mcs7(Width::Mhz20)));
+        let slowest = Rate::ht(0, Width::Mhz20, GuardInterval::Long).unwrap();
+        assert_eq!(data(&mut own, 5180, slowest), None);
+        for other in [mcs7(Width::Mhz40), Rate::OFDM_24] {
+            assert!(data(&mut own, 5180, other).is_some(), "not like it: {other:?}");
+        }
     }
 
     #[test]
