@@ -297,7 +297,7 @@ pub(super) fn station(p: &AdHoc, phy: &Phy, group: &Range<u32>, node: u32, seed:
             id: 0,
             first_pn: 1,
         }),
-        group_rate: send.broadcast_rate.as_ref().map_or(phy.lowest, |r| r.get_ref().0),
+        group_rate: send.group_rate(phy),
         tries: send.tries.0,
         slot: p
             .slot

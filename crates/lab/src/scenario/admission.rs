@@ -10,7 +10,6 @@ use radio::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Scenario;
 use super::attempt::Nodes;
 use super::check::Check;
 use super::node::duration;
@@ -18,6 +17,7 @@ use super::protocol::Protocol;
 use super::schedule::{Plan, Planned};
 use super::units::*;
 use super::world::{Pattern, Traffic};
+use super::{Scenario, To};
 
 /// Share of the messages of a flow that may miss, if nothing is said.
 const USUAL_MISS: f64 = 1e-6;
@@ -176,8 +176,10 @@ pub(super) fn plan(
 struct Budget {
     /// What an attempt takes.
     attempt: Duration,
-    /// Attempts of a frame at most.
+    /// Attempts of a frame at most, if somebody acknowledges it.
     attempts: u32,
+    /// Whether frames to one node are repeated when they fail.
+    repeats: bool,
     /// Deadline of messages without a lifetime.
     deadline: Time,
     /// A frame that failed goes again at once.
@@ -194,6 +196,7 @@ impl Budget {
             Protocol::Edf(p) => Some(Budget {
                 attempt,
                 attempts: u32::from(p.attempts.map_or(u16::MAX, |n| n.0)).min(u32::from(p.send.tries.0)),
+                repeats: p.send.ack,
                 deadline: p.deadline,
                 immediate: p.immediate,
                 pool: p.pool.map(RetryPool::from),
@@ -203,6 +206,7 @@ impl Budget {
             Protocol::Coordinator(p) => Some(Budget {
                 attempt,
                 attempts: p.attempts.0.into(),
+                repeats: true,
                 deadline: p.deadline,
                 immediate: false,
                 pool: None,
@@ -212,14 +216,19 @@ impl Budget {
         }
     }
 
-    /// The time on the channel that a flow asks for.
-    fn stream(&self, t: &Traffic) -> Result<Stream, String> {
+    /// The time on the channel that a flow asks for, which is one to a group or not.
+    fn stream(&self, t: &Traffic, to_group: bool) -> Result<Stream, String> {
         let Pattern::Periodic { period, .. } = &t.pattern else {
             return Err("there is no shortest time between its messages, only periodic ones have one".into());
         };
         let period_ns = period.get_ref().0;
         let (per, miss) = t.losses();
+        let repeats = self.repeats && !to_group;
         let retries = match (self.pool, retries_for(per, miss)) {
+            (_, Some(0)) => 0,
+            _ if !repeats => {
+                return Err("too lossy: nobody acknowledges it, so it goes once, and that does not reach the wanted share of misses".into());
+            }
             (Some(_), _) => 0,
             (None, Some(n)) if n < self.attempts => n,
             (None, _) => {
@@ -310,7 +319,10 @@ impl Check<'_> {
             if own == 0 {
                 continue;
             }
-            match budget.stream(t) {
+            // a station sends what is for all to its access point
+            let of = super::names::group_of(nodes.groups, node);
+            let to_group = plan.to == To::Broadcast && of.is_none_or(|g| nodes.peers[g].1.is_none());
+            match budget.stream(t, to_group) {
                 Ok(stream) => streams.extend(std::iter::repeat_n(stream, own)),
                 Err(e) => return Some((budget.test(&[]).0, Err(format!("{}: {e}", flow_name(t))))),
             }

@@ -83,10 +83,9 @@ impl Check<'_> {
             + if send.qos { QOS_OCTETS } else { 0 }
             + group.redundancy.as_ref().map_or(0, |_| trailer::OCTETS as u32);
         let exchange = |octets: u32, to_all: bool| {
-            let rate = match (to_all, &send.broadcast_rate) {
-                (false, _) => send.rate.get_ref().0,
-                (true, Some(rate)) => rate.get_ref().0,
-                (true, None) => phy.lowest,
+            let rate = match to_all {
+                false => send.rate.get_ref().0,
+                true => send.group_rate(&phy),
             };
             let ack = match send.ack && !to_all {
                 true => phy.sifs_us + phy.ack_us(rate, adapter.basic()),

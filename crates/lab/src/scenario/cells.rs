@@ -20,6 +20,7 @@ use sim::rng::{Cause, Stream};
 use toml::Spanned;
 
 use super::attempt::share_a_channel;
+use super::build::LLC_SNAP_OCTETS;
 use super::check::Check;
 use super::file::{File, Group};
 use super::node::{category, duration, sender};
@@ -28,6 +29,7 @@ use super::release::Release;
 use super::source::ScenarioError;
 use super::units::*;
 use super::walking::Walking;
+use super::world::Traffic;
 
 /// Octets of a data frame around its payload at most: QoS header and LLC/SNAP.
 const INNER_OCTETS: usize = 26 + 8;
@@ -148,6 +150,23 @@ impl Check<'_> {
             return Err(self.source.at(group.name.span(), what));
         }
         Ok(())
+    }
+
+    /// A slot of a host has room for its messages.
+    pub(super) fn fits_rounds(&self, group: &Group, t: &Traffic) -> Result<(), ScenarioError> {
+        let Protocol::Tbmac(p) = &group.protocol else {
+            return Ok(());
+        };
+        // behind LLC and SNAP
+        let (octets, room) = (t.octets.0 - LLC_SNAP_OCTETS, p.payload_octets.get_ref().0);
+        if octets <= u32::from(room) {
+            return Ok(());
+        }
+        let what = format!(
+            "a message of {octets} octets (without LLC/SNAP) does not fit a slot of {:?}, whose payload_octets is {room}",
+            group.name.get_ref()
+        );
+        Err(self.source.at(t.from.span(), what))
     }
 
     /// Hosts of one cell have the same rounds, and those without cells are no more than one has slots.

@@ -306,6 +306,7 @@ impl Check<'_> {
             let what = format!("{within} holds no step of {step}");
             return Err(self.source.at(within.span(), what));
         }
+        self.fits_rounds(group, t)?;
         let to = t.to.get_ref();
         let to = if to == "broadcast" {
             To::Broadcast
@@ -340,6 +341,7 @@ impl Check<'_> {
             let target = groups.iter().position(|g| g.contains(&nodes.start));
             let target = &self.file.group[target.expect("every node is in a group")];
             self.joined_alike(group, target, t.to.span())?;
+            self.reaches(names, group, &nodes, &t.to)?;
             self.stays_in_network((group, t.octets.0), target, t.to.span())?;
             match nodes.len() {
                 1 => To::Node(nodes.start),

@@ -2,6 +2,13 @@
 
 use std::ops::Range;
 
+use toml::Spanned;
+
+use super::check::Check;
+use super::file::Group;
+use super::names::Names;
+use super::source::ScenarioError;
+
 /// `[[traffic]]` with its nodes.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct FlowPlan {
@@ -37,5 +44,31 @@ impl FlowPlan {
             To::Each(nodes) => (self.from.start, To::Node(nodes.start + i)),
             to => (self.from.start + i, to.clone()),
         })
+    }
+}
+
+impl Check<'_> {
+    /// What a station sends goes to its access point, which relays nothing.
+    pub(super) fn reaches(
+        &self,
+        names: &Names<'_>,
+        from: &Group,
+        to: &Range<u32>,
+        told: &Spanned<String>,
+    ) -> Result<(), ScenarioError> {
+        let Some(ap) = from.ap.as_ref().filter(|_| from.roam.is_none()) else {
+            return Ok(());
+        };
+        if *to == names.range(ap)? {
+            return Ok(());
+        }
+        let what = format!(
+            "what {:?} sends goes to its access point {:?}, which relays nothing to {:?}: send to {:?}, or leave out `ap`",
+            from.name.get_ref(),
+            ap.get_ref(),
+            told.get_ref(),
+            ap.get_ref()
+        );
+        Err(self.source.at(told.span(), what))
     }
 }

@@ -100,7 +100,7 @@ pub(super) fn sender<const D: usize>(identity: Identity, send: &Sending, phy: &P
     let mut config = SenderConfig::new(identity, send.rate.get_ref().0);
     config.how = how(send);
     config.qos = send.qos;
-    config.group_rate = send.broadcast_rate.as_ref().map_or(phy.lowest, |r| r.get_ref().0);
+    config.group_rate = send.group_rate(phy);
     if let Some(queue) = send.queue {
         config.queue = QueueRule::Fixed(category(queue).into());
     }

@@ -1,5 +1,6 @@
 //! `protocol` of a group: what runs on its nodes.
 
+use frame::{Phy, Rate};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use toml::Spanned;
@@ -68,6 +69,15 @@ pub struct Sending {
     #[serde(default = "first")]
     #[schemars(with = "AdapterNumber")]
     pub adapter: Spanned<AdapterNumber>,
+}
+
+impl Sending {
+    /// Rate of frames to all.
+    pub fn group_rate(&self, phy: &Phy) -> Rate {
+        self.broadcast_rate
+            .as_ref()
+            .map_or(phy.lowest, |rate| rate.get_ref().0)
+    }
 }
 
 fn first() -> Spanned<AdapterNumber> {

@@ -300,6 +300,7 @@ impl Check<'_> {
         let trailers = if twice { trailer::OCTETS } else { 0 };
         let usual = slots::SlotCosts::new(timing, rate, release, sync_error);
         let costs = slots::SlotCosts {
+            group_rate: send.group_rate(&timing),
             basic: slowest,
             acked: send.ack && schedule.left_on.acks,
             rts_threshold: self.rts_threshold(schedule, members)?,

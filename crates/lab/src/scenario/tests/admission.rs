@@ -500,3 +500,22 @@ proptest! {
         }
     }
 }
+
+/// What nobody acknowledges goes once: with losses that is not enough, however many tries there are.
+#[test]
+fn what_is_not_acknowledged_is_not_repeated() {
+    let lossy = DEADLINES.replace("octets = 58\n", "octets = 58\nper = 0.1\nmiss = 1e-3\n");
+    assert!(said(&lossy).0);
+    let rare = lossy.replace("miss = 1e-3", "miss = 0.2");
+    for (from, to) in [
+        ("qos = true }", "qos = true, ack = false }"),
+        ("to = \"devices\"\noctets", "to = \"broadcast\"\noctets"),
+    ] {
+        let (admitted, sentence) = said(&lossy.replace(from, to));
+        assert!(
+            !admitted && sentence.contains("nobody acknowledges it"),
+            "{sentence}"
+        );
+        assert!(said(&rare.replace(from, to)).0, "{to}");
+    }
+}

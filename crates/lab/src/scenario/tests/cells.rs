@@ -173,3 +173,18 @@ fn channels_are_as_wide_as_their_rates() {
     );
     assert_eq!((wide.nodes(), wide.radios()), (4, 4));
 }
+
+/// A message that no slot of its host has room for would be dropped without a word.
+#[test]
+fn a_message_fits_its_slot() {
+    let flow = |octets: u32| {
+        format!(
+            "{CELL}\n[[traffic]]\nfrom = \"hosts\"\nto = \"broadcast\"\noctets = {octets}\npattern.periodic = {{ period = \"50ms\" }}\n"
+        )
+    };
+    // with LLC and SNAP
+    parse(&flow(28), &[]).unwrap_or_else(|e| panic!("{e}"));
+    let sentence = parse(&flow(29), &[]).map(|_| ()).unwrap_err().to_string();
+    let says = "a message of 21 octets (without LLC/SNAP) does not fit a slot of \"hosts\", whose payload_octets is 20";
+    assert!(sentence.contains(says), "{sentence}");
+}

@@ -11,6 +11,10 @@
 //! being ready for a slot to the end of the exchange. The slots are spread over the cycle; as they push each other about,
 //! flows that are still too slow get one more until all are in time or the cycle is full. The answer is sufficient: another
 //! layout may do with fewer slots.
+//!
+//! A node has several flows to one receiver: a message may go in a slot of another one of them. Those that no shorter slot has room for go
+//! first, and of these the earliest deadline, which does with any slots with which some order does; so each flow is judged by its own slots, with
+//! as many attempts as the flow of its link that needs most.
 
 use super::schedule::{BeaconSlot, Flow, PlanError, Slot, SlotCosts, SlotUse, TdmaPlan};
 use crate::mac::edf::feasible::retries_for;
@@ -147,6 +151,12 @@ pub fn fit<const S: usize>(
     let mut attempts = [0; S];
     for (flow, d) in demands.iter().enumerate() {
         attempts[flow] = 1 + retries_for(d.per, d.target).ok_or(Denied::TooLossy { flow })?;
+    }
+    // the slots of a link are there for all its frames, so each flow has as many attempts as that of them that needs most
+    for (i, d) in demands.iter().enumerate() {
+        let link = |d: &Demand| (d.flow.from, d.flow.to);
+        let of_link = demands.iter().zip(&attempts).filter(|(o, _)| link(o) == link(d));
+        attempts[i] = of_link.map(|(_, n)| *n).max().unwrap_or(attempts[i]);
     }
     let plan = like.with_flows(flows).map_err(Denied::Plan)?;
     let plain = (0..demands.len()).try_for_each(|i| judge(&plan, i, &demands[i], attempts[i], confirm));

@@ -302,7 +302,7 @@ impl<P: Protocol, const N: usize, const L: usize, const S: usize> Tdma<P, N, L, 
                 .filter(|o| matches!(o.right, Right::To(_)));
             if !readable {
                 self.above.held.end(i, Outcome::Refused(Refusal::BadFrame));
-            } else if self.insists_on_rts(held) || !to_peer.any(|o| self.fits(o, held)) {
+            } else if self.insists_on_rts(held) || !to_peer.any(|o| self.fits(o, held).is_some()) {
                 if !self.insists_on_rts(held) && receiver.is_ok_and(|r| self.may_come(r)) {
                     continue;
                 }

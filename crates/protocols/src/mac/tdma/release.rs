@@ -135,7 +135,7 @@ impl<P: Protocol, const N: usize, const L: usize, const S: usize> Tdma<P, N, L, 
             let _ = set_retry(held.frame_mut(), true);
         }
         let held = self.above.held.get(index).expect("just there");
-        if self.own.iter().flatten().any(|o| self.fits(o, held)) {
+        if self.own.iter().flatten().any(|o| self.fits(o, held).is_some()) {
             self.above.held.wait_again(index);
         } else {
             // no tries left, or none that is short enough

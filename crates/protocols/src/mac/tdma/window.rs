@@ -26,6 +26,8 @@ pub(super) struct Own {
     pub(super) index: u16,
     pub(super) start: Duration,
     pub(super) exchange: Duration,
+    /// The longest exchange among those of its other slots to the same receiver that are shorter; zero if none is.
+    pub(super) shorter: Duration,
     pub(super) right: Right,
 }
 
@@ -81,34 +83,41 @@ pub(super) fn own_slots<const S: usize>(config: &TdmaConfig<S>) -> [Option<Own>;
             index: index as u16,
             start: slot.start,
             exchange: slot.exchange,
+            shorter: Duration::ZERO,
             right,
         });
         used += 1;
+    }
+    for i in 0..used {
+        let shorter = own[..used].iter().flatten();
+        let longest = own[i].map(|o| {
+            let shorter = shorter.filter(|s| s.right == o.right && s.exchange < o.exchange);
+            shorter.map(|s| s.exchange).max().unwrap_or_default()
+        });
+        if let (Some(own), Some(longest)) = (&mut own[i], longest) {
+            own.shorter = longest;
+        }
     }
     own
 }
 
 impl<P: Protocol, const N: usize, const L: usize, const S: usize> Tdma<P, N, L, S> {
-    /// Whether the next try of a held frame may go in a slot: the right receiver, and short enough.
-    pub(super) fn fits(&self, own: &Own, held: &Held<L>) -> bool {
-        let Ok(header) = Header::parse(held.frame()) else {
-            return false;
-        };
+    /// How long the next try of a held frame takes, if it may go in a slot: to the right receiver, and short enough.
+    pub(super) fn fits(&self, own: &Own, held: &Held<L>) -> Option<Duration> {
+        let header = Header::parse(held.frame()).ok()?;
         let to_it = match own.right {
             Right::To(peer) => peer == header.receiver(),
             Right::Shared(..) => true,
             Right::SendBeacon | Right::Ask => false,
         };
-        let Some((_, series)) = held.how.series.at(held.tag as u16) else {
-            return false;
-        };
+        let (_, series) = held.how.series.at(held.tag as u16).filter(|_| to_it)?;
         let acked = self.config.left_on.acks && held.how.ack == AckPolicy::Normal && !header.is_group();
         let octets = held.frame().len() as u32 + 4;
         let costs = SlotCosts {
             rts_threshold: self.rts_threshold(held.how.rts),
             ..*self.config.plan.costs()
         };
-        to_it && costs.exchange(octets, series.rate, acked) <= own.exchange
+        Some(costs.exchange(octets, series.rate, acked)).filter(|e| *e <= own.exchange)
     }
 
     /// RTS goes ahead of frames with such a policy that are longer than this.
@@ -194,29 +203,35 @@ impl<P: Protocol, const N: usize, const L: usize, const S: usize> Tdma<P, N, L, 
         None
     }
 
-    /// What goes in a slot that starts at `start`, as things are now.
+    /// What goes in a slot that starts at `start`, as things are now. In one of a link, what no shorter slot of it has room for goes ahead of
+    /// what one has, then the earliest deadline: so whatever has enough slots of its own, as [`admission`](super::admission) reckons, is in
+    /// time, whatever else its node sends to the same receiver.
     pub(super) fn content(&self, own: &Own, cycle: u64, start: Instant) -> Option<Content> {
         let ready = |h: &Held<L>| {
             let in_time =
                 h.how.expires.is_none_or(|t| start <= t) && h.how.not_before.is_none_or(|t| t <= start);
-            in_time && self.fits(own, h)
+            self.fits(own, h).filter(|_| in_time)
         };
-        let all = self.above.held.waiting().filter(|(_, h)| ready(h));
         match own.right {
             Right::SendBeacon => {
                 let every = self.config.plan.beacon().map_or(1, |b| u64::from(b.every.max(1)));
                 (cycle.is_multiple_of(every) && self.sending.is_none()).then_some(Content::Beacon)
             }
             Right::To(_) => {
-                let first = all.min_by_key(|(_, h)| (h.tag & BEHIND == 0, h.order()));
-                let data = first.map(|(i, _)| Content::Held(i));
+                let all = self.above.held.waiting();
+                let rank = |(i, h): (usize, &Held<L>)| {
+                    let has_shorter = ready(h)? <= own.shorter;
+                    let deadline = h.how.expires.unwrap_or(Instant::MAX);
+                    Some((has_shorter, deadline, h.tag & BEHIND == 0, h.order(), i))
+                };
+                let data = all.filter_map(rank).min().map(|(.., i)| Content::Held(i));
                 data.or_else(|| self.errand(false, cycle))
             }
             Right::Ask => self.errand(true, cycle),
             Right::Shared(place, shared) => {
                 let behind = || {
                     let waiting = self.above.held.waiting();
-                    let behind = waiting.filter(|(_, h)| h.tag & BEHIND != 0 && ready(h));
+                    let behind = waiting.filter(|(_, h)| h.tag & BEHIND != 0 && ready(h).is_some());
                     behind.map(|(i, h)| (self.turn(h, cycle, shared), h.order(), i))
                 };
                 let due = behind().filter(|(turn, ..)| *turn == Some(place)).min();

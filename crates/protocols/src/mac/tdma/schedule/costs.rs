@@ -33,6 +33,8 @@ pub struct SlotCosts {
     pub phy: Phy,
     /// Rate of the data.
     pub rate: Rate,
+    /// Rate of data for groups.
+    pub group_rate: Rate,
     /// Basic rates, which decide the rate of the ACKs.
     pub basic: RateSet,
     /// Whether frames are acknowledged.
@@ -57,11 +59,12 @@ pub struct SlotCosts {
 }
 
 impl SlotCosts {
-    /// Acknowledged QoS data with the PHY's usual basic rates, and DIFS between slots for adapters that sense the carrier, without RTS and backoff.
+    /// Acknowledged QoS data, at one rate to all, with the PHY's usual basic rates, and DIFS between slots for adapters that sense the carrier, without RTS and backoff.
     pub const fn new(phy: Phy, rate: Rate, release: Release, sync_error: Duration) -> SlotCosts {
         SlotCosts {
             phy,
             rate,
+            group_rate: rate,
             basic: phy.basic,
             acked: true,
             rts_threshold: NO_RTS,
@@ -121,7 +124,10 @@ impl SlotCosts {
 
     pub(super) fn of_flow(&self, flow: &Flow) -> Duration {
         let octets = u32::from(flow.payload_octets) + u32::from(self.overhead_octets);
-        self.exchange(octets, self.rate, self.acked && !flow.to.is_group())
+        match flow.to.is_group() {
+            true => self.exchange(octets, self.group_rate, false),
+            false => self.exchange(octets, self.rate, self.acked),
+        }
     }
 
     pub(super) fn of_beacon(&self, beacon: &BeaconSlot) -> Duration {
