@@ -76,6 +76,8 @@ impl<const L: usize> Held<L> {
 #[derive(Clone, Debug)]
 pub struct Pending<const N: usize, const L: usize> {
     slots: [Option<Held<L>>; N],
+    /// From here on all slots are free: who looks for something among a few frames does not touch the memory of many.
+    end: usize,
     refused: [Option<Confirm>; MAX_ACTIONS],
     arrivals: u64,
 }
@@ -84,6 +86,7 @@ impl<const N: usize, const L: usize> Default for Pending<N, L> {
     fn default() -> Self {
         Pending {
             slots: [None; N],
+            end: 0,
             refused: [None; MAX_ACTIONS],
             arrivals: 0,
         }
@@ -110,7 +113,8 @@ impl<const N: usize, const L: usize> Pending<N, L> {
             self.refuse(token, how, Refusal::BadFrame, radio);
             return None;
         }
-        let Some(index) = self.slots.iter().position(Option::is_none) else {
+        let free = self.used().iter().position(Option::is_none);
+        let Some(index) = free.or((self.end < N).then_some(self.end)) else {
             self.refuse(token, how, Refusal::QueueFull, radio);
             return None;
         };
@@ -129,7 +133,13 @@ impl<const N: usize, const L: usize> Pending<N, L> {
         held.frame[..frame.len()].copy_from_slice(frame);
         self.arrivals += 1;
         self.slots[index] = Some(held);
+        self.end = self.end.max(index + 1);
         Some(index)
+    }
+
+    /// The slots up to the last one that is taken.
+    fn used(&self) -> &[Option<Held<L>>] {
+        &self.slots[..self.end]
     }
 
     fn refuse(&mut self, token: Token, how: &TxHow, why: Refusal, radio: &mut dyn Radio) {
@@ -142,21 +152,18 @@ impl<const N: usize, const L: usize> Pending<N, L> {
 
     /// The request at `index`, if there is one.
     pub fn get(&self, index: usize) -> Option<&Held<L>> {
-        self.slots.get(index)?.as_ref()
+        self.used().get(index)?.as_ref()
     }
 
     /// The request at `index`, if there is one.
     pub fn get_mut(&mut self, index: usize) -> Option<&mut Held<L>> {
-        self.slots.get_mut(index)?.as_mut()
+        self.slots[..self.end].get_mut(index)?.as_mut()
     }
 
     /// All requests that wait, with their indices, in no particular order.
     pub fn waiting(&self) -> impl Iterator<Item = (usize, &Held<L>)> {
-        let all = self
-            .slots
-            .iter()
-            .enumerate()
-            .filter_map(|(i, s)| s.as_ref().map(|h| (i, h)));
+        let all = self.used().iter().enumerate();
+        let all = all.filter_map(|(i, s)| s.as_ref().map(|h| (i, h)));
         all.filter(|(_, h)| h.is_waiting())
     }
 
@@ -169,7 +176,7 @@ impl<const N: usize, const L: usize> Pending<N, L> {
 
     /// Number of requests in the table, owed ones included.
     pub fn len(&self) -> usize {
-        self.slots.iter().flatten().count()
+        self.used().iter().flatten().count()
     }
 
     /// True if there is nothing in it.
@@ -212,7 +219,7 @@ impl<const N: usize, const L: usize> Pending<N, L> {
     pub fn landed(&mut self, confirm: &Confirm) -> Option<usize> {
         let flying = State::Flying(confirm.token);
         let index = self
-            .slots
+            .used()
             .iter()
             .position(|s| s.as_ref().is_some_and(|h| h.state == flying))?;
         let held = self.slots[index].as_mut().expect("just found");
@@ -260,7 +267,7 @@ impl<const N: usize, const L: usize> Pending<N, L> {
     /// Ends all waiting requests whose `expires` is before `now`, as expired. Tells how many.
     pub fn expire(&mut self, now: Instant) -> usize {
         let mut n = 0;
-        for i in 0..N {
+        for i in 0..self.end {
             let over = |h: &Held<L>| h.is_waiting() && h.how.expires.is_some_and(|t| t < now);
             if self.get(i).is_some_and(over) {
                 self.end(i, Outcome::Expired);
@@ -279,7 +286,7 @@ impl<const N: usize, const L: usize> Pending<N, L> {
     /// flight the abort goes down, and the confirm of the launch decides. False if it is not in the table.
     pub fn abort(&mut self, token: Token, radio: &mut dyn Radio) -> bool {
         let mine = |h: &Held<L>| h.token == token && !matches!(h.state, State::Owed(_));
-        let Some(i) = self.slots.iter().position(|s| s.as_ref().is_some_and(mine)) else {
+        let Some(i) = self.used().iter().position(|s| s.as_ref().is_some_and(mine)) else {
             return false;
         };
         let held = self.slots[i].as_mut().expect("just found");
@@ -296,7 +303,7 @@ impl<const N: usize, const L: usize> Pending<N, L> {
     /// Whether confirms are owed to the protocol above.
     pub fn owes(&self) -> bool {
         let owed = |h: &Held<L>| matches!(h.state, State::Owed(_));
-        self.refused.iter().any(Option::is_some) || self.slots.iter().flatten().any(owed)
+        self.refused.iter().any(Option::is_some) || self.used().iter().flatten().any(owed)
     }
 
     /// The next confirm that is owed to the protocol above; its slot is free from now on.
@@ -305,11 +312,13 @@ impl<const N: usize, const L: usize> Pending<N, L> {
             return Some(c);
         }
         let owed = |s: &Option<Held<L>>| s.as_ref().is_some_and(|h| matches!(h.state, State::Owed(_)));
-        let slot = self.slots.iter_mut().find(|s| owed(s))?;
-        match slot.take()?.state {
-            State::Owed(c) => Some(c),
-            _ => None,
-        }
+        let slot = self.slots[..self.end].iter_mut().find(|s| owed(s))?;
+        let State::Owed(confirm) = slot.take()?.state else {
+            return None;
+        };
+        let last = self.used().iter().rposition(Option::is_some);
+        self.end = last.map_or(0, |last| last + 1);
+        Some(confirm)
     }
 }
 

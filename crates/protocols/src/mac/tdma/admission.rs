@@ -501,14 +501,14 @@ mod tests {
     /// Of flows that are alike but for their losses, the lossy ones have the slots for their second chances.
     #[test]
     fn a_lossy_flow_has_more_slots() {
-        let lossy = Demand {
+        let lossy = |node, per| Demand {
             period: MS(10),
             deadline: MS(10),
-            per: 0.1,
+            per,
             target: 1e-4,
-            ..demand(1)
+            ..demand(node)
         };
-        let demands = [lossy, Demand { per: 1e-4, ..lossy }, Demand { per: 0.0, ..lossy }];
+        let demands = [lossy(1, 0.1), lossy(2, 1e-4), lossy(3, 0.0)];
         // no room for a third round
         let cycle = US(1_210);
         let plan = |demands: &[Demand]| ask(demands, cycle).unwrap();
@@ -520,6 +520,13 @@ mod tests {
         });
         let got = of(&plan(&hurried));
         assert!(got[0] > got[1] && got[1] >= got[2], "{got:?}");
+        // of one link all have what the lossy one needs: each other's slots may be taken
+        let of_one = hurried.map(|d| Demand {
+            flow: demand(1).flow,
+            ..d
+        });
+        let denied = ask(&of_one, cycle).unwrap_err();
+        assert!(matches!(denied, Denied::NoRoom { slots: 3.., .. }), "{denied:?}");
     }
 
     /// Messages that always come at the start of the cycle need no more than their slots in it.
