@@ -9,6 +9,7 @@ use super::tdma;
 use super::{layers::counted, own::Sum};
 use frame::{AccessCategory, edca_default_ap};
 use protocols::mac::data::Identity;
+use protocols::mac::edf::PATIENCE;
 use protocols::mac::edf::coordinator::{Coordinator, CoordinatorConfig};
 use protocols::mac::edf::responder::{Responder, ResponderConfig};
 use protocols::mac::overlay::Access;
@@ -310,6 +311,7 @@ impl Bench {
             max_attempts: u16::MAX,
             gap: Duration::ZERO,
             poll_again: None,
+            patience: PATIENCE,
             access: Some(Access::without_backoff(Queue::Voice, 1)),
         };
         match (self.question.nodes, self.question.simulated_octets()) {
@@ -329,6 +331,7 @@ impl Bench {
             how: self.one_shot(),
             qos: true,
             within: Duration::from_ns(within),
+            patience: PATIENCE,
             access: Some(Access::without_backoff(Queue::Voice, 2)),
         };
         match self.question.simulated_octets() {

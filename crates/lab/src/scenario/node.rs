@@ -6,7 +6,7 @@ use protocols::mac::data::{Identity, Role};
 use protocols::mac::edf::coordinator::{Coordinator, CoordinatorConfig};
 use protocols::mac::edf::cost::CostEstimate;
 use protocols::mac::edf::responder::{Responder, ResponderConfig};
-use protocols::mac::edf::{Edf, EdfConfig, Strategy};
+use protocols::mac::edf::{Edf, EdfConfig, PATIENCE, Strategy};
 use protocols::mac::oneshot::{Oneshot, OneshotConfig, Pace};
 use protocols::mac::overlay::Access;
 use protocols::mac::roam::gate::Gate;
@@ -177,6 +177,7 @@ pub(super) fn program(s: &Scenario, g: usize, node: u32, seed: u64) -> Program {
                 max_attempts: p.attempts.0,
                 gap: duration(p.gap),
                 poll_again: p.poll_again.map(duration),
+                patience: PATIENCE,
                 access: access(p.no_backoff_aifsn, &p.send),
             })))
         }
@@ -186,6 +187,7 @@ pub(super) fn program(s: &Scenario, g: usize, node: u32, seed: u64) -> Program {
             how: how(&p.send),
             qos: p.send.qos,
             within: duration(p.within),
+            patience: PATIENCE,
             access: access(p.no_backoff_aifsn, &p.send),
         }))),
         protocol::Protocol::Tbmac(p) => {

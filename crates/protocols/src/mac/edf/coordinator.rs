@@ -6,69 +6,20 @@
 //! else. What fails is repeated until the deadline, earliest deadline first: data and poll if neither ACK nor answer
 //! came, the poll alone if only the answer is missing. An answer that repeats the number of the exchange
 //! proves that the data arrived, whatever became of the ACK; so the controller waits for the answer also when there
-//! was no ACK, since whoever sends meanwhile meets it.
+//! was no ACK, since whoever sends meanwhile meets it. So it does if no confirm comes at all: the host may have lost it.
 //!
 //! A new MSDU for a node ends the exchange that is still open with it: this is for cyclic data, where the newer
 //! value counts.
 
+mod config;
+
+pub use config::{CoordinatorConfig, CoordinatorCounters};
+
 use super::poll::{POLL_OCTETS, PollHeader};
-use crate::mac::data::{ETHERTYPE_PROTOCOL, Framer, Identity, MAX_DATA_OCTETS, MAX_PAYLOAD_OCTETS, Received};
-use crate::mac::overlay::{Access, AccessSetting};
-use crate::mac::tally::Tally;
+use crate::mac::data::{ETHERTYPE_PROTOCOL, Framer, MAX_DATA_OCTETS, MAX_PAYLOAD_OCTETS, Received};
+use crate::mac::overlay::AccessSetting;
 use frame::{AccessCategory, MacAddr};
-use radio::{Confirm, Duration, Event, Instant, Msdu, Outcome, Protocol, Radio, Token, TxHow};
-
-/// How a [`Coordinator`] schedules.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct CoordinatorConfig {
-    /// Who it is.
-    pub identity: Identity,
-    /// How frames are sent; should be one-shots.
-    pub how: TxHow,
-    /// QoS data instead of plain data.
-    pub qos: bool,
-    /// What an acknowledged attempt costs, from request to confirm. Data are given up when less than this is left.
-    pub attempt: Duration,
-    /// From the confirm of a poll, acknowledged or not, to the indication of the answer, at most: so long it waits. An uplink
-    /// is given up when less than `attempt + answer` is left.
-    pub answer: Duration,
-    /// Relative deadline of MSDUs without one.
-    pub default_deadline: Duration,
-    /// Attempts per exchange at most.
-    pub max_attempts: u16,
-    /// After a failed attempt the node's exchange lets others go first for so long, since losses come in bursts; if there is time.
-    pub gap: Duration,
-    /// After an empty answer, poll again after this time; `None`: an empty answer is an answer.
-    pub poll_again: Option<Duration>,
-    /// Channel access to be set at the start. A request often comes while the ACK of an answer is on the air, so
-    /// without a backoff of zero it waits longer than `attempt`: see [`Access::without_backoff`].
-    pub access: Option<Access>,
-}
-
-/// What a [`Coordinator`] has counted since its start.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct CoordinatorCounters {
-    /// Exchanges opened.
-    pub exchanges: u64,
-    /// MSDUs that were not taken: too long, or no room for another node.
-    pub rejected: u64,
-    /// Outcomes of all attempts.
-    pub confirms: Tally,
-    /// Data acknowledged, or proved to have arrived by an answer.
-    pub down_done: u64,
-    /// Data given up.
-    pub down_missed: u64,
-    /// Answers with an MSDU to an open exchange.
-    pub up_done: u64,
-    /// Exchanges that ended with an empty answer.
-    pub up_empty: u64,
-    /// Answers given up.
-    pub up_missed: u64,
-    /// Polls whose answer did not come in time.
-    pub timeouts: u64,
-    /// MSDUs that came again, or after their exchange had ended.
-    pub late_or_again: u64,
-}
+use radio::{Confirm, Duration, Event, Instant, Msdu, Outcome, Protocol, Radio, Token};
 
 /// One node and the exchange with it.
 #[derive(Clone, Debug)]
@@ -107,7 +58,8 @@ struct Sent {
 #[derive(Clone, Copy, Debug)]
 enum Channel {
     Free,
-    Sending(Token, Sent),
+    /// Until its confirm comes, or the patience ends.
+    Sending(Token, Sent, Instant),
     Awaiting(Sent, Instant),
 }
 
@@ -203,7 +155,7 @@ impl<const N: usize, const L: usize> Coordinator<N, L> {
         let CoordinatorConfig { attempt, answer, .. } = self.config;
         // what is under way is not given up: another attempt would be too late, but not this one
         let under_way = match self.channel {
-            Channel::Sending(_, sent) | Channel::Awaiting(sent, _) => Some((sent.node, sent.exchange)),
+            Channel::Sending(_, sent, _) | Channel::Awaiting(sent, _) => Some((sent.node, sent.exchange)),
             Channel::Free => None,
         };
         let all = self.nodes.iter_mut().enumerate();
@@ -230,11 +182,11 @@ impl<const N: usize, const L: usize> Coordinator<N, L> {
             .filter(|(_, n)| ready(n))
             .min_by_key(|(_, n)| (n.deadline, n.order));
         if let Some((index, _)) = first {
-            self.send(index, radio);
+            self.send(now, index, radio);
         }
     }
 
-    fn send(&mut self, index: usize, radio: &mut dyn Radio) {
+    fn send(&mut self, now: Instant, index: usize, radio: &mut dyn Radio) {
         let node = self.nodes[index].as_mut().expect("it was chosen");
         let header = PollHeader {
             data: node.down,
@@ -260,7 +212,8 @@ impl<const N: usize, const L: usize> Coordinator<N, L> {
         };
         node.attempts += 1;
         let token = radio.token();
-        self.channel = Channel::Sending(token, sent);
+        let patience = self.config.attempt.times(self.config.patience.into());
+        self.channel = Channel::Sending(token, sent, now + patience);
         radio.request(token, mpdu, &self.config.how.expires(node.deadline));
     }
 
@@ -368,10 +321,15 @@ impl<const N: usize, const L: usize> Protocol for Coordinator<N, L> {
                 self.access.is_answered_by(&answer);
             }
             (Event::Submit(msdu), _) => self.submit(now, &msdu),
-            (Event::Confirm(c), Channel::Sending(token, sent)) if token == c.token => {
+            (Event::Confirm(c), Channel::Sending(token, sent, _)) if token == c.token => {
                 self.confirmed(now, sent, &c);
             }
             (Event::Indication(i), _) => self.receive(now, i.frame, radio),
+            (Event::Timer, Channel::Sending(token, sent, until)) if until <= now => {
+                self.counters.silent += 1;
+                let rate = self.config.how.series.as_slice()[0].rate;
+                self.confirmed(now, sent, &Confirm::without_air(token, Outcome::Unknown, rate));
+            }
             (Event::Timer, Channel::Awaiting(sent, until)) if until <= now => {
                 self.channel = Channel::Free;
                 self.counters.timeouts += 1;
@@ -384,9 +342,7 @@ impl<const N: usize, const L: usize> Protocol for Coordinator<N, L> {
 
     fn deadline(&self) -> Option<Instant> {
         match self.channel {
-            // the confirm will come
-            Channel::Sending(..) => None,
-            Channel::Awaiting(_, until) => Some(until),
+            Channel::Sending(.., until) | Channel::Awaiting(_, until) => Some(until),
             // whatever is open and could go now has gone
             Channel::Free => {
                 let open = self.nodes.iter().flatten().filter(|n| n.is_open());

@@ -3,7 +3,7 @@
 //! The software decides about every single attempt: one is outstanding at a time, it is not preempted, and when
 //! its confirm comes, the frame with the earliest absolute deadline goes next. A frame that cannot be finished in
 //! time any more is dropped before it wastes the channel. Above an overlay that has turns for each receiver there is one attempt
-//! outstanding for each: see [`AtOnce`].
+//! outstanding for each: see [`AtOnce`]. A confirm that stays away holds the others up for a while only: see [`EdfConfig::patience`].
 //!
 //! | module | what it is |
 //! |---|---|
@@ -17,12 +17,14 @@
 pub mod coordinator;
 pub mod cost;
 pub mod feasible;
+mod flights;
 pub mod poll;
 pub mod pool;
 pub mod responder;
 
 use super::overlay::{Above, Access, AccessSetting, DEFAULT_HELD, DEFAULT_HELD_OCTETS};
 use cost::CostEstimate;
+use flights::{Flight, Flights};
 use frame::MacAddr;
 use frame::mac::Header;
 use frame::mac::header::set_retry;
@@ -70,9 +72,17 @@ pub struct EdfConfig {
     pub gap: Duration,
     /// Time for retries that all frames share; `None`: retries compete with first attempts without a limit.
     pub pool: Option<RetryPool>,
+    /// So many times `cost` the others wait for the confirm of an attempt; then they go, as if it were not below. From its
+    /// request on, or with [`AtOnce::EachReceiver`] from the `expires` that it has: until then its turn may come. Nothing else
+    /// becomes of it: it is not repeated before it has a confirm. A host that loses a status tells so late, often after 100 ms.
+    /// If the confirm was merely slow, there are two frames in the adapter, and the second was chosen early; so a small number will do.
+    pub patience: u32,
     /// Channel access to be set at the start, if any.
     pub access: Option<Access>,
 }
+
+/// [`EdfConfig::patience`] if nothing else is said, and that of those who poll: four times what nearly all attempts take.
+pub const PATIENCE: u32 = 4;
 
 impl EdfConfig {
     /// Failed frames are queued again without a gap, as often as each request allows.
@@ -85,6 +95,7 @@ impl EdfConfig {
             max_attempts: u16::MAX,
             gap: Duration::ZERO,
             pool: None,
+            patience: PATIENCE,
             access: None,
         }
     }
@@ -105,28 +116,13 @@ pub struct EdfCounters {
     pub dropped: u64,
     /// Requests given up after their last attempt.
     pub exhausted: u64,
+    /// Attempts whose confirm did not come in the time that others wait for it.
+    pub silent: u64,
 }
 
 /// Attempts that go down in answer to one event; others follow at a timer, at once. Together with the calls of the protocol above
 /// they keep law 6.
 const LAUNCHES: usize = MAX_ACTIONS / 4;
-
-/// An attempt that is below.
-#[derive(Clone, Copy, Debug)]
-struct Flight {
-    /// Which of the held requests.
-    index: usize,
-    to: MacAddr,
-    since: Instant,
-}
-
-impl Flight {
-    const NONE: Flight = Flight {
-        index: 0,
-        to: MacAddr::ZERO,
-        since: Instant::ZERO,
-    };
-}
 
 /// The overlay; see the [module](self). Holds up to `N` requests with frames of up to `L` octets.
 ///
@@ -138,13 +134,11 @@ pub struct Edf<P, const N: usize = DEFAULT_HELD, const L: usize = DEFAULT_HELD_O
     above: Above<P, N, L>,
     config: EdfConfig,
     access: AccessSetting,
-    /// The attempts that are below, the first `below` of them.
-    flights: [Flight; N],
-    below: usize,
+    flights: Flights<N>,
     /// Attempts that may still go down in answer to this event.
     left: usize,
-    /// Goes next, whatever its deadline is.
-    again: Option<usize>,
+    /// The one that came at this place in their order goes next, whatever its deadline is.
+    again: Option<u64>,
     account: Option<RetryAccount>,
     counters: EdfCounters,
 }
@@ -157,8 +151,7 @@ impl<P: Protocol, const N: usize, const L: usize> Edf<P, N, L> {
             access: AccessSetting::new(config.access),
             account: config.pool.map(RetryAccount::new),
             config,
-            flights: [Flight::NONE; N],
-            below: 0,
+            flights: Flights::new(),
             left: LAUNCHES,
             again: None,
             counters: EdfCounters::default(),
@@ -218,41 +211,40 @@ impl<P: Protocol, const N: usize, const L: usize> Edf<P, N, L> {
         }
     }
 
-    /// Whether an attempt is below for which another one of this frame has to wait.
-    fn is_busy(&self, held: &Held<L>) -> bool {
-        let below = &self.flights[..self.below];
+    /// Until when this frame has to wait for the confirm of another one.
+    fn busy_until(&self, held: &Held<L>) -> Option<Instant> {
+        self.flights.busy_until(match self.config.at_once {
+            AtOnce::One => None,
+            AtOnce::EachReceiver => Some(receiver(held)),
+        })
+    }
+
+    /// Until when others wait for the confirm of an attempt that starts now.
+    fn patience(&self, now: Instant, expires: Instant) -> Instant {
+        let patience = self.config.cost.get().times(self.config.patience.into());
         match self.config.at_once {
-            AtOnce::One => !below.is_empty(),
-            AtOnce::EachReceiver => {
-                let to = receiver(held);
-                below.iter().any(|f| f.to == to)
-            }
+            AtOnce::One => now + patience,
+            AtOnce::EachReceiver => now.max(expires) + patience,
         }
     }
 
     /// The earliest deadline goes down; false if nothing may.
     fn launch_next(&mut self, now: Instant, radio: &mut dyn Radio) -> bool {
-        if self.config.at_once == AtOnce::One && self.below > 0 {
+        if self.config.at_once == AtOnce::One && self.flights.busy_until(None).is_some() {
             return false;
         }
         let cost = self.config.cost.get();
         let covered = self.account.is_none_or(|a| a.covers(now, cost));
-        let ready =
-            |h: &Held<L>| h.is_waiting() && h.how.not_before.is_none_or(|t| t <= now) && !self.is_busy(h);
+        let ready = |h: &Held<L>| h.how.not_before.is_none_or(|t| t <= now) && self.busy_until(h).is_none();
         let unpaid = |h: &Held<L>| h.tag > 0 && !covered;
-        let again = self
-            .again
-            .filter(|i| self.above.held.get(*i).is_some_and(|h| ready(h) && !unpaid(h)));
-        let earliest = || {
-            let all = self.above.held.waiting().filter(|(_, h)| ready(h));
-            all.min_by_key(|(_, h)| (unpaid(h), self.deadline_of(h), h.order()))
-                .map(|(i, _)| i)
-        };
-        let next = again.or_else(earliest);
-        self.again = None;
-        let Some(index) = next else {
+        let at_once = |h: &Held<L>| self.again == Some(h.order()) && !unpaid(h);
+        let all = self.above.held.waiting().filter(|(_, h)| ready(h));
+        // what is to go again at once goes first if it is paid for
+        let first = all.min_by_key(|(_, h)| (unpaid(h), !at_once(h), self.deadline_of(h), h.order()));
+        let Some((index, _)) = first else {
             return false;
         };
+        self.again = None;
         if let Some(account) = &mut self.account
             && self.above.held.get(index).is_some_and(|h| h.tag > 0)
         {
@@ -269,37 +261,26 @@ impl<P: Protocol, const N: usize, const L: usize> Edf<P, N, L> {
             .series
             .at(attempt)
             .expect("no more attempts than the series has");
+        let expires = held
+            .how
+            .expires
+            .unwrap_or(held.since + self.config.default_deadline);
         let how = TxHow {
             series: SeriesList::one(series.rate, 1),
             not_before: None,
-            expires: Some(
-                held.how
-                    .expires
-                    .unwrap_or(held.since + self.config.default_deadline),
-            ),
+            expires: Some(expires),
             ..held.how
         };
-        self.flights[self.below] = Flight {
-            index,
-            to: receiver(held),
-            since: now,
-        };
-        self.below += 1;
+        let to = receiver(held);
+        let until = self.patience(now, expires);
+        self.flights.add(Flight::new(index, to, now, until));
         self.above.held.launch(index, &how, radio);
         self.counters.attempts += 1;
         true
     }
 
-    /// The attempt of this request has come back: since when it was below.
-    fn came_back(&mut self, index: usize) -> Option<Instant> {
-        let at = self.flights[..self.below].iter().position(|f| f.index == index)?;
-        let since = self.flights[at].since;
-        self.below -= 1;
-        self.flights[at] = self.flights[self.below];
-        Some(since)
-    }
-
-    fn land(&mut self, now: Instant, index: usize, since: Instant, confirm: &Confirm) {
+    fn land(&mut self, now: Instant, flight: Flight, confirm: &Confirm) {
+        let Flight { index, since, .. } = flight;
         let held = self.above.held.get(index).expect("it was in flight");
         let attempts = held.tag as u16;
         let (series, _) = held.how.series.at(attempts - 1).expect("it was launched");
@@ -339,7 +320,7 @@ impl<P: Protocol, const N: usize, const L: usize> Edf<P, N, L> {
         if patient {
             held.how.not_before = Some(now + gap);
         } else if self.config.strategy == Strategy::Immediate {
-            self.again = Some(index);
+            self.again = Some(held.order());
         }
     }
 }
@@ -347,11 +328,12 @@ impl<P: Protocol, const N: usize, const L: usize> Edf<P, N, L> {
 impl<P: Protocol, const N: usize, const L: usize> Protocol for Edf<P, N, L> {
     fn handle(&mut self, now: Instant, event: Event<'_>, radio: &mut dyn Radio) {
         self.left = LAUNCHES;
+        self.counters.silent += self.flights.give_up(now);
         match event {
             Event::Confirm(c) => {
                 let landed = self.above.held.landed(&c);
-                match landed.and_then(|index| Some((index, self.came_back(index)?))) {
-                    Some((index, since)) => self.land(now, index, since, &c),
+                match landed.and_then(|index| self.flights.came_back(index)) {
+                    Some(flight) => self.land(now, flight, &c),
                     None => self.above.tell(now, event, radio),
                 }
             }
@@ -372,10 +354,10 @@ impl<P: Protocol, const N: usize, const L: usize> Protocol for Edf<P, N, L> {
         let more = self.left == 0;
         let of_waiting = self.above.held.waiting().map(|(_, h)| {
             let dropped = self.deadline_of(h) - self.config.cost.get() + tick;
-            match h.how.not_before {
-                None if more && !self.is_busy(h) => Instant::ZERO,
-                Some(ready) if !self.is_busy(h) => ready.min(dropped),
-                _ => dropped,
+            match self.busy_until(h).max(h.how.not_before) {
+                Some(ready) => ready.min(dropped),
+                None if more => Instant::ZERO,
+                None => dropped,
             }
         });
         of_waiting.chain(self.above.deadline()).min()

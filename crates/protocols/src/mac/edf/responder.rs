@@ -9,7 +9,7 @@ use crate::mac::data::{ETHERTYPE_PROTOCOL, Framer, Identity, MAX_DATA_OCTETS, MA
 use crate::mac::overlay::{Access, AccessSetting};
 use crate::mac::tally::Tally;
 use frame::{AccessCategory, MacAddr};
-use radio::{Duration, Event, Instant, Msdu, Outcome, Protocol, Radio, Token, TxHow};
+use radio::{Confirm, Duration, Event, Instant, Msdu, Outcome, Protocol, Radio, Token, TxHow};
 
 /// How a [`Responder`] answers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -31,6 +31,9 @@ pub struct ResponderConfig {
     ///
     /// [`CoordinatorConfig::answer`]: super::coordinator::CoordinatorConfig::answer
     pub within: Duration,
+    /// So many times `within` after the poll the answer counts as gone, if it has no confirm then: the host may have lost it.
+    /// Until then further polls are left alone, lest two answers be below. Usual is [`PATIENCE`](super::PATIENCE).
+    pub patience: u32,
     /// Channel access to be set at the start. Answers follow the ACK of the poll closely, so without a backoff of
     /// zero most of them are late: see [`Access::without_backoff`].
     pub access: Option<Access>,
@@ -43,6 +46,9 @@ pub struct ResponderCounters {
     pub polls: u64,
     /// Of these, left unanswered because the answer before was not confirmed yet.
     pub busy: u64,
+    /// Answers whose confirm had not come when there was another poll, and time enough for it. They count as
+    /// [`Outcome::Unknown`] in `answers`, whatever comes later.
+    pub silent: u64,
     /// Answers without an MSDU.
     pub empty: u64,
     /// Outcomes of all answers.
@@ -71,9 +77,18 @@ pub struct Responder<const L: usize = 1500> {
     payload: [u8; L],
     next_number: u16,
     heard: Option<u16>,
-    /// The answer that is below, and the number of the MSDU in it.
-    flying: Option<(Token, Option<u16>)>,
+    flying: Option<Answer>,
     counters: ResponderCounters,
+}
+
+/// The answer that is below.
+#[derive(Clone, Copy, Debug)]
+struct Answer {
+    token: Token,
+    /// Of the MSDU in it.
+    number: Option<u16>,
+    /// So long its confirm is awaited.
+    until: Instant,
 }
 
 /// The freshest MSDU; its octets are in `payload`.
@@ -163,9 +178,18 @@ impl<const L: usize> Responder<L> {
 
     fn answer(&mut self, now: Instant, exchange: u16, radio: &mut dyn Radio) {
         self.counters.polls += 1;
-        if self.flying.is_some() {
-            self.counters.busy += 1;
-            return;
+        match self.flying {
+            Some(answer) if now < answer.until => {
+                self.counters.busy += 1;
+                return;
+            }
+            Some(lost) => {
+                let rate = self.config.how.series.as_slice()[0].rate;
+                let unknown = Confirm::without_air(lost.token, Outcome::Unknown, rate);
+                self.counters.silent += 1;
+                self.counters.answers.note(&unknown);
+            }
+            None => {}
         }
         let over = |f: &Fresh| f.deadline.is_some_and(|t| t < now);
         if self.fresh.as_ref().is_some_and(over) {
@@ -195,7 +219,11 @@ impl<const L: usize> Responder<L> {
             .how
             .expires(deadline.map_or(latest, |t| t.min(latest)));
         let token = radio.token();
-        self.flying = Some((token, self.fresh.map(|f| f.number)));
+        self.flying = Some(Answer {
+            token,
+            number: self.fresh.map(|f| f.number),
+            until: now + self.config.within.times(self.config.patience.into()),
+        });
         radio.request(token, mpdu, &how);
     }
 }
@@ -207,7 +235,7 @@ impl<const L: usize> Protocol for Responder<L> {
             Event::Submit(msdu) => self.submit(&msdu),
             Event::Indication(i) => self.receive(now, i.frame, radio),
             Event::Confirm(c) => {
-                if let Some((token, number)) = self.flying
+                if let Some(Answer { token, number, .. }) = self.flying
                     && token == c.token
                 {
                     self.flying = None;

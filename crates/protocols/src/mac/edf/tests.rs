@@ -81,6 +81,153 @@ fn each_receiver_has_a_frame_below() {
     assert_eq!(order(AtOnce::EachReceiver), b"acbd");
 }
 
+/// The host finds out after a long time that it has lost a status.
+const LONG_NS: u64 = 100_000_000;
+
+/// So long others wait for a confirm: four times 150 us.
+const PATIENCE_NS: u64 = 600_000;
+
+/// Loses the first confirm of the frames that end in `name`.
+fn loses_confirm_of(room: &mut Room, name: u8) {
+    let mut done = false;
+    room.script(move |a| match a.frame.ends_with(&[name]) && !done {
+        true => {
+            done = true;
+            Fate::ConfirmLost
+        }
+        false => Fate::Arrives,
+    });
+    room.delays.patience_ns = LONG_NS;
+}
+
+#[test]
+fn a_confirm_that_stays_away_holds_the_others_up_for_a_while() {
+    let (mut room, node) = sender(config());
+    loses_confirm_of(&mut room, b'a');
+    room.submit(0, node, AP, b"a", Some(300_000_000));
+    room.submit(50_000, node, AP, b"b", Some(9_000_000));
+    room.submit(60_000, node, AP, b"c", Some(8_000_000));
+    room.run_until(LONG_NS);
+    // a is not sent twice while it has no confirm
+    assert_eq!(order(&room), b"acb");
+    assert_eq!(room.flights[1].start_ns, PATIENCE_NS + 10_000);
+    let counters = *room.protocol::<Edf<Sender>>(node).counters();
+    assert_eq!((counters.silent, counters.acked, counters.failed), (1, 2, 0));
+    // the host tells at last, and a still has time
+    room.run_until(2 * LONG_NS);
+    assert_eq!(order(&room), b"acba");
+    assert!(room.flights[3].start_ns > LONG_NS);
+    let edf = room.protocol::<Edf<Sender>>(node);
+    let counters = edf.counters();
+    assert_eq!((counters.silent, counters.acked, counters.failed), (1, 3, 1));
+    let told = edf.protocol().counters().confirms;
+    assert_eq!((told.acked, told.total()), (3, 3));
+    room.close();
+}
+
+/// Nothing waits, so nothing wakes EDF up; it counts nevertheless, when the confirm comes.
+#[test]
+fn what_is_slow_is_counted_and_counts() {
+    let (mut room, node) = sender(config());
+    room.delays.confirm_ns = 2_000_000..=2_000_000;
+    room.submit(0, node, AP, b"a", Some(9_000_000));
+    room.run_until(10_000_000);
+    assert_eq!(order(&room), b"a");
+    let counters = *room.protocol::<Edf<Sender>>(node).counters();
+    assert_eq!((counters.silent, counters.acked), (1, 1));
+    // each has its own confirm, late as it is
+    for (i, name) in (0..).zip(b"bcde") {
+        room.submit(20_000_000 + i, node, AP, &[*name], Some(29_000_000));
+    }
+    room.run_until(40_000_000);
+    assert_eq!(order(&room), b"abcde");
+    let counters = *room.protocol::<Edf<Sender>>(node).counters();
+    assert_eq!((counters.silent, counters.acked, counters.failed), (5, 5, 0));
+    let starts: Vec<u64> = room.flights[1..].iter().map(|f| f.start_ns).collect();
+    assert!(
+        starts.windows(2).all(|w| w[1] - w[0] == PATIENCE_NS),
+        "{starts:?}"
+    );
+    room.close();
+}
+
+/// A slot may come as long as the frame has not expired, so that is when the patience begins.
+#[test]
+fn for_slots_the_patience_begins_when_the_frame_expires() {
+    let mut room = Room::new(1);
+    let config = EdfConfig {
+        at_once: AtOnce::EachReceiver,
+        ..config()
+    };
+    let node = room.add(AP, move || -> Edf<Sender> {
+        let identity = Identity::access_point(AP);
+        Edf::new(
+            config.clone(),
+            Sender::new(SenderConfig::new(identity, Rate::OFDM_54)),
+        )
+    });
+    loses_confirm_of(&mut room, b'a');
+    let other = MacAddr::local(3);
+    for (to, name, deadline_ms) in [(STA, b'a', 3), (STA, b'b', 9), (other, b'c', 8), (other, b'd', 9)] {
+        room.submit(0, node, to, &[name], Some(deadline_ms * 1_000_000));
+    }
+    room.run_until(10_000_000);
+    assert_eq!(order(&room), b"acdb");
+    assert_eq!(room.flights[3].start_ns, 3_000_000 + PATIENCE_NS + 10_000);
+    let counters = room.protocol::<Edf<Sender>>(node).counters();
+    assert_eq!((counters.silent, counters.acked), (1, 3));
+    room.close();
+}
+
+/// What goes again at once waits for what is below, and then it goes.
+#[test]
+fn at_once_is_when_the_channel_is_free() {
+    let (mut room, node) = sender(EdfConfig {
+        strategy: Strategy::Immediate,
+        ..config()
+    });
+    loses_confirm_of(&mut room, b'a');
+    // told while b is below
+    room.delays.patience_ns = 560_000;
+    room.submit(0, node, AP, b"a", Some(9_000_000));
+    room.submit(50_000, node, AP, b"b", Some(3_000_000));
+    room.submit(60_000, node, AP, b"c", Some(8_000_000));
+    room.run_until(10_000_000);
+    assert_eq!(order(&room), b"abac");
+    let told = room
+        .confirms
+        .iter()
+        .find(|c| c.2.outcome == Outcome::Unknown)
+        .unwrap();
+    let b = &room.flights[1];
+    assert!((b.start_ns..b.end_ns + 20_000).contains(&told.1), "{told:?}");
+    room.close();
+}
+
+/// A host that says nothing at all gets each message once, and EDF has room again when it speaks.
+#[test]
+fn a_host_that_says_nothing() {
+    let (mut room, node) = sender(config());
+    room.script(|_| Fate::Silent);
+    room.delays.patience_ns = LONG_NS;
+    for i in 0..40 {
+        room.submit(i, node, AP, b"a", Some(90_000_000));
+    }
+    room.run_until(LONG_NS);
+    let counters = *room.protocol::<Edf<Sender>>(node).counters();
+    let held = super::DEFAULT_HELD as u64;
+    // nothing waits behind the last one
+    assert_eq!((counters.attempts, counters.silent), (held, held - 1));
+    room.run_until(2 * LONG_NS);
+    room.script(|_| Fate::Arrives);
+    room.submit(2 * LONG_NS, node, AP, b"b", None);
+    room.run_until(3 * LONG_NS);
+    let counters = room.protocol::<Edf<Sender>>(node).counters();
+    assert_eq!((counters.attempts, counters.silent), (held + 1, held));
+    assert_eq!((counters.acked, order(&room).as_slice()), (1, &b"b"[..]));
+    room.close();
+}
+
 #[test]
 fn failed_frames_by_strategy() {
     for (strategy, expected) in [(Strategy::Queued, b"abaa"), (Strategy::Immediate, b"aaab")] {

@@ -1,11 +1,14 @@
 //! Coordinator and responders together.
 
 use super::*;
+use crate::mac::data::Identity;
+use crate::mac::edf::PATIENCE;
 use crate::mac::edf::responder::{Responder, ResponderConfig};
+use crate::mac::overlay::Access;
 use crate::testing::{Attempt, Dice, Fate, Room};
 use frame::Rate;
 use proptest::prelude::*;
-use radio::Queue;
+use radio::{Duration, Queue, TxHow};
 use std::vec::Vec;
 
 const AP: MacAddr = MacAddr::local(100);
@@ -26,6 +29,7 @@ fn coordinator() -> CoordinatorConfig {
         max_attempts: u16::MAX,
         gap: Duration::ZERO,
         poll_again: None,
+        patience: PATIENCE,
         access: Some(Access::without_backoff(Queue::Voice, 2)),
     }
 }
@@ -37,6 +41,7 @@ fn responder(me: MacAddr) -> ResponderConfig {
         how: TxHow::one_shot(Rate::OFDM_54).queue(Queue::Voice),
         qos: true,
         within: US(100),
+        patience: PATIENCE,
         access: Some(Access::without_backoff(Queue::Voice, 2)),
     }
 }
@@ -152,6 +157,106 @@ fn only_what_is_missing_is_repeated() {
     let (frames, room) = repeats(&[Arrives, AckLost]);
     assert_eq!(frames, [DATA_POLL, ANSWER]);
     assert_eq!(in_time(&room), (2, 0));
+}
+
+/// The host finds out after a long time that it has lost a status.
+const LONG_NS: u64 = 100_000_000;
+
+/// So long the coordinator waits for a confirm: four times 150 us.
+const PATIENCE_NS: u64 = 600_000;
+
+/// The controller goes on without a confirm, awaits the answer if it has not come, and repeats what is missing then.
+#[test]
+fn a_confirm_that_stays_away_holds_the_others_up_for_a_while() {
+    use Fate::{Arrives, ConfirmLost, DataLost, Silent};
+    // the answer has come meanwhile, was lost, or the poll itself was
+    for (fates, frames, timeouts) in [
+        (&[ConfirmLost, Arrives][..], &[DATA_POLL, ANSWER][..], 0),
+        (
+            &[ConfirmLost, DataLost],
+            &[DATA_POLL, ANSWER, DATA_POLL, ANSWER],
+            1,
+        ),
+        (&[Silent], &[DATA_POLL, DATA_POLL, ANSWER], 1),
+    ] {
+        let mut room = cell(1, coordinator(), 2, 1);
+        room.delays.patience_ns = LONG_NS;
+        let log = std::rc::Rc::new(std::cell::RefCell::new(Vec::new()));
+        let of_first = log.clone();
+        room.script(move |a| {
+            let r = Received::parse(a.frame).unwrap();
+            let mut log = of_first.borrow_mut();
+            if ![r.source, r.destination].contains(&node(1)) {
+                return Arrives;
+            }
+            let h = header(a);
+            log.push((h.answer, h.data, h.poll));
+            fates.get(log.len() - 1).copied().unwrap_or(Arrives)
+        });
+        room.run_until(CYCLE_NS);
+        assert_eq!(*log.borrow(), frames, "{fates:?}");
+        assert_eq!(in_time(&room), (4, 0), "{fates:?}");
+        assert_eq!(room.collisions().count(), 0);
+        let c = *room.protocol::<Controller>(0).counters();
+        assert_eq!(
+            (c.silent, c.timeouts, c.confirms.unknown),
+            (1, timeouts, 1),
+            "{c:?}"
+        );
+        assert_eq!((c.down_done, c.up_done), (2, 2), "{c:?}");
+        // what the controller sends next: behind the patience, and perhaps an answer that does not come
+        let mut next = room.flights.iter().filter(|f| f.node == 0 && f.start_ns > 100_000);
+        let next = next.next().unwrap().start_ns;
+        let most = PATIENCE_NS + 150_000 + 20_000;
+        assert!((PATIENCE_NS..most).contains(&next), "{next}");
+        // the confirms that come at last change nothing, and the laws hold
+        room.run_until(2 * LONG_NS);
+        let later = *room.protocol::<Controller>(0).counters();
+        assert_eq!(later, c);
+        room.close();
+    }
+}
+
+/// A node whose answer has no confirm answers the next poll nevertheless, and a poll that follows at once it does not.
+#[test]
+fn a_node_whose_confirm_stays_away_answers_again() {
+    let mut room = cell(1, coordinator(), 1, 4);
+    room.delays.patience_ns = LONG_NS;
+    let mut answers = 0;
+    room.script(move |a| {
+        answers += u32::from(header(a).answer);
+        match header(a).answer && answers == 1 {
+            true => Fate::ConfirmLost,
+            false => Fate::Arrives,
+        }
+    });
+    room.run_until(4 * CYCLE_NS);
+    assert_eq!(in_time(&room), (8, 0));
+    let c = *room.protocol::<Responder<64>>(1).counters();
+    assert_eq!(
+        (c.polls, c.busy, c.silent, c.answers.unknown),
+        (4, 0, 1, 1),
+        "{c:?}"
+    );
+    assert_eq!(c.answers.total(), 4);
+    room.close();
+
+    // the controller does not hear the first answer, and polls again before the node's patience of 400 us is over
+    let mut room = cell(1, coordinator(), 1, 1);
+    room.delays.patience_ns = LONG_NS;
+    let mut answers = 0;
+    room.script(move |a| {
+        answers += u32::from(header(a).answer);
+        match header(a).answer && answers == 1 {
+            true => Fate::Silent,
+            false => Fate::Arrives,
+        }
+    });
+    room.run_until(CYCLE_NS);
+    assert_eq!(in_time(&room), (2, 0));
+    let c = *room.protocol::<Responder<64>>(1).counters();
+    assert!(c.busy >= 1 && c.silent == 1, "{c:?}");
+    room.close();
 }
 
 #[test]
