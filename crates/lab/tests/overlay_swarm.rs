@@ -3,7 +3,7 @@
 //!
 //! No message comes after its lifetime, or more than once; of two adapters no copy counts twice. In one world of four only frames get lost and nodes walk. There is more to hold there: never a message twice; slots of a schedule
 //! meet no more often than releases pass the guard; no two hosts of TBMAC that hear each other own one slot. EDF sends down the message whose
-//! deadline is first, and none that cannot be finished; rate control asks for no more tries than it was asked for; who roams sends to nobody
+//! deadline is first, and none that cannot be finished; who decides attempt by attempt holds nothing up for long, whatever becomes of statuses; rate control asks for no more tries than it was asked for; who roams sends to nobody
 //! that has not let it in, and on that one's channel.
 //!
 //! A failure prints the command that runs its seed alone, or all seeds where it is one of their sum, with the worst of them. An hour of
@@ -16,6 +16,8 @@ mod laws;
 mod meetings;
 #[path = "overlay_swarm/own.rs"]
 mod own;
+#[path = "overlay_swarm/progress.rs"]
+mod progress;
 
 use std::cell::RefCell;
 use std::path::Path;
@@ -33,6 +35,7 @@ use sim::{Pattern, Traffic};
 
 use laws::{Eye, Seen};
 use own::Own;
+use progress::{Kind, Progress};
 
 /// A `sender` hands down all that comes, so up to 500 frames wait in each of the five queues of two adapters.
 type Watched = Checked<Program, 5_100>;
@@ -406,7 +409,8 @@ ack.fixed = {ack}
         .collect();
     let (hub, leaves) = (nodes[0], &nodes[1..]);
     let keeps = own_law(name, &scenario, fails);
-    let seen = Rc::new(RefCell::new(Seen::new(keeps, nodes.clone(), astray)));
+    let progress = progress_of(name, &nodes, fails);
+    let seen = Rc::new(RefCell::new(Seen::new(keeps, progress, nodes.clone(), astray)));
     for (from, to) in leaves.iter().flat_map(|leaf| [(hub, *leaf), (*leaf, hub)]) {
         let traffic = Traffic {
             to: MacAddr::local(to),
@@ -516,6 +520,18 @@ fn own_law(name: &str, scenario: &Scenario, fails: Fails) -> Own {
         }
         _ => Own::Nothing,
     }
+}
+
+/// Who may not hold up messages for long, since it decides attempt by attempt. Adapters may do that, and clocks that jump.
+fn progress_of(name: &str, nodes: &[u32], fails: Fails) -> Option<Progress> {
+    let (kind, nodes) = match name {
+        _ if fails == Fails::Adapters => return None,
+        "edf" | "pooled" | "redundancy+edf" => (Kind::EDF, nodes),
+        // leaves answer
+        "polled" | "redundancy+polled" => (Kind::POLLS, &nodes[..1]),
+        _ => return None,
+    };
+    Some(Progress::of(kind, nodes.to_vec()))
 }
 
 /// A number in the environment.

@@ -100,6 +100,7 @@ fn edf(scenario: &Scenario, world: &World<Program>, metrics: &mut Metrics) {
             ("edf_unpaid", |c| c.unpaid),
             ("edf_dropped", |c| c.dropped),
             ("edf_given_up", |c| c.exhausted),
+            ("edf_silent", |c| c.silent),
         ],
     );
 }
@@ -115,6 +116,7 @@ fn polled(scenario: &Scenario, world: &World<Program>, metrics: &mut Metrics) {
             ("polled_down_missed", |c| c.down_missed),
             ("polled_up_missed", |c| c.up_missed),
             ("polled_timeouts", |c| c.timeouts),
+            ("polled_silent", |c| c.silent),
         ],
     );
 }

@@ -17,11 +17,14 @@ use sim::traffic::parse_header;
 
 use crate::meetings::{Air, may_meet};
 use crate::own::Own;
+use crate::progress::Progress;
 
 /// What was seen of one world.
 pub struct Seen {
     /// What only some overlays have to keep.
     pub own: Own,
+    /// What those have to keep that decide attempt by attempt.
+    pub progress: Option<Progress>,
     /// The first time that they did not.
     pub wrong: Option<String>,
     /// Lifetime of the messages of a flow, ns.
@@ -53,9 +56,10 @@ const STRANGE_ROUNDS: u64 = 4;
 
 impl Seen {
     /// Nothing yet, in a world of these nodes.
-    pub fn new(own: Own, nodes: Vec<u32>, astray: Vec<Range<u64>>) -> Seen {
+    pub fn new(own: Own, progress: Option<Progress>, nodes: Vec<u32>, astray: Vec<Range<u64>>) -> Seen {
         Seen {
             own,
+            progress,
             wrong: None,
             lifetimes: HashMap::new(),
             up: HashSet::new(),
@@ -91,15 +95,26 @@ impl Observer for Eye {
     }
 
     fn submitted(&mut self, now_ns: u64, node: u32, msdu: &Msdu<'_>) {
-        self.0.borrow_mut().own.submitted(now_ns, node, msdu);
+        let seen = &mut *self.0.borrow_mut();
+        seen.own.submitted(now_ns, node, msdu);
+        if let Some(progress) = &mut seen.progress {
+            progress.submitted(now_ns, node, msdu);
+        }
     }
 
     fn requested(&mut self, now_ns: u64, node: u32, token: Token, frame: &[u8]) {
-        self.0.borrow_mut().own.requested(now_ns, node, token, frame);
+        let seen = &mut *self.0.borrow_mut();
+        seen.own.requested(now_ns, node, token, frame);
+        if let Some(progress) = &mut seen.progress {
+            progress.requested(now_ns, node, token, frame);
+        }
     }
 
     fn confirmed(&mut self, now_ns: u64, node: u32, confirm: &Confirm, _: Option<(u64, u64)>) {
         let seen = &mut *self.0.borrow_mut();
+        if let Some(progress) = &mut seen.progress {
+            progress.confirmed(now_ns, node, confirm);
+        }
         let wrong = seen.own.confirmed(now_ns, node, confirm);
         seen.note(wrong);
     }
@@ -120,6 +135,8 @@ impl Seen {
     /// A look at a world after each millisecond. `together` are nodes that hear each other all the time.
     pub fn look<const N: usize>(&mut self, world: &mut World<Checked<Program, N>>, together: &[u32]) {
         let wrong = self.own.look(world);
+        self.note(wrong);
+        let wrong = self.progress.as_mut().and_then(|p| p.look(world));
         self.note(wrong);
         for met in std::mem::take(&mut self.air.met) {
             let fair = may_meet(world, &met, |node| Some(node.inner()));

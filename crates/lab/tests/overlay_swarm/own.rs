@@ -13,24 +13,28 @@ use sim::trace::{OnAir, Transmission};
 use sim::traffic::parse_header;
 
 /// Tries of each frame in the worlds.
-const TRIES: u16 = 7;
+pub const TRIES: u16 = 7;
 /// `cost` of an attempt of EDF in the worlds.
-const COST: Duration = Duration::from_us(200);
+pub const COST: Duration = Duration::from_us(200);
 /// `deadline` of EDF there: of messages that have none.
-const DEADLINE: Duration = Duration::from_ms(4);
+pub const DEADLINE: Duration = Duration::from_ms(4);
 /// Requests that EDF holds: what comes when there are so many is refused.
-const HELD: usize = 16;
+pub const HELD: usize = 16;
 /// How far what a clock has shown is off when it is reckoned back over a millisecond.
 const BLUR: Duration = Duration::from_us(1);
 
+/// So long others wait for the confirm of an attempt.
+const PATIENCE: Duration = COST.times(protocols::mac::edf::PATIENCE as u64);
+
 /// Node, flow and number of a message.
-type Key = (u32, u32, u32);
+pub type Key = (u32, u32, u32);
 
 /// What a scheme has to keep.
 pub enum Own {
     /// What all have to.
     Nothing,
-    /// One at a time is below, the one whose deadline is first, and none that cannot be finished in time.
+    /// One at a time is below that has been there for no longer than others wait for it; the one whose deadline is first goes, none that
+    /// cannot be finished in time, and none while it is below.
     Edf(Edf),
     /// No frame has more tries than its sender asked for, and none goes at a rate that is not like the one that it asked for.
     Rates(Tries),
@@ -46,7 +50,8 @@ pub struct Edf {
     /// True time, node, and what happened there, since the last look.
     events: Vec<(u64, u32, Step)>,
     open: BTreeMap<Key, Open>,
-    below: HashMap<u32, (Token, Key)>,
+    /// What is below, by node, and since when.
+    below: HashMap<u32, Vec<(Token, Key, Instant)>>,
     /// Launches at which another message waited.
     pub choices: u64,
 }
@@ -97,11 +102,11 @@ pub fn mcs7(width: Width) -> Rate {
     Rate::ht(7, width, GuardInterval::Long).expect("is one")
 }
 
-/// The message in a data frame, and the flow that it belongs to.
-fn message(node: u32, mpdu: &[u8]) -> Option<Key> {
+/// The message in a data frame, behind so many octets of its protocol, and the flow that it belongs to.
+pub fn message(node: u32, mpdu: &[u8], before: usize) -> Option<Key> {
     let header = Header::parse(mpdu).ok()?;
     // behind LLC and SNAP
-    let payload = header.body().get(8..).filter(|_| is_data(&header))?;
+    let payload = header.body().get(8 + before..).filter(|_| is_data(&header))?;
     parse_header(payload).map(|(flow, number, _)| (node, flow, number))
 }
 
@@ -115,7 +120,7 @@ impl Own {
         let header = Header::parse(t.frame).ok().filter(|_| t.what == OnAir::Frame)?;
         match self {
             Own::Rates(tries) => {
-                let key = (t.adapter, message(t.node, t.frame)?);
+                let key = (t.adapter, message(t.node, t.frame, 0)?);
                 let known = tries.rates.as_slice().contains(&t.rate);
                 let tries = tries.sent.entry(key).or_default();
                 *tries += 1;
@@ -152,7 +157,7 @@ impl Own {
 
     /// A frame is sent down.
     pub fn requested(&mut self, now_ns: u64, node: u32, token: Token, mpdu: &[u8]) {
-        if let (Own::Edf(edf), Some(key)) = (self, message(node, mpdu)) {
+        if let (Own::Edf(edf), Some(key)) = (self, message(node, mpdu, 0)) {
             edf.events.push((now_ns, node, Step::Launched(token, key)));
         }
     }
@@ -198,8 +203,9 @@ impl Edf {
     fn step(&mut self, node: u32, now: Instant, step: Step) -> Option<String> {
         // what came too late for a timer may take up room until now
         let own = self.open.keys().filter(|(n, ..)| *n == node).count();
-        let below = self.below.get(&node);
-        let room = HELD > own + usize::from(below.is_some_and(|(_, key)| !self.open.contains_key(key)));
+        let below = self.below.entry(node).or_default();
+        let others = below.iter().filter(|(_, key, _)| !self.open.contains_key(key));
+        let room = HELD > own + others.count();
         // what cannot be finished any more is dropped
         self.open
             .retain(|(n, ..), m| *n != node || now + COST <= m.deadline + BLUR);
@@ -214,7 +220,11 @@ impl Edf {
                 None
             }
             Step::Launched(token, key) => {
-                if let Some((_, other)) = self.below.insert(node, (token, key)) {
+                let in_the_way = |b: &&(Token, Key, Instant)| b.1 == key || now + BLUR < b.2 + PATIENCE;
+                let met = below.iter().find(in_the_way).map(|b| b.1);
+                let is_below: Vec<Key> = below.iter().map(|b| b.1).collect();
+                below.push((token, key, now));
+                if let Some(other) = met {
                     return Some(format!("{key:?} goes while {other:?} is below"));
                 }
                 let Some(own) = self.open.get_mut(&key) else {
@@ -222,7 +232,8 @@ impl Edf {
                 };
                 (own.launches, own.held) = (own.launches + 1, true);
                 let deadline = own.deadline;
-                let of_node = |(k, m): &(&Key, &Open)| k.0 == node && **k != key && m.held;
+                let of_node =
+                    |(k, m): &(&Key, &Open)| k.0 == node && **k != key && !is_below.contains(k) && m.held;
                 let mut others = self.open.iter().filter(of_node);
                 self.choices += u64::from(others.clone().next().is_some());
                 let first =
@@ -233,7 +244,8 @@ impl Edf {
                 })
             }
             Step::Ended(token, outcome) => {
-                let (_, key) = self.below.remove(&node).filter(|(t, _)| *t == token)?;
+                let at = below.iter().position(|(t, ..)| *t == token)?;
+                let (_, key, _) = below.swap_remove(at);
                 let again = matches!(outcome, Outcome::NotAcked | Outcome::Unknown | Outcome::Aborted);
                 let over = |m: &Open| !again || m.launches >= TRIES;
                 if self.open.get(&key).is_some_and(over) {
@@ -292,6 +304,17 @@ mod broken {
         let mut edf = two([3, 4]);
         assert_eq!(launch(&mut edf, 0, ms(1)), None);
         assert!(launch(&mut edf, 1, ms(1)).unwrap().contains("is below"));
+        // but for as long as a confirm is waited for, and what is below does not go again itself
+        for (i, us, right) in [(1, 799, false), (1, 800, true), (0, 800, false)] {
+            let mut edf = two([3, 4]);
+            assert_eq!(launch(&mut edf, 0, ms(1)), None);
+            let said = launch(&mut edf, i, ms(1) + Duration::from_us(us) - BLUR);
+            assert_eq!(
+                said.is_none_or(|said| !said.contains("is below")),
+                right,
+                "{i} {us}"
+            );
+        }
     }
 
     /// A data frame of node 1 to an access point that is node 2, on this channel and at this rate.

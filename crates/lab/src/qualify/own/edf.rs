@@ -20,6 +20,8 @@ pub struct EdfNumbers {
     pub dropped: u64,
     /// Requests given up after their last attempt.
     pub exhausted: u64,
+    /// Attempts whose confirm did not come in the time that others wait for it.
+    pub silent: u64,
     /// Of the attempts, retries that the pool did not pay for; 0 where there is none.
     pub unpaid: u64,
 }
@@ -33,6 +35,8 @@ pub struct PollNumbers {
     pub attempts: u64,
     /// Of these, polls whose answer did not come in time.
     pub timeouts: u64,
+    /// Frames of the controller and answers of nodes whose confirm did not come in the time that is waited for it.
+    pub silent: u64,
     /// Messages to nodes that were given up, because another attempt could not have ended by their deadline.
     pub down_dropped: u64,
     /// Answers that were given up for the same reason.
@@ -55,6 +59,7 @@ pub(super) struct Polls {
     exchanges: u64,
     attempts: u64,
     timeouts: u64,
+    silent: u64,
     down_missed: u64,
     up_missed: u64,
     empty: u64,
@@ -69,6 +74,7 @@ impl Polls {
         self.exchanges += other.exchanges;
         self.attempts += other.attempts;
         self.timeouts += other.timeouts;
+        self.silent += other.silent;
         self.down_missed += other.down_missed;
         self.up_missed += other.up_missed;
         self.empty += other.empty;
@@ -86,6 +92,7 @@ pub(super) fn add(sum: &mut EdfCounters, other: &EdfCounters) {
     sum.acked += other.acked;
     sum.dropped += other.dropped;
     sum.exhausted += other.exhausted;
+    sum.silent += other.silent;
 }
 
 impl<P: Protocol, const N: usize, const L: usize> Tells for Edf<P, N, L> {
@@ -101,6 +108,7 @@ impl<const N: usize, const L: usize> Tells for Coordinator<N, L> {
             exchanges: c.exchanges,
             attempts: c.confirms.total(),
             timeouts: c.timeouts,
+            silent: c.silent,
             down_missed: c.down_missed,
             up_missed: c.up_missed,
             empty: c.up_empty,
@@ -115,6 +123,7 @@ impl<const L: usize> Tells for Responder<L> {
         let c = self.counters();
         counts.polls.merge(&Polls {
             busy: c.busy,
+            silent: c.silent,
             replaced: c.replaced,
             expired: c.expired,
             ..Polls::default()
@@ -136,6 +145,7 @@ impl EdfNumbers {
             acked: c.acked,
             dropped: c.dropped,
             exhausted: c.exhausted,
+            silent: c.silent,
             unpaid: c.unpaid,
         }
     }
@@ -144,6 +154,7 @@ impl EdfNumbers {
         let attempts = listed(&[
             (self.failed, "failed"),
             (self.unpaid, "beyond the pool of retries"),
+            (self.silent, "not waited for any longer"),
         ]);
         let requests = listed(&[
             (
@@ -166,6 +177,7 @@ impl PollNumbers {
             exchanges: p.exchanges,
             attempts: p.attempts,
             timeouts: p.timeouts,
+            silent: p.silent,
             down_dropped: p.down_missed,
             up_dropped: p.up_missed,
             empty: p.empty,
@@ -179,6 +191,7 @@ impl PollNumbers {
     pub(super) fn sentence(&self) -> String {
         let polls = listed(&[
             (self.timeouts, "without an answer in time"),
+            (self.silent, "without a status in time, answers included"),
             (self.busy, "that found a node busy"),
             (self.late_or_again, "answered twice or too late"),
         ]);

@@ -108,3 +108,71 @@ proptest! {
         }
     }
 }
+
+/// A controller and eight devices, on a channel of their own; `faults` of all of them.
+fn nine(controller: &str, device: &str, traffic: &str, faults: &str) -> String {
+    format!(
+        r#"
+[run]
+duration = "4s"
+warm_up = "50ms"
+[medium]
+loss.fixed_power_dbm = -50
+[[group]]
+name = "c"
+edca = true
+{faults}
+{controller}
+[[group]]
+name = "d"
+count = 8
+edca = true
+{faults}
+{device}
+{traffic}
+[[link]]
+from = "d"
+to = "c"
+both_ways = true
+data.fixed = 0
+"#
+    )
+}
+
+/// The host finds out after 100 ms that it has lost a status. The others do not wait for so long.
+#[test]
+fn a_lost_status_costs_hardly_a_message() {
+    let flow = |from: &str, to: &str, ms: u32| {
+        format!(
+            "[[traffic]]\nfrom = \"{from}\"\nto = \"{to}\"\noctets = 58\nlifetime = \"{ms}ms\"\npattern.periodic = {{ period = \"{ms}ms\" }}\n"
+        )
+    };
+    let send = "send = { rate = \"24M\", qos = true, queue = \"voice\", tries";
+    let edf = format!(
+        "protocol.edf = {{ cost = \"120us\", deadline = \"10ms\", no_backoff_aifsn = 2, {send} = 255 }} }}"
+    );
+    let coordinator = format!(
+        "protocol.coordinator = {{ attempt = \"220us\", answer = \"250us\", deadline = \"4ms\", no_backoff_aifsn = 1, {send} = 1 }} }}"
+    );
+    let responder = format!(
+        "protocol.responder = {{ coordinator = \"c\", within = \"150us\", no_backoff_aifsn = 2, {send} = 1 }} }}"
+    );
+    let both = flow("c", "d", 4) + &flow("d", "c", 4);
+    for (name, controller, device, traffic) in [
+        ("edf_silent", &*edf, "protocol = \"sink\"", flow("c", "d", 10)),
+        ("polled_silent", &*coordinator, &*responder, both),
+    ] {
+        let of = |lost: &str| {
+            let faults = format!("faults = {{ lost_confirm = {lost} }}");
+            let result = go(&nine(controller, device, &traffic, &faults));
+            let missed: u64 = result.traffic.iter().map(|t| t.submitted - t.delivered).sum();
+            let all: u64 = result.traffic.iter().map(|t| t.submitted).sum();
+            (missed, all, result.metrics[name])
+        };
+        let (missed, _, silent) = of("0");
+        assert_eq!((missed, silent), (0, 0.0), "{name}");
+        let (missed, all, silent) = of("0.01");
+        assert!(silent > 10.0, "{name}: {silent}");
+        assert!(missed * 1_000 < all, "{name}: {missed} of {all}");
+    }
+}
