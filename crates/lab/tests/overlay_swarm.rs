@@ -150,8 +150,8 @@ const SCHEMES: [(&str, &str, &str, &str); 25] = [
     (
         "tbmac over borders",
         "",
-        "phy = \"b\"\nchannel = 1\nprotocol.tbmac = { payload_octets = 20, release = { high = \"80us\" }, send = { rate = \"2M\" }, cells = { radius_m = 20, channels = [1, 6, 11], retune = \"200us\" } }",
-        "phy = \"b\"\nchannel = 1\nprotocol.tbmac = { payload_octets = 20, release = { high = \"80us\" }, send = { rate = \"2M\" }, cells = { radius_m = 20, channels = [1, 6, 11], retune = \"200us\" } }",
+        "phy = \"b\"\nchannel = 1\nprotocol.tbmac = { payload_octets = 50, release = { high = \"80us\" }, send = { rate = \"2M\" }, cells = { radius_m = 20, channels = [1, 6, 11], retune = \"200us\" } }",
+        "phy = \"b\"\nchannel = 1\nprotocol.tbmac = { payload_octets = 50, release = { high = \"80us\" }, send = { rate = \"2M\" }, cells = { radius_m = 20, channels = [1, 6, 11], retune = \"200us\" } }",
     ),
     (
         "roam",
