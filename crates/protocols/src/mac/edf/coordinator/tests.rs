@@ -205,7 +205,10 @@ fn a_confirm_that_stays_away_holds_the_others_up_for_a_while() {
         );
         assert_eq!((c.down_done, c.up_done), (2, 2), "{c:?}");
         // what the controller sends next: behind the patience, and perhaps an answer that does not come
-        let mut next = room.flights.iter().filter(|f| f.node == 0 && f.start_ns > 100_000);
+        let mut next = room
+            .flights
+            .iter()
+            .filter(|f| f.node == 0 && f.start_ns > 100_000);
         let next = next.next().unwrap().start_ns;
         let most = PATIENCE_NS + 150_000 + 20_000;
         assert!((PATIENCE_NS..most).contains(&next), "{next}");
