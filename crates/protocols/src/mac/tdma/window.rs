@@ -210,7 +210,7 @@ impl<P: Protocol, const N: usize, const L: usize, const S: usize> Tdma<P, N, L, 
         let ready = |h: &Held<L>| {
             let in_time =
                 h.how.expires.is_none_or(|t| start <= t) && h.how.not_before.is_none_or(|t| t <= start);
-            self.fits(own, h).filter(|_| in_time)
+            in_time.then(|| self.fits(own, h))?
         };
         match own.right {
             Right::SendBeacon => {
