@@ -56,7 +56,8 @@ pub struct SyncConfig {
     /// How far from `latency` that may be. Where the adapter's time cannot be read, it decides what can be said of when a frame was on
     /// the air; `None`: nothing.
     pub latency_spread: Option<Duration>,
-    /// Samples before the clock is trusted, at least 1; they all have to be within `jump` of one line.
+    /// Samples before the clock is trusted, at least 1; they all have to be within a hundred times `jump` of one line. Until they are within
+    /// one, the clock goes by the last so many, and refuses none.
     pub min_samples: usize,
     /// How long the clock is trusted after the last sample.
     pub holdover: Duration,
@@ -94,7 +95,7 @@ impl SyncConfig {
 pub struct SyncCounters {
     /// Samples taken.
     pub samples: u64,
-    /// Samples refused because they were further off than a jump, before the clock was trusted from those after them.
+    /// Samples refused because they were further off than a jump; before the clock is trusted, than a hundred.
     pub refused: u64,
     /// Times that it started again after a jump of the TSF.
     pub restarts: u64,
@@ -459,6 +460,29 @@ mod tests {
             let now = (jump_at + 2) * 100 * MS;
             let network = s.to_network(Instant::from_ns(now)).unwrap().0;
             assert!(network.abs_diff(network_at(now).0 + 40 * MS) < 1_000, "{jump_at}");
+        }
+    }
+
+    /// A small jump then is left behind as soon as there are enough samples after it, and a host that stamps badly is trusted all the same.
+    #[test]
+    fn samples_that_scatter_are_followed() {
+        let mut s = tracking();
+        for i in 1..=5 {
+            let jumped = if i < 3 { 0 } else { 4 * MS };
+            let local = Instant::from_ns(i * 100 * MS);
+            s.sample(local, NetworkTime(network_at(i * 100 * MS).0 + jumped));
+            assert_eq!(s.is_good(local), i >= 3, "{i}");
+        }
+        let network = s.to_network(Instant::from_ns(500 * MS)).unwrap().0;
+        assert!(network.abs_diff(network_at(500 * MS).0 + 4 * MS) < 1_000);
+        assert_eq!(s.counters().refused, 0);
+
+        let mut s = tracking();
+        for i in 1..=40 {
+            // 0 to 2 ms late
+            let late = (i * 7 % 5) * MS / 2;
+            s.sample(Instant::from_ns(i * 100 * MS + late), network_at(i * 100 * MS));
+            assert_eq!(s.is_good(Instant::from_ns(i * 100 * MS + late)), i >= 3, "{i}");
         }
     }
 

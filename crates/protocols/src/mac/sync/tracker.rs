@@ -4,6 +4,9 @@ use super::fit::{Fit, ONE};
 use super::{SyncConfig, SyncCounters, WINDOW};
 use radio::{AdapterId, Duration, Instant};
 
+/// Jumps from the line that tell a TSF that was set anew from a host that stamps badly: 10 ms, if a jump is 100 us.
+const APART: u64 = 100;
+
 /// The samples of one adapter.
 #[derive(Clone, Debug)]
 pub(super) struct Track {
@@ -12,6 +15,8 @@ pub(super) struct Track {
     count: usize,
     pub(super) fit: Option<Fit>,
     strikes: u32,
+    /// The samples from which on it is trusted are further from their line than a jump: a host that stamps badly, or a small jump among them.
+    rough: bool,
     /// Network time less the adapter's TSF at `since`, ns, and what it gains from then on, parts of [`ONE`]. Samples of a node's
     /// own are made by it.
     shift: i64,
@@ -25,6 +30,7 @@ impl Track {
         count: 0,
         fit: None,
         strikes: 0,
+        rough: false,
         shift: 0,
         gain: 0,
         since: Instant::ZERO,
@@ -160,7 +166,7 @@ impl Tracker {
             return;
         }
         let ahead = network.wrapping_sub(local.as_ns()) as i64;
-        let settled = self.is_settled(k);
+        let settled = self.is_settled(k) && !track.rough;
         let off = |fit: &Fit| fit.ahead(local.as_ns()).abs_diff(ahead) > self.config.jump.as_ns();
         if settled && track.fit.as_ref().is_some_and(off) {
             self.tracks[k].strikes += 1;
@@ -179,10 +185,17 @@ impl Tracker {
         track.strikes = 0;
         track.push(local.as_ns(), ahead);
         counters.samples += 1;
-        // the clock would be trusted now: not if its samples are from before and after a jump
-        if track.count == needed && !track.agrees_within(jump) {
+        if track.rough && track.count > needed {
+            // of samples that do not go together the last ones are as good as the first
             track.forget_oldest();
-            counters.refused += 1;
+        }
+        if track.count == needed {
+            track.rough = !track.agrees_within(jump);
+            // no host stamps so badly: the samples are from before and after a jump
+            if !track.agrees_within(jump.saturating_mul(APART)) {
+                track.forget_oldest();
+                counters.refused += 1;
+            }
         }
         let other = 1 - self.lead;
         if !self.is_usable(self.lead, local) && self.is_usable(other, local) {
