@@ -49,7 +49,7 @@ impl Track {
     /// Takes a sample, the newest of all.
     fn push(&mut self, local: u64, ahead: i64) {
         if self.count == WINDOW {
-            self.forget_oldest();
+            self.drop_oldest();
         }
         self.samples[self.count] = (local, ahead);
         self.count += 1;
@@ -62,9 +62,14 @@ impl Track {
         self.fit.as_ref().is_none_or(near)
     }
 
-    fn forget_oldest(&mut self) {
+    fn drop_oldest(&mut self) {
         self.samples.rotate_left(1);
         self.count -= 1;
+    }
+
+    /// Goes on without its oldest sample.
+    fn forget_oldest(&mut self) {
+        self.drop_oldest();
         self.fit = Fit::through(&self.samples[..self.count]);
     }
 
