@@ -24,7 +24,7 @@ pub const HELD: usize = 16;
 const BLUR: Duration = Duration::from_us(1);
 
 /// So long others wait for the confirm of an attempt.
-const PATIENCE: Duration = COST.times(protocols::mac::edf::PATIENCE as u64);
+pub const PATIENCE: Duration = COST.times(protocols::mac::edf::PATIENCE as u64);
 
 /// Node, flow and number of a message.
 pub type Key = (u32, u32, u32);

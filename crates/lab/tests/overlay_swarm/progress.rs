@@ -9,7 +9,7 @@ use radio::{Checked, Confirm, Duration, Instant, Msdu, Outcome, Token};
 use sim::World;
 use sim::traffic::parse_header;
 
-use crate::own::{COST, DEADLINE, HELD, Key, TRIES, message};
+use crate::own::{COST, DEADLINE, HELD, Key, PATIENCE, TRIES, message};
 
 /// What a node holds up, and for how long it may.
 #[derive(Clone, Copy, Debug)]
@@ -26,7 +26,7 @@ const LATE: Duration = Duration::from_us(6_500);
 impl Kind {
     /// One that decides attempt by attempt: it waits for one confirm, for four times the cost of an attempt.
     pub const EDF: Kind = Kind {
-        most: Duration::from_ns(Duration::from_us(4 * 200).as_ns() + LATE.as_ns()),
+        most: Duration::from_ns(PATIENCE.as_ns() + LATE.as_ns()),
         polls: false,
     };
     /// One that polls: it waits for a confirm, then for an answer.
