@@ -129,6 +129,12 @@ impl Check<'_> {
                 );
                 return wrong(at, what);
             }
+            if !schedule.left_on.reception {
+                let what = format!(
+                    "{name:?} has left_on.reception = false, so nobody hears the reference, whose beacons come outside of slots: keep one of them"
+                );
+                return wrong(at, what);
+            }
         }
         Ok(Beacons {
             master: Some(master),

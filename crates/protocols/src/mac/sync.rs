@@ -276,6 +276,14 @@ impl Sync {
         }
     }
 
+    /// How long ago the last sample was taken; one that is refused does not count. `None` without any, and for an ideal clock.
+    pub fn since_sample(&self, now: Instant) -> Option<Duration> {
+        match &self.kind {
+            Kind::Perfect { .. } => None,
+            Kind::Tracking(t) => t.lead().last().map(|last| now.since(last)),
+        }
+    }
+
     /// Network time when the host clock shows `local`; `None` without any sample.
     pub fn to_network(&self, local: Instant) -> Option<NetworkTime> {
         let local = local.as_ns();

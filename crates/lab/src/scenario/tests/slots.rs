@@ -338,6 +338,9 @@ fn clocks_can_follow_the_beacons_of_others() {
     let joined = text.replacen("cycle = \"4ms\"", "cycle = \"4ms\"\njoin = {}", 1);
     let said = parse(&joined, &[]).map(|_| ()).unwrap_err().to_string();
     assert!(said.contains("keep one of them"), "{said}");
+    let deaf = text.replacen("cycle = \"4ms\"", "cycle = \"4ms\"\nleft_on.reception = false", 1);
+    let said = parse(&deaf, &[]).map(|_| ()).unwrap_err().to_string();
+    assert!(said.contains("nobody hears the reference"), "{said}");
     // the neighbour's beacons hold up what is not taken back; hosts that take no time are on the air when they wake up
     let kept = text
         .replacen(

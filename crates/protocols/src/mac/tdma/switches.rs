@@ -3,13 +3,17 @@
 //!
 //! A foreign frame that is being received keeps the adapter from sending until it is over, even with carrier sense off.
 //! So reception is off in all other slots, those in which the node sends among them; ACKs to its own frames are
-//! heard all the same. Without a clock that is to be trusted it listens all the time, or it would never hear a beacon.
+//! heard all the same.
+//!
+//! Without a clock that is to be trusted it listens all the time, or it would never hear a beacon; so it does after two beacons in
+//! a row that did not come or told another time, since then a jump may have taken its slots to where no beacon is. With
+//! a [reference](super::TdmaConfig::reference), whose beacons come outside of slots, it is never to be off.
 
 use super::Tdma;
 use super::schedule::LinkKind;
 use crate::mac::slotted::LeftOn;
 use crate::mac::sync::NetworkTime;
-use radio::{Attribute, Instant, Protocol, Radio, SetAnswer, Token};
+use radio::{Attribute, Duration, Instant, Protocol, Radio, SetAnswer, Token};
 
 /// What is left on unless something else is said: all but RTS and the contention window.
 pub const USUAL: LeftOn = LeftOn {
@@ -20,6 +24,9 @@ pub const USUAL: LeftOn = LeftOn {
 
 /// Changes of attributes without an answer so far, at most; answers to others go up.
 const OPEN: usize = 8;
+
+/// Beacons in a row that may be missed before a node doubts where its slots are.
+const MISSED: u64 = 2;
 
 /// Switches that were turned.
 #[derive(Clone, Debug, Default)]
@@ -82,6 +89,12 @@ impl<P: Protocol, const N: usize, const L: usize, const S: usize> Tdma<P, N, L, 
         let sync = &self.config.sync;
         let at = sync.to_network(now).filter(|_| sync.is_good(now))?;
         let every = plan.beacon().map_or(1, |b| u64::from(b.every.max(1)));
+        // half of an interval more: a beacon may be late in its slot, and clocks run apart
+        let interval = every.saturating_mul(cycle_ns);
+        let doubted = Duration::from_ns(interval.saturating_mul(MISSED).saturating_add(interval / 2));
+        if !self.is_master() && sync.since_sample(now).is_some_and(|ago| ago > doubted) {
+            return None;
+        }
         let first = at.0 / cycle_ns;
         let (early, late) = (
             costs.sync_error + costs.release.high,

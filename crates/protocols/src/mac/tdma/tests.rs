@@ -5,7 +5,7 @@ use super::*;
 use crate::mac::data::{Framer, Identity};
 use crate::mac::edf::{Edf, EdfConfig, cost::CostEstimate};
 use crate::mac::sender::{Sender, SenderConfig};
-use crate::mac::sync::SyncConfig;
+use crate::mac::sync::{NetworkTime, SyncConfig};
 use crate::testing::{Clock, Delays, Dice, Fate, Probe, Room};
 use frame::{Band, Phy, Rate, RateSet};
 use proptest::prelude::*;
@@ -143,6 +143,40 @@ fn reception_is_asked_for_in_time() {
     let guard = US(4 + 3);
     let end = Instant::from_ns(5 * CYCLE_NS) + data.start + guard + data.exchange + US(3);
     assert!(listens(end - Duration::from_ns(1)) && !listens(end));
+}
+
+/// A jump may have taken its slots to where no beacon is, and a deaf node would not hear one before its holdover is over.
+#[test]
+fn after_missed_beacons_it_listens() {
+    let plan = plan(1, CYCLE_US, true, US(3)).unwrap();
+    let interval = 5 * CYCLE_NS;
+    let listens = |me, at| {
+        let mut sync = Sync::tracking(SyncConfig::new(Band::Ghz5, Duration::from_ms(500)));
+        for i in 1..=8 {
+            sync.sample(Instant::from_ns(i * interval), NetworkTime(i * interval));
+        }
+        let mut config = TdmaConfig::new(me, plan.clone(), sync, AP, Queue::Voice);
+        config.left_on.reception = false;
+        let tdma = Stack::new(config, sender(me));
+        // without a clock it listens
+        tdma.listening(Instant::from_ns(at)).is_none_or(|l| l.0)
+    };
+    let deaf = |from: u64, me| {
+        let at = |i| from + i * US(100).as_ns();
+        (0..interval / US(100).as_ns())
+            .filter(|i| !listens(me, at(*i)))
+            .count()
+    };
+    let (last, half) = (8 * interval, interval / 2);
+    for missed in 0..2 {
+        assert!(
+            deaf(last + missed * interval + half, node(1)) > 0,
+            "after {missed}"
+        );
+    }
+    assert_eq!(deaf(last + 2 * interval + half + 1, node(1)), 0);
+    // its beacons are its own
+    assert!(deaf(last + 2 * interval + half + 1, AP) > 0);
 }
 
 #[test]
