@@ -1,12 +1,14 @@
 //! `sdmac atp`: files and streams over ATP, between computers.
 
+mod key;
 mod proxy;
 mod show;
 
 use std::collections::BTreeSet;
 use std::fs::File;
-use std::io::{IsTerminal, Read};
+use std::io::{ErrorKind, IsTerminal, Read, Write};
 use std::net::SocketAddr;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
@@ -16,7 +18,6 @@ use radio::Duration;
 use serde_json::json;
 use transfer::call::{Done, Seen};
 use transfer::flow::{FlowConfig, Variant};
-use transfer::secure::Key;
 use transfer::send::{Content, Sending};
 use transfer::serve::{Told, Until, serve};
 use transfer::sink::{Place, safe_name};
@@ -37,7 +38,7 @@ use show::{End, Line, Trace, document, summary};
   sdmac atp recv --dir incoming --once && ./use-it        # ends after one file, with 0 if it is whole
   sdmac atp proxy atp:0.0.0.0:7800 tcp:127.0.0.1:80          # TCP over ATP, on the computer with the web server
   sdmac atp proxy tcp:127.0.0.1:8080 atp:192.0.2.7:7800      # and on the one with the browser
-  sdmac atp key > shared.key                     # then --key shared.key at both ends
+  sdmac atp key shared.key                       # then --key shared.key at both ends
 
 Exit code: 0 everything arrived and has the right checksum, 1 something did not, 2 the input makes no sense.
 Without --key nothing is encrypted or authenticated: whoever sees the packets can read them, and steer or end the connection.")]
@@ -51,7 +52,7 @@ enum What {
     Send(SendArgs),
     Recv(RecvArgs),
     Proxy(proxy::Args),
-    Key(KeyArgs),
+    Key(key::Args),
 }
 
 /// What both ends must agree on, or may.
@@ -76,7 +77,7 @@ impl Common {
     fn config(&self) -> Result<FlowConfig, Failure> {
         let key = match &self.key {
             None => None,
-            Some(path) => Some(read_key(path)?),
+            Some(path) => Some(key::read(path)?),
         };
         let spacing = Duration::from_ns(self.spacing);
         if spacing > MOST_SPACING {
@@ -97,28 +98,6 @@ impl Common {
 
 /// The slowest rate of the transport, a packet each second.
 const MOST_SPACING: Duration = Duration::from_ms(1_000);
-/// A file of a key is no longer than this.
-const MAX_KEY_OCTETS: u64 = 4_096;
-
-fn read_key(path: &Path) -> Result<Key, Failure> {
-    let place = path.display();
-    let mut octets = Vec::new();
-    File::open(path)
-        .and_then(|file| file.take(MAX_KEY_OCTETS).read_to_end(&mut octets))
-        .map_err(|e| Failure::input(format!("{place}: {e}")))?;
-    Key::parse(&String::from_utf8_lossy(&octets)).ok_or_else(|| {
-        Failure::input(format!(
-            "{place} is no key: it has 64 hexadecimal digits, as `sdmac atp key` prints them"
-        ))
-    })
-}
-
-/// Print a new key, for both ends
-#[derive(clap::Args, Debug)]
-#[command(after_help = "Examples:
-  sdmac atp key > shared.key && chmod 600 shared.key")]
-struct KeyArgs {}
-
 /// Send a file, or what comes on standard input
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
@@ -153,6 +132,9 @@ struct RecvArgs {
     /// Address and port to be called at
     #[arg(long, default_value = "0.0.0.0:7800", value_name = "ADDRESS:PORT")]
     listen: SocketAddr,
+    /// For who gives it an address as `send` has one
+    #[arg(hide = true)]
+    address: Option<String>,
     /// Folder for the files; parts of them wait there as .NAME.sdmac-part
     #[arg(long, default_value = ".")]
     dir: PathBuf,
@@ -178,11 +160,7 @@ pub fn main(args: &Args, ui: &Ui) -> Result<ExitCode, Failure> {
         What::Send(args) => send(args, ui),
         What::Recv(args) => receive(args, ui),
         What::Proxy(args) => proxy::main(args, ui),
-        What::Key(_) => {
-            let key = Key::random().map_err(Failure::on_the_way)?;
-            crate::ui::print(&format!("{}\n", key.text()))?;
-            Ok(ExitCode::SUCCESS)
-        }
+        What::Key(args) => key::main(args, ui),
     }
 }
 
@@ -280,6 +258,11 @@ fn open(path: &Path) -> Result<Content, Failure> {
 }
 
 fn receive(args: &RecvArgs, ui: &Ui) -> Result<ExitCode, Failure> {
+    if let Some(address) = &args.address {
+        return Err(Failure::input(format!(
+            "recv calls nobody, it waits to be called: give the address and port of this computer as --listen {address}"
+        )));
+    }
     let place = if args.stdout {
         Place::Stdout
     } else {
@@ -309,6 +292,10 @@ fn receive(args: &RecvArgs, ui: &Ui) -> Result<ExitCode, Failure> {
     let (mut missing, mut refused, mut documents) = (BTreeSet::new(), false, Vec::new());
     let mut broken = None;
     let tell = |told: Told<'_>| match told {
+        Told::TurnedAway { peer, why } => {
+            line.clear();
+            ui.tell(&format!("call of {peer}: {why}"));
+        }
         Told::Progress {
             name,
             elapsed,

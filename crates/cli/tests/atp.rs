@@ -1,6 +1,7 @@
 //! `sdmac atp`: two programs, one file.
 
 use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
 
 fn sdmac() -> Command {
@@ -68,9 +69,11 @@ fn a_stream_goes_through_a_pipe() {
 #[test]
 fn with_a_key_of_its_own_making() {
     let there = tempfile::tempdir().unwrap();
-    let key = sdmac().args(["atp", "key"]).output().unwrap().stdout;
     let path = there.path().join("key");
-    std::fs::write(&path, key).unwrap();
+    let made = sdmac().args(["atp", "key"]).arg(&path).output().unwrap();
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let mode = std::fs::metadata(&path).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600, "others can read it");
     let path = path.to_str().unwrap();
     let (child, address) = receiver(there.path(), &["--key", path]);
     let sent = sdmac()
@@ -83,6 +86,32 @@ fn with_a_key_of_its_own_making() {
         std::fs::read(there.path().join("copy")).unwrap(),
         std::fs::read(path).unwrap()
     );
+}
+
+/// Who calls with another key hears nothing, and whoever waits is told why.
+#[test]
+fn a_call_with_another_key_is_told_of() {
+    let there = tempfile::tempdir().unwrap();
+    let key = |name| {
+        let path = there.path().join(name).to_str().unwrap().to_owned();
+        assert!(sdmac().args(["atp", "key", &path]).status().unwrap().success());
+        path
+    };
+    let (mine, other) = (key("mine"), key("other"));
+    let (mut child, address) = receiver(there.path(), &["--key", &mine]);
+    let mut sender = sdmac()
+        .args(["atp", "send", &mine, &address, "--key", &other])
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stderr.as_mut().unwrap())
+        .read_line(&mut line)
+        .unwrap();
+    assert!(line.contains("it calls with another key"), "{line}");
+    for child in [&mut sender, &mut child] {
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
 }
 
 /// Waits until a file has so many octets.
@@ -300,7 +329,7 @@ fn bad_input_gets_a_sentence() {
     std::fs::write(&file, "x").unwrap();
     let file = file.to_str().unwrap();
     let folder = dir.path().to_str().unwrap();
-    let cases: [(&[&str], i32, &str); 16] = [
+    let cases: [(&[&str], i32, &str); 18] = [
         (
             &["proxy", "tcp:127.0.0.1:0", "tcp:127.0.0.1:9"],
             2,
@@ -330,6 +359,8 @@ fn bad_input_gets_a_sentence() {
             "the variants are",
         ),
         (&["send", file, "127.0.0.1:9"], 1, "nobody listens at 127.0.0.1:9"),
+        (&["recv", "127.0.0.1:9"], 2, "--listen 127.0.0.1:9"),
+        (&["key", "x"], 2, "x is there already"),
         (&["recv", "--dir", "nowhere"], 2, "nowhere is no folder"),
         (
             &["send", file, "127.0.0.1:9", "--spacing", "1.1s"],

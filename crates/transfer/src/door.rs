@@ -9,6 +9,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 
 use protocols::transport::State;
@@ -16,7 +17,7 @@ use protocols::transport::wire::{Control, Header};
 use radio::{Duration, Instant};
 
 use crate::flow::{FlowConfig, Variant};
-use crate::secure::{Guard, Key, Opened};
+use crate::secure::{self, Guard, Key, Opened};
 use crate::socket::{Clock, Octets, Socket};
 use crate::waiting::Waiting;
 
@@ -26,6 +27,32 @@ pub const HALF_OPEN: Duration = Duration::from_ms(10_000);
 const LEAST: Duration = Duration::from_ms(1_000);
 /// Datagrams taken between two looks at timers.
 const BATCH: usize = 32;
+
+/// That a host's calls are not answered is told again after this, or for another reason.
+const TOLD_AGAIN: Duration = Duration::from_ms(60_000);
+/// Nobody's is told within this of another one's.
+const TOLD_NEXT: Duration = Duration::from_ms(1_000);
+
+/// Why a call is not answered.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Stranger {
+    /// It is made with another key.
+    OtherKey,
+    /// It is made without a key, and this end has one.
+    NoKey,
+    /// It is made with a key, and this end has none.
+    Key,
+}
+
+impl fmt::Display for Stranger {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Stranger::OtherKey => "it calls with another key",
+            Stranger::NoKey => "it calls without a key",
+            Stranger::Key => "it calls with a key, and this end has none",
+        })
+    }
+}
 
 /// A connection that was called.
 pub trait Called {
@@ -80,6 +107,8 @@ pub trait Called {
 enum Knock<'a> {
     /// Nothing.
     Unheard,
+    /// Nothing, and this is why.
+    Stranger(Stranger),
     /// This is to be sent back.
     Answer(Vec<u8>),
     /// A connection begins, with this packet.
@@ -94,6 +123,10 @@ pub struct Door {
     /// Connections at once.
     most: usize,
     waiting: Waiting,
+    /// Who was not answered, until somebody asks.
+    stranger: Option<(SocketAddr, Stranger)>,
+    /// Of which host that was last told, why, and when.
+    told: Option<(IpAddr, Stranger, Instant)>,
 }
 
 impl Door {
@@ -104,6 +137,25 @@ impl Door {
             variant: config.variant,
             most,
             waiting: Waiting::default(),
+            stranger: None,
+            told: None,
+        }
+    }
+
+    /// Somebody who called lately and was not answered, for the user to know: a host is named once a minute for the same reason, and
+    /// nobody within a second of another one.
+    pub fn stranger(&mut self) -> Option<(SocketAddr, Stranger)> {
+        self.stranger.take()
+    }
+
+    fn note_stranger(&mut self, now: Instant, peer: SocketAddr, stranger: Stranger) {
+        let again = |(host, why, at)| {
+            let same = (host, why) == (peer.ip(), stranger);
+            now.since(at) >= if same { TOLD_AGAIN } else { TOLD_NEXT }
+        };
+        if self.told.is_none_or(again) {
+            self.told = Some((peer.ip(), stranger, now));
+            self.stranger = Some((peer, stranger));
         }
     }
 
@@ -128,6 +180,7 @@ impl Door {
             }
             match self.knock(now, peer, datagram, room) {
                 Knock::Unheard => {}
+                Knock::Stranger(stranger) => self.note_stranger(now, peer, stranger),
                 Knock::Answer(answer) => socket.send(peer, &answer),
                 Knock::In(guard, packet) if make_room(guests, self.most, peer, now) => {
                     let guest = make(peer, guard.map(|guard| *guard), now);
@@ -157,6 +210,7 @@ impl Door {
             return match self.variant.refusal(datagram) {
                 Some(reset) => Knock::Answer(reset.to_vec()),
                 None if calls(datagram) => Knock::In(None, datagram),
+                None if secure::calls(datagram) => Knock::Stranger(Stranger::Key),
                 None => Knock::Unheard,
             };
         };
@@ -166,7 +220,13 @@ impl Door {
             (Opened::Anew | Opened::Nothing, _) => {}
         }
         let Some((guard, answer)) = Guard::listener(key, datagram) else {
-            return Knock::Unheard;
+            return if secure::calls(datagram) {
+                Knock::Stranger(Stranger::OtherKey)
+            } else if calls(datagram) {
+                Knock::Stranger(Stranger::NoKey)
+            } else {
+                Knock::Unheard
+            };
         };
         self.waiting.add(now, peer, Box::new(guard), HALF_OPEN);
         Knock::Answer(answer)
@@ -279,6 +339,33 @@ mod tests {
             door.knock(at(2), from, &[0; 80], &mut room),
             Knock::Unheard
         ));
+    }
+
+    /// Who has another key than this end, or only one of them has one, is told of, and not for each call that is repeated.
+    #[test]
+    fn strangers_are_told_of() {
+        let (_, sealed) = caller();
+        let clear = Header::new(ProtocolId::Atp, Control::SYN).octets();
+        let mut room = new_octets();
+        let mut knocks = |door: &mut Door, ms, port, call: &[u8]| {
+            if let Knock::Stranger(why) = door.knock(at(ms), peer(port), call, &mut room) {
+                door.note_stranger(at(ms), peer(port), why);
+            }
+            door.stranger()
+        };
+        let other = &mut door(Some(Key([8; KEY_OCTETS])));
+        assert_eq!(knocks(other, 0, 1, &[0; 80]), None, "no call");
+        assert_eq!(knocks(other, 0, 1, &sealed), Some((peer(1), Stranger::OtherKey)));
+        assert_eq!(knocks(other, 59_999, 2, &sealed), None, "of the same host");
+        assert_eq!(knocks(other, 59_999, 2, &clear), Some((peer(2), Stranger::NoKey)));
+        assert_eq!(knocks(other, 60_998, 2, &sealed), None, "within a second");
+        assert_eq!(
+            knocks(other, 60_999, 2, &sealed),
+            Some((peer(2), Stranger::OtherKey))
+        );
+        let none = &mut door(None);
+        assert_eq!(knocks(none, 0, 1, &sealed), Some((peer(1), Stranger::Key)));
+        assert_eq!(knocks(&mut door(Some(KEY)), 0, 1, &sealed), None, "answered");
     }
 
     /// A recorded call from thousands of ports of the owner's own computer, or from thousands of forged addresses, keeps nobody

@@ -62,6 +62,9 @@ pub enum TransferError {
     /// Nobody there has shaken hands.
     #[error("nobody at {0} answered: is `sdmac atp recv` or `proxy` running there, with the same key?")]
     Unanswered(std::net::SocketAddr),
+    /// Somebody calls with another key, or only one of the ends has one.
+    #[error("{0}, so the call is not answered: give both ends the same --key")]
+    Stranger(door::Stranger),
     /// The key cannot be used.
     #[error("the handshake cannot begin: {0}")]
     Key(String),

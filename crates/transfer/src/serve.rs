@@ -37,6 +37,13 @@ pub enum Until {
 /// What a server tells.
 #[derive(Debug)]
 pub enum Told<'a> {
+    /// Somebody called who is not answered, once a minute of one host for the same reason.
+    TurnedAway {
+        /// Who.
+        peer: SocketAddr,
+        /// Why.
+        why: TransferError,
+    },
     /// How far a transfer is, ten times a second.
     Progress {
         /// Whose.
@@ -112,6 +119,10 @@ pub fn serve(
                 over: false,
             },
         );
+        if let Some((peer, stranger)) = door.stranger() {
+            let why = TransferError::Stranger(stranger);
+            tell(Told::TurnedAway { peer, why });
+        }
         let now = clock.now();
         let shows = now >= show_at;
         if shows {

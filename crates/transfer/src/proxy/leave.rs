@@ -7,12 +7,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::link::Link;
 use super::{Ended, MAX_CONNECTIONS, Wait};
+use crate::TransferError;
 use crate::door::Door;
 use crate::flow::FlowConfig;
 use crate::socket::{Clock, Socket, new_octets, without_timer_slack};
 
 /// Connects every flow that calls `socket` with the first of `to` that answers, until it is stopped. What goes wrong with one is
-/// told.
+/// told, and who calls with another key.
 pub fn leave(
     mut socket: Socket,
     to: &[SocketAddr],
@@ -34,6 +35,13 @@ pub fn leave(
             &mut rooms,
             |peer, guard, now| Link::leaving(peer, Arc::clone(&to), guard, config, now),
         );
+        if let Some((peer, stranger)) = door.stranger() {
+            tell(Ended {
+                peer,
+                octets: (0, 0),
+                result: Err(TransferError::Stranger(stranger)),
+            });
+        }
         for (peer, link) in &mut guests {
             if let Some(result) = link.turn(clock.now(), &mut socket, *peer) {
                 tell(Ended {

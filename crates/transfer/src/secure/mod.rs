@@ -57,6 +57,16 @@ const DELAY_AT: usize = 16;
 /// Keys that the end that calls has agreed on at once: more than two are of no use, since it calls anew after seconds.
 const MOST_SESSIONS: usize = 2;
 
+/// The message of Noise in a call, by whomever.
+fn called(datagram: &[u8]) -> Option<&[u8]> {
+    datagram.strip_prefix(&[MARK[0], MARK[1], CALL])
+}
+
+/// Whether this is the call of somebody with a key, be it ours or not.
+pub fn calls(datagram: &[u8]) -> bool {
+    called(datagram).is_some()
+}
+
 /// What a datagram turned out to be.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Opened {
@@ -145,7 +155,7 @@ impl Guard {
 
     /// The end that is called, if this datagram is a call by somebody with the key; and the answer to it.
     pub fn listener(key: &Key, datagram: &[u8]) -> Option<(Guard, Vec<u8>)> {
-        let message = datagram.strip_prefix(&[MARK[0], MARK[1], CALL])?;
+        let message = called(datagram)?;
         let mut noise = builder(key).ok()?.build_responder().ok()?;
         let mut out = [0; 256];
         noise.read_message(message, &mut out).ok()?;
