@@ -6,9 +6,8 @@ mod show;
 
 use std::collections::BTreeSet;
 use std::fs::File;
-use std::io::{ErrorKind, IsTerminal, Read, Write};
+use std::io::IsTerminal;
 use std::net::SocketAddr;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;

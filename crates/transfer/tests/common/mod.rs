@@ -114,9 +114,9 @@ pub fn lossy(to: SocketAddr, stop: &Arc<AtomicBool>) -> SocketAddr {
 }
 
 /// Loses so many of 1000 datagrams, both ways, without a pattern.
-pub fn losing(to: SocketAddr, stop: &Arc<AtomicBool>, loss: u64) -> SocketAddr {
+pub fn losing(to: SocketAddr, stop: &Arc<AtomicBool>, loss: u64, seed: u64) -> SocketAddr {
     between(to, stop, move |n, _| {
-        let drawn = (u64::from(n) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let drawn = (u64::from(n) + 1 + (seed << 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         (drawn ^ drawn >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 40 >= (loss << 24) / 1_000
     })
 }
