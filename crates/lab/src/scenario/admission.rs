@@ -65,7 +65,8 @@ impl From<Pool> for RetryPool {
 pub struct Admission {
     /// The `[[schedule]]` or `[[group]]`, by its name.
     pub of: String,
-    /// The test: `slots`, `sporadic` (deadlines are periods), `constrained` (some are shorter) or `pooled` (retries from a pool).
+    /// The test: `slots`, `sporadic` (deadlines are periods), `constrained` (some are shorter), `pooled` (retries from a pool) or
+    /// `rounds` (hosts of a cell that do not keep their slots).
     pub test: &'static str,
     /// All messages with no more losses than were reckoned with are in time; `null` if that cannot be told, because the test is
     /// for nodes that are alone on their channel, at rates that are known.
@@ -281,7 +282,8 @@ impl Check<'_> {
     pub(super) fn admission(&self, schedules: &[Planned], nodes: &Nodes<'_>) -> Vec<Admission> {
         let by_slots = schedules.iter().filter_map(|s| s.admission.clone());
         let by_deadline = (0..self.file.group.len()).filter_map(|g| self.by_deadline(g, nodes));
-        by_slots.chain(by_deadline).collect()
+        let by_rounds = (0..self.file.group.len()).filter_map(|g| self.by_rounds(g, nodes));
+        by_slots.chain(by_deadline).chain(by_rounds).collect()
     }
 
     /// The answer for a group whose nodes schedule by deadlines; `None` for others, and if they send nothing.

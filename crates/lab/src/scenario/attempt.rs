@@ -95,7 +95,9 @@ impl Check<'_> {
         };
         let theirs = self.file.traffic.iter().zip(nodes.flows);
         let theirs = theirs.filter(|(_, f)| nodes.groups[g].contains(&f.from.start));
-        let all = theirs.map(|(t, f)| exchange(t.octets.0, f.to == To::Broadcast));
+        // a station sends what is for all to its access point
+        let to_all = |f: &FlowPlan| f.to == To::Broadcast && nodes.peers[g].1.is_none();
+        let all = theirs.map(|(t, f)| exchange(t.octets.0, to_all(f)));
         let empty = exchange(super::build::LLC_SNAP_OCTETS, false);
         let (data, ack, octets) = all.max_by_key(|(data, ack, _)| data + ack).unwrap_or(empty);
         let window = match aifsn {
@@ -165,6 +167,28 @@ impl Check<'_> {
             own.then(|| (self.longest_frame(g, &p.send, aifsn, nodes), g))
         });
         all.max_by_key(|(longest, _)| longest.data_ns)
+    }
+
+    /// From when a responder hears a poll of its coordinator to the first bit of its answer at most: the way of the request through the
+    /// host, or the ACK of the poll and access after it, if that is more. And what it is told.
+    pub(super) fn answer_begins(
+        &self,
+        responder: usize,
+        coordinator: usize,
+        nodes: &Nodes<'_>,
+    ) -> Option<(Time, Time)> {
+        let all = &self.file.group;
+        let (Protocol::Responder(p), Protocol::Coordinator(polls)) =
+            (&all[responder].protocol, &all[coordinator].protocol)
+        else {
+            return None;
+        };
+        let answer = self.longest_frame(responder, &p.send, p.no_backoff_aifsn.map(|n| n.0), nodes);
+        let poll = self.longest_frame(coordinator, &polls.send, None, nodes);
+        let request_ns = quantile(nodes.hosts[responder].as_deref(), |host, random| {
+            host.sample_request(random, answer.octets).total_ns()
+        });
+        Some((Time(request_ns.max(poll.ack_ns + answer.access_ns)), p.within))
     }
 
     /// What an attempt of a group that schedules by deadlines takes of its channel when nothing fails: what it is told, or what

@@ -112,6 +112,14 @@ impl Check<'_> {
             let what = format!("nobody holds frames against the slots of {name:?}: add watch = true");
             return Err(self.source.at(within.span(), what));
         }
+        let interval = Time(schedule.cycle.get_ref().0.saturating_mul(b.every.0.max(1).into()));
+        if b.reference.is_none() && b.holdover.0 < interval.0.saturating_mul(2) {
+            let what = format!(
+                "a beacon each {interval}, and holdover is {}: it is at least two of these, since without one that is lost all are silent",
+                b.holdover
+            );
+            return wrong(&b.from, what);
+        }
         let reference = b.reference.as_ref().map(|r| names.node(r)).transpose()?;
         if let (Some(at), Some(node)) = (&b.reference, reference) {
             let of = groups.iter().position(|g| g.contains(&node));

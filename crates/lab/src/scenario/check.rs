@@ -307,6 +307,7 @@ impl Check<'_> {
             return Err(self.source.at(within.span(), what));
         }
         self.fits_rounds(group, t)?;
+        self.fits_held(group, t)?;
         let to = t.to.get_ref();
         let to = if to == "broadcast" {
             To::Broadcast

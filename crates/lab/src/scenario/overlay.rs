@@ -5,7 +5,7 @@
 use frame::{Phy, Rate};
 use protocols::mac::edf::cost::CostEstimate;
 use protocols::mac::edf::{AtOnce, Edf, EdfConfig};
-use protocols::mac::overlay::Access;
+use protocols::mac::overlay::{Access, DEFAULT_HELD_OCTETS};
 use protocols::mac::rate::RateControl;
 use protocols::mac::rate::minstrel::Minstrel;
 use protocols::mac::rate::rsin::Rsin;
@@ -16,6 +16,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use toml::Spanned;
 
+use super::build::LLC_SNAP_OCTETS;
 use super::check::Check;
 use super::file::{Group, QueueName};
 use super::node::{category, duration};
@@ -24,6 +25,12 @@ use super::protocol::{Protocol, Sending};
 use super::schedule::MAX_HELD;
 use super::source::ScenarioError;
 use super::units::*;
+use super::world::Traffic;
+
+/// MSDU with LLC/SNAP that an overlay holds at most, behind the header of QoS data, octets.
+const HELD_MSDU: u32 = DEFAULT_HELD_OCTETS as u32 - 26;
+/// Payload of a poll or an answer at most, octets.
+const POLLED_OCTETS: u32 = 1_500;
 
 /// `redundancy` of a group: two of its adapters as one. Who sends to such a node, or hears from it, has it as well.
 #[derive(Clone, PartialEq, Debug, Deserialize, JsonSchema)]
@@ -101,6 +108,26 @@ impl Group {
 }
 
 impl Check<'_> {
+    /// What holds the frames of a group has room for them.
+    pub(super) fn fits_held(&self, group: &Group, t: &Traffic) -> Result<(), ScenarioError> {
+        let (who, room) = match &group.protocol {
+            Protocol::Coordinator(_) => ("coordinator", LLC_SNAP_OCTETS + POLLED_OCTETS),
+            Protocol::Responder(_) => ("responder", LLC_SNAP_OCTETS + POLLED_OCTETS),
+            Protocol::Edf(_) => ("edf", HELD_MSDU),
+            _ if group.redundancy.is_some() => ("redundancy", HELD_MSDU),
+            _ if group.roam.is_some() => ("roam", HELD_MSDU),
+            _ => return Ok(()),
+        };
+        if t.octets.0 <= room {
+            return Ok(());
+        }
+        let what = format!(
+            "{who} holds MSDUs of at most {room} octets, these have {}",
+            t.octets.0
+        );
+        Err(self.source.at(t.from.span(), what))
+    }
+
     /// The layers of a group fit each other, its protocol and its adapters.
     pub(super) fn layers(&self, group: &Group) -> Result<(), ScenarioError> {
         let wrong = |span, what: String| Err(self.source.at(span, what));

@@ -35,6 +35,12 @@ pub type Scheduled<P = Sender<64>> = Tdma<P, MAX_HELD, DEFAULT_HELD_OCTETS, MAX_
 /// A host in a cell.
 pub type Celled = Tbmac<Sender<64>, DEFAULT_SLOTS, MAX_HELD, DEFAULT_HELD_OCTETS>;
 
+/// Nodes whose copies one tells apart. More than hear each other in the largest cells that [`crate::qualify`] takes.
+pub const SOURCES: usize = 256;
+
+/// Nodes that one polls at most.
+pub const POLLED: usize = 256;
+
 /// A protocol on a node. Those with large state are boxed, so that a thousand senders stay small.
 #[derive(Debug)]
 #[allow(
@@ -48,7 +54,7 @@ pub enum Program {
     Oneshot(Box<Oneshot>),
     Beaconer(Box<Beaconer<Gate<Sender<8>>>>),
     Edf(Box<Edf<Sender<8>>>),
-    Coordinator(Box<Coordinator>),
+    Coordinator(Box<Coordinator<POLLED>>),
     Responder(Box<Responder>),
     Tdma(Box<Scheduled>),
     TdmaEdf(Box<Scheduled<Edf<Sender<64>, MAX_HELD>>>),
@@ -57,7 +63,7 @@ pub enum Program {
     Ibss(Box<Station>),
     Relay(Box<LineStation>),
     Prober(Prober),
-    Redundant(Box<Redundancy<Program, MAX_HELD>>),
+    Redundant(Box<Redundancy<Program, MAX_HELD, DEFAULT_HELD_OCTETS, SOURCES>>),
     Minstrel(Box<RateControl<Program, Minstrel, 64, MAX_HELD>>),
     Rsin(Box<RateControl<Program, Rsin, 64, MAX_HELD>>),
     Roaming(Box<Roam<Program, MAX_HELD>>),

@@ -11,10 +11,13 @@ use sim::host::{HostModel, Wait};
 use toml::Spanned;
 
 use super::FlowPlan;
+use super::admission::Admission;
+use super::attempt::Nodes;
 use super::build::LLC_SNAP_OCTETS;
 use super::check::Check;
 use super::file::WaitName;
 use super::node::duration;
+use super::protocol::Protocol;
 use super::schedule::Schedule;
 use super::source::ScenarioError;
 use super::units::*;
@@ -80,6 +83,32 @@ impl Check<'_> {
         Ok(slots::Release {
             min: Duration::from_ns(all.min_ns),
             high: Duration::from_ns(all.high_ns),
+        })
+    }
+
+    /// The hosts of a group with `tbmac` that do not keep the release that it is told; `None` for those that do, and for all others.
+    pub(super) fn by_rounds(&self, g: usize, nodes: &Nodes<'_>) -> Option<Admission> {
+        let group = &self.file.group[g];
+        let Protocol::Tbmac(p) = &group.protocol else {
+            return None;
+        };
+        let host = nodes.hosts[g].as_deref()?;
+        let octets = p.payload_octets.get_ref().0 as usize;
+        let takes = guard::Release::of(host, group.wait.into(), octets, guard::USUAL);
+        let min = p.release.min;
+        let high = p.release.high.as_ref().map_or(min, |high| *high.get_ref());
+        if min.0 <= takes.min_ns && takes.high_ns <= high.0 {
+            return None;
+        }
+        let (least, most) = (Time(takes.min_ns), Time(takes.high_ns));
+        Some(Admission {
+            of: group.name.get_ref().clone(),
+            test: "rounds",
+            admitted: Some(false),
+            reason: Some(format!(
+                "its hosts take {least} to {most} from waking up to the first bit, and its release is {min} to {high}: slots are missed, \
+                 or begun too early; give release = {{ min = \"{least}\", high = \"{most}\" }}"
+            )),
         })
     }
 

@@ -7,6 +7,7 @@ mod cells;
 mod guard;
 mod interrupts;
 mod layers;
+mod limits;
 mod links;
 mod ordered;
 mod parameters;

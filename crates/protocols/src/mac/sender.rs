@@ -10,6 +10,7 @@
 use super::data::{Duplicates, ETHERTYPE_PAYLOAD, Framer, Identity, MAX_DATA_OCTETS, Received};
 use super::tally::Tally;
 use frame::Rate;
+use frame::mac::Header;
 use radio::{AckPolicy, Event, Instant, Msdu, Protocol, Queue, Radio, TxHow};
 
 /// Tries that a frame gets if nothing else is said: dot11ShortRetryLimit (IEEE 802.11-2016, annex C).
@@ -107,9 +108,6 @@ impl<const D: usize> Sender<D> {
             QueueRule::ByCategory => msdu.category.into(),
             QueueRule::Fixed(queue) => queue,
         };
-        if msdu.peer.is_group() {
-            how.series = radio::SeriesList::one(self.config.group_rate, 1);
-        }
         let no_ack = how.ack == AckPolicy::NoAck;
         let mut out = [0; MAX_DATA_OCTETS];
         match self
@@ -117,6 +115,10 @@ impl<const D: usize> Sender<D> {
             .frame(msdu.peer, msdu.category, no_ack, &[], msdu.payload, &mut out)
         {
             Ok(mpdu) => {
+                // a station sends what is for all to its access point, as everything else
+                if Header::parse(mpdu).is_ok_and(|h| h.receiver().is_group()) {
+                    how.series = radio::SeriesList::one(self.config.group_rate, 1);
+                }
                 let token = radio.token();
                 radio.request(token, mpdu, &how);
             }

@@ -69,7 +69,9 @@ pub struct Coordinator<const N: usize = 32, const L: usize = 1500> {
     config: CoordinatorConfig,
     framer: Framer,
     access: AccessSetting,
+    /// The first `known` of them are there.
     nodes: [Option<Node<L>>; N],
+    known: usize,
     channel: Channel,
     counters: CoordinatorCounters,
 }
@@ -82,6 +84,7 @@ impl<const N: usize, const L: usize> Coordinator<N, L> {
             access: AccessSetting::new(config.access),
             config,
             nodes: [const { None }; N],
+            known: 0,
             channel: Channel::Free,
             counters: CoordinatorCounters::default(),
         }
@@ -100,15 +103,15 @@ impl<const N: usize, const L: usize> Coordinator<N, L> {
     fn submit(&mut self, now: Instant, msdu: &Msdu<'_>) {
         let octets = msdu.payload.len();
         let fits = octets <= L.min(MAX_PAYLOAD_OCTETS - POLL_OCTETS);
-        let known = self
-            .nodes
+        let known = self.nodes[..self.known]
             .iter()
             .position(|n| n.as_ref().is_some_and(|n| n.peer == msdu.peer));
-        let place = known.or_else(|| self.nodes.iter().position(Option::is_none));
+        let place = known.or((self.known < N).then_some(self.known));
         let Some(place) = place.filter(|_| fits && !msdu.peer.is_group()) else {
             self.counters.rejected += 1;
             return;
         };
+        self.known = self.known.max(place + 1);
         self.give_up(place);
         self.counters.exchanges += 1;
         let node = self.nodes[place].get_or_insert(Node {
@@ -158,7 +161,7 @@ impl<const N: usize, const L: usize> Coordinator<N, L> {
             Channel::Sending(_, sent, _) | Channel::Awaiting(sent, _) => Some((sent.node, sent.exchange)),
             Channel::Free => None,
         };
-        let all = self.nodes.iter_mut().enumerate();
+        let all = self.nodes[..self.known].iter_mut().enumerate();
         for node in all.filter_map(|(i, n)| n.as_mut().filter(|n| under_way != Some((i, n.exchange)))) {
             if node.down && now + attempt > node.deadline {
                 node.down = false;
@@ -173,8 +176,7 @@ impl<const N: usize, const L: usize> Coordinator<N, L> {
             return;
         }
         let ready = |n: &Node<L>| n.is_open() && n.not_before <= now;
-        let all = self
-            .nodes
+        let all = self.nodes[..self.known]
             .iter()
             .enumerate()
             .filter_map(|(i, n)| Some((i, n.as_ref()?)));
@@ -272,8 +274,7 @@ impl<const N: usize, const L: usize> Coordinator<N, L> {
         let Some((header, payload)) = PollHeader::parse(r.payload).filter(|(h, _)| h.answer) else {
             return;
         };
-        let all = self
-            .nodes
+        let all = self.nodes[..self.known]
             .iter_mut()
             .enumerate()
             .filter_map(|(i, n)| Some((i, n.as_mut()?)));
@@ -345,7 +346,7 @@ impl<const N: usize, const L: usize> Protocol for Coordinator<N, L> {
             Channel::Sending(.., until) | Channel::Awaiting(_, until) => Some(until),
             // whatever is open and could go now has gone
             Channel::Free => {
-                let open = self.nodes.iter().flatten().filter(|n| n.is_open());
+                let open = self.nodes[..self.known].iter().flatten().filter(|n| n.is_open());
                 open.map(|n| n.not_before).min()
             }
         }

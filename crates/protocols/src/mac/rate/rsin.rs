@@ -265,8 +265,10 @@ impl Search {
             }
             self.chain[depth] = index as u8;
             let (all, us) = (loss * self.losses[index], used_us + cost);
-            // of equals the one that takes less air
-            if all < self.best_loss || all == self.best_loss && us < self.best_us {
+            // of equals the one that takes less air; where nothing is to be hoped for, all tries at the slowest that there is time for:
+            // the link may be better than the margin has it
+            let hopeless = all == 1.0 && self.chain[..depth].iter().all(|i| usize::from(*i) == index);
+            if all < self.best_loss || all == self.best_loss && (us < self.best_us || hopeless) {
                 (self.best, self.best_len) = (self.chain, depth + 1);
                 (self.best_loss, self.best_us) = (all, us);
             }

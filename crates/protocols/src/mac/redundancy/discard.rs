@@ -8,6 +8,8 @@ pub const WINDOW: u16 = 512;
 /// After this much silence a number from behind the window is a new beginning, not an old copy: EntryForgetTime
 /// (IEC 62439-3:2016, table 8).
 pub const FORGET: Duration = Duration::from_ms(400);
+/// After this much any number is: NodeForgetTime (the same table). Before, a copy that comes late, and finds nothing newer, is still a copy.
+pub const FORGET_NODE: Duration = Duration::from_ms(60_000);
 
 const WORDS: usize = WINDOW as usize / 64;
 
@@ -78,6 +80,10 @@ impl<const S: usize> Discard<S> {
         let Some(s) = &mut self.sources[index] else {
             return true;
         };
+        if now.since(s.last) > FORGET_NODE {
+            *s = Source::new(source, sequence, now);
+            return true;
+        }
         let ahead = sequence.wrapping_sub(s.newest);
         let behind = s.newest.wrapping_sub(sequence);
         let silent = now.since(s.last) > FORGET;
@@ -88,7 +94,7 @@ impl<const S: usize> Discard<S> {
             } else {
                 *s = Source::new(source, sequence, now);
             }
-        } else if behind < WINDOW && !silent {
+        } else if behind < WINDOW {
             let (word, bit) = (usize::from(behind) / 64, 1 << (behind % 64));
             if s.seen[word] & bit != 0 {
                 return false;
@@ -143,6 +149,18 @@ mod tests {
         assert!(!d.is_first(A, 1, soon));
         let later = T.after(Duration::from_ms(500));
         assert!(d.is_first(A, 1, later) && d.is_first(A, 2, later) && !d.is_first(A, 1, later));
+    }
+
+    /// A copy that waited for a channel is no new message, however long nothing else has come.
+    #[test]
+    fn a_late_copy_is_a_copy() {
+        let mut d = Discard::<1>::default();
+        assert!(d.is_first(A, 1_000, T) && d.is_first(A, 999, T));
+        let later = T.after(Duration::from_ms(59_000));
+        assert!(!d.is_first(A, 1_000, later) && !d.is_first(A, 999, later));
+        // from here nobody has heard anything for a minute
+        let much_later = T.after(Duration::from_ms(60_001));
+        assert!(d.is_first(A, 1_000, much_later));
     }
 
     #[test]

@@ -76,7 +76,8 @@ pub struct Redundancy<
     pairs: [Pair; N],
     copies: [Copies<N>; 2],
     discard: Discard<S>,
-    sequence: u16,
+    /// Of the last frame.
+    sequence: Option<u16>,
     repeated: Repeated,
     counters: RedundancyCounters,
     /// Calls that may still be made in answer to this event.
@@ -97,7 +98,7 @@ impl<P: Protocol, const N: usize, const L: usize, const S: usize> Redundancy<P, 
             pairs: [Pair::NEW; N],
             copies: [Copies::NEW; 2],
             discard: Discard::default(),
-            sequence: 0,
+            sequence: None,
             repeated: Repeated::default(),
             counters: RedundancyCounters::default(),
             left: CALLS,
@@ -182,8 +183,9 @@ impl<P: Protocol, const N: usize, const L: usize, const S: usize> Redundancy<P, 
         let from = held.how.not_before.map_or(now, |t| t.max(now));
         let data = header.filter(|h| h.frame_type() == FrameType::Data && h.body().len() >= 8);
         let trailer = data.map(|_| {
-            self.sequence = self.sequence.wrapping_add(1);
-            self.sequence
+            // who was restarted does not go on among the numbers that others remember of it
+            let last = self.sequence.unwrap_or((now.as_ns() / 1_000) as u16);
+            *self.sequence.insert(last.wrapping_add(1))
         });
         // the body of such a frame fits the length field of a trailer, too
         const { assert!(MAX_DATA_OCTETS + trailer::OCTETS < 1 << 12) };

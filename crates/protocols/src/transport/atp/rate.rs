@@ -56,6 +56,12 @@ pub struct Rate {
     phase: Phase,
     pace: Pace,
     expect_at: Option<Instant>,
+    /// When the last packet went.
+    sent_at: Instant,
+    /// Until then none is missed: that of what was sent after a rest is on its way.
+    rested_until: Instant,
+    /// One has come since that was set last.
+    heard: bool,
     missed: u8,
     /// Smoothed time from a packet to its acknowledgement.
     rtt: Duration,
@@ -112,6 +118,9 @@ impl Rate {
             phase: Phase::QuickStart { probe_at: None },
             pace: Pace::default(),
             expect_at: None,
+            sent_at: Instant::ZERO,
+            rested_until: Instant::ZERO,
+            heard: true,
             missed: 0,
             rtt: Duration::ZERO,
             rtt_at_most: Duration::ZERO,
@@ -175,11 +184,13 @@ impl Rate {
     /// A feedback with the delay of the path, 0 if nobody on the way knows it. `waiting`: more feedback is expected.
     pub fn feedback(&mut self, now: Instant, delay_us: u32, waiting: bool) {
         self.missed = 0;
+        self.heard = true;
         // the next epoch is that of the packets that are on the way: before the rate changes
         let next = now + self.wait();
         // where nobody steers, what was sent after a rest has its round trip, even if feedback from before it is still coming
         let first = self.expect_at.filter(|_| delay_us == 0);
-        self.expect_at = waiting.then(|| first.map_or(next, |f| f.max(next)));
+        let rested = next.max(self.rested_until);
+        self.expect_at = waiting.then(|| first.map_or(rested, |f| f.max(rested)));
         if self.is_searching() {
             return;
         }
@@ -257,6 +268,14 @@ impl Rate {
         self.pace.sent(now, self.spacing());
         // the first one needs a round trip more
         let first = now + self.wait() + self.reach();
+        // for as long the other end has heard nothing, and what is still coming from it is about packets before that; if nothing is, no
+        // number of rests makes up for it
+        let rested = now.since(self.sent_at) > self.epoch();
+        if self.config.adjusting && rested && core::mem::take(&mut self.heard) {
+            self.rested_until = first;
+            self.expect_at = self.expect_at.map(|at| at.max(first));
+        }
+        self.sent_at = now;
         self.expect_at.get_or_insert(first);
     }
 
@@ -539,6 +558,26 @@ mod tests {
     }
 
     /// Spacing is kept on average by a timer that is late, and no two packets go at once.
+    /// Who sends so seldom that each packet comes after a rest finds out all the same that nobody answers.
+    #[test]
+    fn rests_hide_no_silence() {
+        let mut r = running(&Config::sdmac(), 1_000, 1);
+        r.round_trip(Duration::from_ms(200));
+        let mut missed = None;
+        for ms in (0..1_000).step_by(30) {
+            if r.expect_at().is_some_and(|at_| at_ <= at(ms)) {
+                missed = Some(ms);
+                break;
+            }
+            r.sent(at(ms), false);
+            if ms == 90 {
+                r.feedback(at(ms), 1_000, true);
+            }
+        }
+        // feedback for that at 120 is due a round trip and 1.1 epochs of 20 ms later, and in between all is well
+        assert_eq!(missed, Some(360));
+    }
+
     #[test]
     fn pacing() {
         let mut r = running(&Config::standard(), 1_000, 1);

@@ -69,6 +69,19 @@ proptest! {
     }
 }
 
+/// Where no rate is worth anything by the margin, all tries go at the slowest that there is time for: the link may be better than that.
+#[test]
+fn without_hope_rsin_is_slow() {
+    let rsin = Rsin::new(&PHY, -94, 0, |_, _, _| 1.0);
+    for (octets, budget, slowest) in [(1_500, 20_000, "6M"), (1_500, 1_000, "18M"), (1_500, 700, "24M")] {
+        let (chain, loss) = rsin.solve(5.0, octets, 3, budget);
+        let rates: Vec<Rate> = chain.as_slice().iter().map(|s| s.rate).collect();
+        assert_eq!((rates, loss), (std::vec![rate(slowest)], 1.0), "{budget}");
+    }
+    let (chain, _) = rsin.solve(5.0, 1_500, 3, 20_000);
+    assert_eq!(chain.attempts(), 3);
+}
+
 /// What became of a frame whose first try was the last one.
 fn outcome(chain: SeriesList, acked: bool, ack_signal_dbm: Option<i8>) -> Sent {
     let mut used = [0; MAX_SERIES];

@@ -48,9 +48,12 @@ struct Member {
     wish: Wish,
     /// Slots in a cycle, to the coordinator and from it.
     slots: [u8; 2],
-    /// The last cycle in which it was heard, or the first in which it can be.
+    /// The last cycle in which it was heard, or the first in which it can be; [`NOT_YET`] before a list tells.
     heard: u64,
 }
+
+/// Who is in no list so far may not speak, and is not silent.
+const NOT_YET: u64 = u64::MAX;
 
 /// See the [module](self).
 #[derive(Clone, Debug)]
@@ -146,7 +149,7 @@ impl Registrar {
                     address: from,
                     wish,
                     slots: [1; 2],
-                    heard: cycle,
+                    heard: NOT_YET,
                 });
                 self.admit(&mut all, place, plan).map(|()| all)
             }
@@ -274,7 +277,10 @@ impl Registrar {
             self.counters.changes += 1;
             // who is new cannot be heard before it starts
             for m in self.members.iter_mut().flatten() {
-                m.heard = m.heard.max(list.starts);
+                m.heard = match m.heard {
+                    NOT_YET => list.starts,
+                    heard => heard.max(list.starts),
+                };
             }
         }
         list.until = list.until.max(cycle + lease).max(list.starts + every);
@@ -319,4 +325,56 @@ fn roster(members: &[Option<Member>; MAX_MEMBERS]) -> Roster {
         down_slots: m.slots[1],
     });
     core::array::from_fn(|_| all.next())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mac::tdma::schedule::{BeaconSlot, Release, SlotCosts};
+    use frame::{Phy, Rate};
+    use radio::Duration;
+
+    const US: fn(u64) -> Duration = Duration::from_us;
+
+    /// Who asks while a list is valid has to wait for the next one, however long that takes, and is not silent meanwhile.
+    #[test]
+    fn who_waits_for_a_list_is_not_silent() {
+        let release = Release {
+            min: US(10),
+            high: US(14),
+        };
+        let beacon = BeaconSlot {
+            from: MacAddr::local(0),
+            octets: 400,
+            rate: Rate::OFDM_6,
+            every: 1,
+        };
+        let costs = SlotCosts::new(Phy::A, Rate::OFDM_54, release, US(3));
+        let plan = TdmaPlan::<64>::open(US(4_000), beacon, &costs).unwrap();
+        let rules = Rules {
+            lease: 50,
+            silent: 3,
+            confirm: US(100),
+        };
+        let wish = Wish {
+            up_octets: 50,
+            down_octets: 0,
+            period_us: 8_000,
+            deadline_us: 8_000,
+            per_ppm: 0,
+            target_ppb: 0,
+        };
+        let mut registrar = Registrar::new(rules, MacAddr::local(0));
+        for cycle in 0..200 {
+            if [0, 10, 70].contains(&cycle) {
+                registrar.ask(MacAddr::local(1 + cycle as u32), Ask::Join(wish), cycle, &plan);
+            }
+            let list = registrar.publish(cycle, 1, &plan);
+            for entry in list.roster.iter().flatten().filter(|_| cycle >= list.starts) {
+                registrar.heard(entry.address, cycle);
+            }
+        }
+        let inside = registrar.newest().unwrap().roster.iter().flatten().count();
+        assert_eq!((inside, registrar.counters().lapsed), (3, 0));
+    }
 }

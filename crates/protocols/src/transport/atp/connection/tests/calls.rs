@@ -106,31 +106,49 @@ fn callers_that_began_together_part() {
     assert!(apart >= 28, "{due:?}");
 }
 
-/// A path that loses nothing and whose delay nobody knows: whatever it takes to go along it, no feedback counts as missed, and to adjust the epoch
+/// Carries a megabyte over a path that loses nothing; tells how long that took, us, and how many feedbacks counted as missed.
+fn carry(config: &Config, measured: bool, delay_us: u64, service_us: u64) -> (u64, u64) {
+    let link = Link {
+        service_us: service_us..=service_us,
+        queue: 1_000,
+        delay_us: delay_us..=delay_us,
+        measured,
+        ..Link::good()
+    };
+    let mut n = two(1, *config, [link.clone(), link], [work(1_000_000), work(0)]);
+    assert!(n.run_until(120 * SECOND), "{:?}", n.end(0).counters());
+    (n.now_us(), n.end(0).counters().missed)
+}
+
+const DELAYS_US: [u64; 6] = [0, 1_000, 5_000, 20_000, 50_000, 100_000];
+const SERVICES_US: [u64; 4] = [1, 37, 100, 250];
+
+/// Where nobody knows the delay, whatever it takes to go along the path, no feedback counts as missed, and to adjust the epoch
 /// costs little.
 #[test]
 fn no_feedback_is_missed_on_a_clean_path() {
-    let carry = |config: &Config, delay_us: u64, service_us: u64| {
-        let link = Link {
-            service_us: service_us..=service_us,
-            queue: 1_000,
-            delay_us: delay_us..=delay_us,
-            measured: false,
-            ..Link::good()
-        };
-        let mut n = two(1, *config, [link.clone(), link], [work(1_000_000), work(0)]);
-        assert!(n.run_until(120 * SECOND), "{:?}", n.end(0).counters());
-        (n.now_us(), n.end(0).counters().missed)
-    };
-    for delay_us in [0, 1_000, 5_000, 20_000, 50_000, 100_000] {
-        for service_us in [1, 37, 100, 250] {
-            let (adaptive_us, _) = carry(&Config::adaptive(), delay_us, service_us);
-            let (us, missed) = carry(&Config::sdmac(), delay_us, service_us);
-            assert_eq!(missed, 0, "{delay_us} {service_us}: {us}, adaptive {adaptive_us}");
-            assert!(
-                us < adaptive_us * 6 / 5,
-                "{delay_us} {service_us}: {us}, adaptive {adaptive_us}"
-            );
+    for delay_us in DELAYS_US {
+        for service_us in SERVICES_US {
+            let (adaptive_us, _) = carry(&Config::adaptive(), false, delay_us, service_us);
+            let (us, missed) = carry(&Config::sdmac(), false, delay_us, service_us);
+            let what = std::format!("{delay_us} {service_us}: {us}, adaptive {adaptive_us}");
+            assert_eq!(missed, 0, "{what}");
+            assert!(us < adaptive_us * 6 / 5, "{what}");
+        }
+    }
+}
+
+/// Where hops tell delays, the same; only until it knows its round trip a sender may take feedback that is on a long way for missed. The buffers hold
+/// less than a round trip of packets here, so that it rests again and again.
+#[test]
+fn feedback_is_in_time_on_long_ways() {
+    for delay_us in DELAYS_US {
+        for service_us in SERVICES_US {
+            let (adaptive_us, _) = carry(&Config::adaptive(), true, delay_us, service_us);
+            let (us, missed) = carry(&Config::sdmac(), true, delay_us, service_us);
+            let what = std::format!("{delay_us} {service_us}: {us}, adaptive {adaptive_us}, {missed} missed");
+            assert!(missed <= if delay_us > 20_000 { 3 } else { 0 }, "{what}");
+            assert!(us < adaptive_us * 6 / 5, "{what}");
         }
     }
 }
