@@ -201,6 +201,14 @@ fn both_ways(map_: &[Cell], near: [u8; 3], always: u8) -> (f64, f64, u64) {
     );
     assert_eq!((lost, late), (0, 0));
     let crossed = sum(&world, map_.len(), |c| c.crossed);
+    let relayed = sum(&world, map_.len(), |c| c.relayed);
+    // by its gateway there alone, unless that hands it on over another border itself
+    let cells = if near == TOGETHER {
+        1
+    } else {
+        map_.len() as u64 - 1
+    };
+    assert!(relayed <= 200 * cells, "{relayed} of {cells}");
     (arrivals.mean_rounds(), arrivals.longest_rounds(), crossed)
 }
 

@@ -249,6 +249,35 @@ fn it_nests() {
     room.close();
 }
 
+/// The confirm of a copy whose frame has arrived by the other one is nobody else's: not that of the next frame, which has its place.
+#[test]
+fn a_late_confirm_is_of_its_own_frame() {
+    for us in (19_000..21_000).step_by(100) {
+        let (mut room, a, _) = two(1, config(false, None), 1);
+        room.delays.confirm_ns = 500_000..=500_000;
+        room.delays.patience_ns = 20 * MS;
+        let mut sent = [0; 2];
+        room.script(move |x| {
+            let k = usize::from(x.how.adapter.0);
+            sent[k] += 1;
+            match (sent[k], k) {
+                // the host finds out after 20 ms
+                (1, 1) => Fate::ConfirmLost,
+                // by then this one is under way, and only its other copy arrives
+                (2, 0) => Fate::DataLost,
+                _ => Fate::Arrives,
+            }
+        });
+        room.submit(0, a, B, &[0], None);
+        room.submit(us * 1_000, a, B, &[1], None);
+        room.run_until(50 * MS);
+        assert_eq!(payloads(&room), [0, 1]);
+        let told = room.protocol::<Pairwise>(a).protocol().counters().confirms;
+        assert_eq!((told.acked, told.total()), (2, 2), "{us}");
+        room.close();
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     /// Whatever both channels do, in every mode: one confirm for each request, nothing delivered twice, and what was
