@@ -69,7 +69,8 @@ impl Fails {
 
 /// After a reset, or a jump of a clock, a node may be in slots of others for so long: until three beacons have told it the time, one in
 /// 48 ms and each lost with this probability. Less is enough in 999 of 1,000 times.
-fn astray_ns(loss: f64) -> u64 {
+/// A node that is deaf between its slots looks for them from ten beacons on that did not come.
+fn astray_ns(loss: f64, deaf: bool) -> u64 {
     let arrives = 1.0 - loss;
     // of no more than two of `n`
     let too_few = |n: i32| {
@@ -78,7 +79,7 @@ fn astray_ns(loss: f64) -> u64 {
         others(0) + n * arrives * others(1) + n * (n - 1.0) / 2.0 * arrives * arrives * others(2)
     };
     let beacons = (3..).find(|n| too_few(*n) < 1e-3).expect("some arrive");
-    (beacons as u64 + 1) * 48 * MS
+    (beacons as u64 + 1 + if deaf { 10 } else { 0 }) * 48 * MS
 }
 
 /// One random world for so long.
@@ -112,7 +113,7 @@ fn run(scheme: usize, seed: u64, run_ns: u64) -> Told {
         let node = ["hub", "leaf.0", "leaf.1", "leaf.2"][below(4) as usize];
         let kind = if fails < Fails::Adapters { 3 } else { below(5) };
         if kind != 3 {
-            astray.push(at * MS..at * MS + astray_ns(loss));
+            astray.push(at * MS..at * MS + astray_ns(loss, name == "switched off"));
         }
         let what = match kind {
             4 => format!(

@@ -5,7 +5,7 @@
 //! So reception is off in all other slots, those in which the node sends among them; ACKs to its own frames are
 //! heard all the same.
 //!
-//! Without a clock that is to be trusted it listens all the time, or it would never hear a beacon; so it does after two beacons in
+//! Without a clock that is to be trusted it listens all the time, or it would never hear a beacon; so it does after ten beacons in
 //! a row that did not come or told another time, since then a jump may have taken its slots to where no beacon is. With
 //! a [reference](super::TdmaConfig::reference), whose beacons come outside of slots, it is never to be off.
 
@@ -25,8 +25,9 @@ pub const USUAL: LeftOn = LeftOn {
 /// Changes of attributes without an answer so far, at most; answers to others go up.
 const OPEN: usize = 8;
 
-/// Beacons in a row that may be missed before a node doubts where its slots are.
-const MISSED: u64 = 2;
+/// Beacons in a row that may be missed before a node doubts where its slots are. Where strangers take every third of them, fewer are missed all
+/// the time, and a node that listens is held up.
+const MISSED: u64 = 10;
 
 /// Switches that were turned.
 #[derive(Clone, Debug, Default)]
