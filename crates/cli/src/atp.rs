@@ -97,6 +97,7 @@ impl Common {
 
 /// The slowest rate of the transport, a packet each second.
 const MOST_SPACING: Duration = Duration::from_ms(1_000);
+
 /// Send a file, or what comes on standard input
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:

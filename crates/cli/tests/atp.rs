@@ -8,6 +8,15 @@ fn sdmac() -> Command {
     Command::new(env!("CARGO_BIN_EXE_sdmac"))
 }
 
+/// The next line that a program says on its standard error.
+fn said(child: &mut std::process::Child) -> String {
+    let mut line = String::new();
+    BufReader::new(child.stderr.as_mut().unwrap())
+        .read_line(&mut line)
+        .unwrap();
+    line
+}
+
 /// Starts a receiver; tells where it waits.
 fn receiver(dir: &std::path::Path, more: &[&str]) -> (std::process::Child, String) {
     let mut child = sdmac()
@@ -18,10 +27,7 @@ fn receiver(dir: &std::path::Path, more: &[&str]) -> (std::process::Child, Strin
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    let mut line = String::new();
-    BufReader::new(child.stderr.as_mut().unwrap())
-        .read_line(&mut line)
-        .unwrap();
+    let line = said(&mut child);
     let address = line.trim().rsplit(' ').next().unwrap().to_owned();
     (child, address)
 }
@@ -103,10 +109,7 @@ fn a_call_with_another_key_is_told_of() {
         .args(["atp", "send", &mine, &address, "--key", &other])
         .spawn()
         .unwrap();
-    let mut line = String::new();
-    BufReader::new(child.stderr.as_mut().unwrap())
-        .read_line(&mut line)
-        .unwrap();
+    let line = said(&mut child);
     assert!(line.contains("it calls with another key"), "{line}");
     for child in [&mut sender, &mut child] {
         child.kill().unwrap();
@@ -275,10 +278,7 @@ fn proxy_end(from: &str, to: &str) -> (std::process::Child, String) {
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    let mut line = String::new();
-    BufReader::new(child.stderr.as_mut().unwrap())
-        .read_line(&mut line)
-        .unwrap();
+    let line = said(&mut child);
     let address = line.trim().rsplit(' ').next().unwrap().to_owned();
     (child, address)
 }
@@ -313,9 +313,7 @@ fn a_proxy_that_is_killed_is_noticed() {
             ErrorKind::ConnectionReset,
             "far end killed: {kill_far}"
         );
-        let mut line = String::new();
-        let errors = other.stderr.as_mut().unwrap();
-        BufReader::new(errors).read_line(&mut line).unwrap();
+        let line = said(other);
         assert!(line.contains("silent"), "{line}");
         other.kill().unwrap();
         other.wait().unwrap();
