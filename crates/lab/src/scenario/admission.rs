@@ -10,6 +10,7 @@ use radio::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::Scenario;
 use super::attempt::Nodes;
 use super::check::Check;
 use super::node::duration;
@@ -17,7 +18,6 @@ use super::protocol::Protocol;
 use super::schedule::{Plan, Planned};
 use super::units::*;
 use super::world::{Pattern, Traffic};
-use super::{Scenario, To};
 
 /// Share of the messages of a flow that may miss, if nothing is said.
 const USUAL_MISS: f64 = 1e-6;
@@ -321,9 +321,8 @@ impl Check<'_> {
             if own == 0 {
                 continue;
             }
-            // a station sends what is for all to its access point
             let of = super::names::group_of(nodes.groups, node);
-            let to_group = plan.to == To::Broadcast && of.is_none_or(|g| nodes.peers[g].1.is_none());
+            let to_group = of.is_some_and(|g| nodes.goes_to_all(plan, g));
             match budget.stream(t, to_group) {
                 Ok(stream) => streams.extend(std::iter::repeat_n(stream, own)),
                 Err(e) => return Some((budget.test(&[]).0, Err(format!("{}: {e}", flow_name(t))))),

@@ -37,6 +37,13 @@ pub(super) struct Nodes<'a> {
     pub(super) peers: &'a [(Option<u32>, Option<u32>)],
 }
 
+impl Nodes<'_> {
+    /// Whether frames of a flow from group `g` go to all: what a station has for all it sends to its access point.
+    pub(super) fn goes_to_all(&self, flow: &FlowPlan, g: usize) -> bool {
+        flow.to == To::Broadcast && self.peers[g].1.is_none()
+    }
+}
+
 /// Whether some adapters of two groups are on the same channel.
 pub(super) fn share_a_channel(a: &Group, b: &Group) -> bool {
     a.adapters().any(|a| b.adapters().any(|b| a.mhz() == b.mhz()))
@@ -95,9 +102,7 @@ impl Check<'_> {
         };
         let theirs = self.file.traffic.iter().zip(nodes.flows);
         let theirs = theirs.filter(|(_, f)| nodes.groups[g].contains(&f.from.start));
-        // a station sends what is for all to its access point
-        let to_all = |f: &FlowPlan| f.to == To::Broadcast && nodes.peers[g].1.is_none();
-        let all = theirs.map(|(t, f)| exchange(t.octets.0, to_all(f)));
+        let all = theirs.map(|(t, f)| exchange(t.octets.0, nodes.goes_to_all(f, g)));
         let empty = exchange(super::build::LLC_SNAP_OCTETS, false);
         let (data, ack, octets) = all.max_by_key(|(data, ack, _)| data + ack).unwrap_or(empty);
         let window = match aifsn {

@@ -11,7 +11,6 @@ use protocols::mac::tbmac::cell::Cell;
 use protocols::mac::tbmac::member::PATIENCE;
 use protocols::mac::tbmac::rounds::{RoundCosts, Rounds, mpdu_octets};
 use protocols::mac::tbmac::{DEFAULT_SLOTS, TbmacConfig};
-use protocols::mac::tdma::schedule as slots;
 use radio::{AdapterId, Duration, Queue};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -138,11 +137,7 @@ impl Check<'_> {
         if let Err(e) = rounds(p, &phy, trailer) {
             return Err(self.source.at(p.asks.span(), e.to_string()));
         }
-        let min = p.release.min;
-        if let Some(high) = p.release.high.as_ref().filter(|h| h.get_ref().0 < min.0) {
-            let what = format!("{high} is less than the smallest release, {min}");
-            return Err(self.source.at(high.span(), what));
-        }
+        self.release_told(&p.release)?;
         self.cells(p, &phy)?;
         let clock = &group.clock;
         if clock.offset.0 > 0 || clock.drift_ppm.is_some() || clock.drift_within_ppm.is_some() {
@@ -273,15 +268,13 @@ fn rounds(
 ) -> Result<Rounds, protocols::mac::tbmac::rounds::RoundsError> {
     let asks = p.asks.get_ref().0.min(255) as u8;
     let inner = usize::from(p.payload_octets.get_ref().0) + INNER_OCTETS + trailer;
-    let min = duration(p.release.min);
-    let high = p.release.high.as_ref().map_or(min, |h| duration(*h.get_ref()));
     let costs = RoundCosts {
         phy: *phy,
         eifs: true,
         rate: p.send.rate.get_ref().0,
         octets: mpdu_octets(inner, asks).min(u16::MAX.into()) as u16,
         asks,
-        release: slots::Release { min, high },
+        release: p.release.of_slots(),
         sync_error: duration(p.sync_error),
         heard: duration(p.heard),
     };

@@ -29,8 +29,8 @@ use super::world::Traffic;
 
 /// MSDU with LLC/SNAP that an overlay holds at most, behind the header of QoS data, octets.
 const HELD_MSDU: u32 = DEFAULT_HELD_OCTETS as u32 - 26;
-/// Payload of a poll or an answer at most, octets.
-const POLLED_OCTETS: u32 = 1_500;
+/// The same in a poll or an answer: those of `Coordinator` and `Responder` hold payloads of 1,500 octets.
+const POLLED_MSDU: u32 = LLC_SNAP_OCTETS + 1_500;
 
 /// `redundancy` of a group: two of its adapters as one. Who sends to such a node, or hears from it, has it as well.
 #[derive(Clone, PartialEq, Debug, Deserialize, JsonSchema)]
@@ -111,9 +111,10 @@ impl Check<'_> {
     /// What holds the frames of a group has room for them.
     pub(super) fn fits_held(&self, group: &Group, t: &Traffic) -> Result<(), ScenarioError> {
         let (who, room) = match &group.protocol {
-            Protocol::Coordinator(_) => ("coordinator", LLC_SNAP_OCTETS + POLLED_OCTETS),
-            Protocol::Responder(_) => ("responder", LLC_SNAP_OCTETS + POLLED_OCTETS),
+            Protocol::Coordinator(_) => ("coordinator", POLLED_MSDU),
+            Protocol::Responder(_) => ("responder", POLLED_MSDU),
             Protocol::Edf(_) => ("edf", HELD_MSDU),
+            Protocol::Tdma(_) => ("a slot", HELD_MSDU),
             _ if group.redundancy.is_some() => ("redundancy", HELD_MSDU),
             _ if group.roam.is_some() => ("roam", HELD_MSDU),
             _ => return Ok(()),

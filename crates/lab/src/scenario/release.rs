@@ -34,6 +34,25 @@ pub struct Release {
     pub high: Option<Spanned<Time>>,
 }
 
+impl Release {
+    /// From the smallest value to the quantile; the same if only one is told.
+    pub(super) fn ends(&self) -> (Time, Time) {
+        (
+            self.min,
+            self.high.as_ref().map_or(self.min, |high| *high.get_ref()),
+        )
+    }
+
+    /// As slots have it.
+    pub(super) fn of_slots(&self) -> slots::Release {
+        let (min, high) = self.ends();
+        slots::Release {
+            min: duration(min),
+            high: duration(high),
+        }
+    }
+}
+
 impl From<WaitName> for Wait {
     fn from(name: WaitName) -> Wait {
         match name {
@@ -63,15 +82,8 @@ impl Check<'_> {
                 let what = "the release is told, and what clocks may be apart is not measured: there is nothing to compute with guard_probability, leave it out";
                 return Err(self.source.at(p.span(), what));
             }
-            let (min, high) = (told.min, &told.high);
-            if let Some(high) = high.as_ref().filter(|h| h.get_ref().0 < min.0) {
-                let what = format!("{high} is less than the smallest release, {min}");
-                return Err(self.source.at(high.span(), what));
-            }
-            return Ok(slots::Release {
-                min: duration(min),
-                high: duration(high.as_ref().map_or(min, |h| *h.get_ref())),
-            });
+            self.release_told(told)?;
+            return Ok(told.of_slots());
         }
         let probability = schedule.probability();
         let one = |g: &usize| match &hosts[*g] {
@@ -86,6 +98,18 @@ impl Check<'_> {
         })
     }
 
+    /// A release that is told ends no earlier than it begins.
+    pub(super) fn release_told(&self, told: &Release) -> Result<(), ScenarioError> {
+        let min = told.min;
+        match told.high.as_ref().filter(|h| h.get_ref().0 < min.0) {
+            None => Ok(()),
+            Some(high) => {
+                let what = format!("{high} is less than the smallest release, {min}");
+                Err(self.source.at(high.span(), what))
+            }
+        }
+    }
+
     /// The hosts of a group with `tbmac` that do not keep the release that it is told; `None` for those that do, and for all others.
     pub(super) fn by_rounds(&self, g: usize, nodes: &Nodes<'_>) -> Option<Admission> {
         let group = &self.file.group[g];
@@ -95,8 +119,7 @@ impl Check<'_> {
         let host = nodes.hosts[g].as_deref()?;
         let octets = p.payload_octets.get_ref().0 as usize;
         let takes = guard::Release::of(host, group.wait.into(), octets, guard::USUAL);
-        let min = p.release.min;
-        let high = p.release.high.as_ref().map_or(min, |high| *high.get_ref());
+        let (min, high) = p.release.ends();
         if min.0 <= takes.min_ns && takes.high_ns <= high.0 {
             return None;
         }

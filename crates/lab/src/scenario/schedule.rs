@@ -10,7 +10,6 @@ use std::sync::Arc;
 
 use frame::{MacAddr, response_rate};
 use protocols::mac::data::QOS_OVERHEAD_OCTETS;
-use protocols::mac::overlay::DEFAULT_HELD_OCTETS;
 use protocols::mac::redundancy::trailer;
 use protocols::mac::tdma::join::wire::Wish;
 use protocols::mac::tdma::schedule as slots;
@@ -41,8 +40,6 @@ pub use switches::SlotSwitches;
 pub const MAX_SLOTS: usize = slots::DEFAULT_SLOTS;
 /// Flows of one node at most: it holds a frame of each.
 pub const MAX_HELD: usize = 64;
-/// MSDU with LLC/SNAP that a node holds at most, octets.
-const MAX_MSDU: usize = DEFAULT_HELD_OCTETS - 26;
 /// A QoS header has two octets more.
 const QOS_OCTETS: usize = 2;
 
@@ -244,13 +241,6 @@ impl Check<'_> {
             let Some(g) = members.iter().find(|g| groups[**g].contains(&flow.from.start)) else {
                 continue;
             };
-            if t.octets.0 as usize > MAX_MSDU {
-                let what = format!(
-                    "a slot holds MSDUs of at most {MAX_MSDU} octets, these have {}",
-                    t.octets.0
-                );
-                return wrong(t.from.span(), what);
-            }
             if flow.count() > MAX_SLOTS {
                 let what = format!(
                     "a schedule has at most {MAX_SLOTS} slots, this makes {}",

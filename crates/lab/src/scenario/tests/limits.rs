@@ -157,6 +157,12 @@ fn a_station_has_slots_for_what_is_for_all() {
     let scenario = parse(&text, &[]).unwrap();
     assert_eq!(scenario.admission()[0].admitted, Some(true));
     let result = go(&text);
+    let long = parse(&text.replace("octets = 58", "octets = 1575"), &[]);
+    let sentence = long.map(|_| ()).unwrap_err().to_string();
+    assert!(
+        sentence.contains("a slot holds MSDUs of at most 1574 octets, these have 1575"),
+        "{sentence}"
+    );
     for t in &result.traffic {
         assert!(t.submitted > 200 && t.delivered >= t.submitted - 2, "{t:?}");
     }
