@@ -3,7 +3,7 @@
 //! The tables of the book: `cargo test -p sdmac-lab --test rate -- --nocapture`.
 
 use frame::rate::{GuardInterval, Width};
-use frame::{AccessCategory, MacAddr, Phy, Rate};
+use frame::{AccessCategory, Band, MacAddr, Phy, Rate};
 use protocols::mac::data::{Identity, Role};
 use protocols::mac::rate::minstrel::Minstrel;
 use protocols::mac::rate::{RateControl, Rates};
@@ -44,8 +44,8 @@ impl Protocol for Node {
 enum Errors {
     /// Modulation and code over white noise: within 2 dB a rate works or not.
     Noise,
-    /// The same, and a fifth of all frames is lost besides.
-    NoiseAndLosses,
+    /// The same, and so many percent of all frames are lost besides.
+    NoiseAndLosses(u8),
     /// A rate gets better over 10 dB, as with a channel that fades from frame to frame; the next one is 3 dB away.
     Gentle,
     /// The same over 20 dB: nearly all rates lose something.
@@ -54,7 +54,7 @@ enum Errors {
 
 const ERRORS: [Errors; 4] = [
     Errors::Noise,
-    Errors::NoiseAndLosses,
+    Errors::NoiseAndLosses(20),
     Errors::Gentle,
     Errors::Flat,
 ];
@@ -66,15 +66,12 @@ struct Choice {
     asked: Rate,
     /// Strength of the strongest link, dBm.
     strongest: i32,
-    /// How much longer than others links below -82 dBm are measured: their frames are few, and chance makes more of them.
-    patience: u64,
 }
 
 const A: Choice = Choice {
     phy: Phy::A,
     asked: Rate::OFDM_6,
     strongest: -60,
-    patience: 1,
 };
 
 impl Choice {
@@ -84,13 +81,7 @@ impl Choice {
             phy: Phy::N5,
             asked: Rate::ht(0, width, GuardInterval::Long).expect("below 32"),
             strongest: if width == Width::Mhz40 { -57 } else { -60 },
-            patience: 4,
         }
-    }
-
-    /// So many seconds, or more where the link is weak.
-    fn seconds(&self, usual: u64, dbm: i32) -> u64 {
-        if dbm < -82 { usual * self.patience } else { usual }
     }
 
     fn rates(&self) -> Rates {
@@ -121,10 +112,14 @@ fn gradual(width_db: f64, rates: &Rates) -> ErrorModel {
 /// A saturated link at one rate, or with Minstrel.
 fn world(choice: Choice, errors: Errors, dbm: i32, rate: Option<Rate>, octets: usize) -> World<Node> {
     let Choice { phy, asked, .. } = choice;
+    let (mhz, slowest) = match phy.band {
+        Band::Ghz2_4 => (2412, Rate::DSSS_1),
+        Band::Ghz5 => (5180, Rate::OFDM_6),
+    };
     let medium = MediumConfig {
         loss: LossModel::FixedPower(dbm.into()),
         error: match errors {
-            Errors::Noise | Errors::NoiseAndLosses => ErrorModel::Nist,
+            Errors::Noise | Errors::NoiseAndLosses(_) => ErrorModel::Nist,
             Errors::Gentle => gradual(10.0, &choice.rates()),
             Errors::Flat => gradual(20.0, &choice.rates()),
         },
@@ -137,18 +132,18 @@ fn world(choice: Choice, errors: Errors, dbm: i32, rate: Option<Rate>, octets: u
         let role = Role::Direct {
             bssid: MacAddr::local(9),
         };
-        let mut config = SenderConfig::new(Identity { me, role }, Rate::OFDM_6);
+        let mut config = SenderConfig::new(Identity { me, role }, slowest);
         config.how = TxHow::multi_shot(rate.unwrap_or(asked), 7);
         let sender = Sender::new(config);
         let node = match rate {
             Some(_) => Node::Fixed(Checked::strict(sender)),
             None => Node::Minstrel(Checked::strict(RateControl::new(Minstrel::new(&phy, 1), sender))),
         };
-        let adapter = AdapterConfig::station(me, phy, 5180, false);
+        let adapter = AdapterConfig::station(me, phy, mhz, false);
         world.add_node(NodeConfig::ideal(Position::default(), adapter), node);
     }
-    if errors == Errors::NoiseAndLosses {
-        let data = Some(Process::Fixed(0.2));
+    if let Errors::NoiseAndLosses(percent) = errors {
+        let data = Some(Process::Fixed(f64::from(percent) / 100.0));
         world.set_link_loss(
             0,
             1,
@@ -182,12 +177,21 @@ fn mbps(world: &mut World<Node>, seconds: u64) -> f64 {
     (world.flow(0).arrived_octets - before) as f64 * 8e-6 / seconds as f64
 }
 
+/// So many seconds, or more where the link is weak or much is lost: frames are few there, and chance makes more of them.
+fn seconds(usual: u64, errors: Errors, dbm: i32) -> u64 {
+    match errors {
+        Errors::NoiseAndLosses(30..) => 6 * usual,
+        _ if dbm < -82 => 4 * usual,
+        _ => usual,
+    }
+}
+
 /// The fixed rate that carries most, and what that is.
 fn best_fixed(choice: Choice, errors: Errors, dbm: i32, octets: usize) -> (Rate, f64) {
     let all = choice.rates();
     let carried = all.as_slice().iter().map(|rate| {
         let mut world = world(choice, errors, dbm, Some(*rate), octets);
-        (*rate, mbps(&mut world, choice.seconds(6, dbm)))
+        (*rate, mbps(&mut world, seconds(6, errors, dbm)))
     });
     carried
         .max_by(|a, b| a.1.total_cmp(&b.1))
@@ -195,26 +199,32 @@ fn best_fixed(choice: Choice, errors: Errors, dbm: i32, octets: usize) -> (Rate,
 }
 
 fn sweep(choice: Choice, octets: usize, step_db: usize) {
+    links(choice, octets, step_db, &ERRORS, 0.95);
+}
+
+/// Minstrel carries this share of what the best fixed rate does, at least.
+fn links(choice: Choice, octets: usize, step_db: usize, errors: &[Errors], least: f64) {
     let (name, asked) = (choice.phy.name, choice.asked);
     println!(
         "{name} {asked}, {octets} octets: strength, best fixed rate, what it carries, what Minstrel does"
     );
-    for errors in ERRORS {
+    let mut behind = Vec::new();
+    for errors in errors.iter().copied() {
         let strengths = choice.strongest - 28..=choice.strongest;
         for dbm in strengths.rev().step_by(step_db) {
             let (rate, best) = best_fixed(choice, errors, dbm, octets);
             let mut world = world(choice, errors, dbm, None, octets);
             mbps(&mut world, 1);
-            let ours = mbps(&mut world, choice.seconds(10, dbm));
+            let ours = mbps(&mut world, seconds(10, errors, dbm));
             let rate = f64::from(rate.kbps100()) / 10.0;
             let share = ours / best;
             println!("{errors:?} {dbm} dBm {rate:>4} {best:5.2} {ours:5.2} Mb/s {share:.3}");
-            assert!(
-                share >= 0.95,
-                "{errors:?} at {dbm} dBm, {octets} octets: {share:.3}"
-            );
+            if share < least {
+                behind.push(format!("{errors:?} at {dbm} dBm: {share:.3}"));
+            }
         }
     }
+    assert!(behind.is_empty(), "{name}, {octets} octets: {behind:?}");
 }
 
 /// Within 5 % of the best fixed rate on every static link, whichever rates are dead on it.
@@ -227,6 +237,22 @@ fn long_frames_on_static_links() {
 #[test]
 fn short_frames_on_static_links() {
     sweep(A, 200, 2);
+}
+
+/// The same where much is lost at all rates alike, which none of them avoids: what slow ones cost when they are sampled weighs more then.
+#[test]
+fn losses_that_no_rate_avoids() {
+    let b = Choice {
+        phy: Phy::B,
+        asked: Rate::DSSS_1,
+        ..A
+    };
+    for (percent, least) in [(40, 0.95), (60, 0.92)] {
+        for octets in [200, 1_500, 2_000] {
+            links(A, octets, 8, &[Errors::NoiseAndLosses(percent)], least);
+            links(b, octets, 14, &[Errors::NoiseAndLosses(percent)], least);
+        }
+    }
 }
 
 /// The same with MCS, which a request for one of them asks for.

@@ -2,7 +2,7 @@
 //! goes first; one frame in ten tries something else. Constants are those of Linux 4.x (header of rc80211_minstrel), which has
 //! it for legacy rates; here it is the same for the MCS of one width, guard interval and number of spatial streams.
 //!
-//! Five things are not as Linux had them, since with them a static link can carry as little as a quarter of what its best
+//! Six things are not as Linux had them, since with them a static link can carry as little as a quarter of what its best
 //! fixed rate does, and stations that send at one moment stay at the rate they began with:
 //!
 //! - What a rate carries is reckoned with all that a frame costs: DIFS, a backoff that doubles with each try, the ACK, and
@@ -11,13 +11,17 @@
 //! - An average weighs each frame, not each interval: four samples do not outweigh what hundreds of frames have shown.
 //!   Frames fade with time, and a rate that was dead and is not begins anew.
 //! - A rate that would carry more than the best one, did it lose nothing, goes first when it is sampled, a slower one, too.
+//!   One that would not is sampled behind the best one, and about once a second only as soon as a few frames have told of it.
 //! - Where the share of later tries that arrive is higher by more than a half than that of first ones, which is the work of others who begin
 //!   at the same moment, first tries tell nothing about rates: they are not counted, and samples go second.
 //! - If it carries less than the best one in an interval in which it was sampled, it is left alone, for twice as long each
 //!   time, up to [`PAUSE`] intervals. Linux tries it in each interval.
+//! - What the best rate loses goes at others only if they are likelier to arrive. Linux goes on with the second best, the surest
+//!   and the slowest, which costs air where all rates lose alike.
 
 use super::costs::Costs;
 use super::firsts::Places;
+pub use super::known::{PAUSE, RateState};
 use super::{Algorithm, Ask, MAX_RATES, Rates, Sent};
 use crate::dice::Dice;
 use frame::{Phy, Rate};
@@ -29,17 +33,9 @@ pub const INTERVAL: Duration = Duration::from_ms(100);
 pub const LOOKAROUND_PERCENT: u32 = 10;
 /// Octets of the frame that rates are compared with before any was asked for.
 pub const REFERENCE_OCTETS: u32 = 1_200;
-/// Intervals for which a rate that carries less than the best one is left alone, at most.
-pub const PAUSE: u8 = 15;
 /// Tries of one rate at most.
 pub const MAX_TRIES: u8 = 7;
 
-/// Of each frame that was counted so much is left after the next interval, of 128 parts.
-const KEEP_OF_128: u32 = 112;
-/// Without new ones they fade until they weigh so many frames.
-const FADED: u32 = 16;
-/// Frames that an average weighs at most: so it is never more certain than that, and can be moved by a few new ones.
-const MOST_FRAMES: u32 = 256;
 /// All, as a probability.
 pub(super) const ONE: u32 = 1 << 16;
 const SAMPLE_COLUMNS: usize = 10;
@@ -49,114 +45,6 @@ const EPOCH: u32 = 10_000;
 const SKIPPED: u8 = 20;
 /// Tries of a rate at which no frame was acknowledged yet.
 const UNPROVEN_TRIES: u8 = 2;
-/// Samples in one interval of a rate that works nearly always, nearly never, or worse than the best.
-const SAMPLES: u8 = 4;
-
-/// What is known of one rate.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct RateState {
-    /// The rate.
-    pub rate: Rate,
-    /// Share of acknowledged frames, averaged; 2^16 is all.
-    pub probability: u32,
-    /// What it carries, frames of the present length per second times 2^16; 0 below a probability of 10 %.
-    pub throughput: u64,
-    /// Tries that fit into 6 ms, backoff included.
-    pub tries: u8,
-    /// Tries at present: fewer if it nearly always works or nearly never.
-    pub tries_now: u8,
-    attempts: u32,
-    successes: u32,
-    /// Frames that the average weighs, and the acknowledged ones of them, times 128.
-    weight: u32,
-    hits: u32,
-    skipped: u8,
-    /// Length of its present pause, and what is left of it, in looks.
-    pause: u8,
-    left_alone: u8,
-    /// Samples left in this interval; `None`: no limit.
-    samples_left: Option<u8>,
-    /// It would carry more than the best one if no frame were lost.
-    may_win: bool,
-}
-
-impl RateState {
-    const fn new(rate: Rate) -> RateState {
-        RateState {
-            rate,
-            probability: 0,
-            throughput: 0,
-            tries: 1,
-            tries_now: 1,
-            attempts: 0,
-            successes: 0,
-            weight: 0,
-            hits: 0,
-            skipped: 0,
-            pause: 0,
-            left_alone: 0,
-            samples_left: None,
-            may_win: true,
-        }
-    }
-
-    /// Averages, and tells the share of the last interval alone, if there was a frame.
-    fn average(&mut self) -> Option<u32> {
-        if self.attempts == 0 {
-            self.skipped = self.skipped.saturating_add(1);
-            if self.weight > FADED * 128 {
-                self.fade();
-            }
-            return None;
-        }
-        self.skipped = 0;
-        let share = |part: u32, of: u32| (u64::from(part) * u64::from(ONE) / u64::from(of)) as u32;
-        let now = share(self.successes, self.attempts);
-        if self.probability < ONE / 10 && self.successes > 0 {
-            // it was dead, and is not: what was before says nothing
-            (self.weight, self.hits) = (0, 0);
-        }
-        self.fade();
-        // an interval has fewer than 2^24 frames
-        self.weight += self.attempts * 128;
-        self.hits += self.successes * 128;
-        self.probability = share(self.hits, self.weight);
-        if self.weight > MOST_FRAMES * 128 {
-            self.weight = MOST_FRAMES * 128;
-            self.hits = (u64::from(self.weight) * u64::from(self.probability) / u64::from(ONE)) as u32;
-        }
-        (self.attempts, self.successes) = (0, 0);
-        Some(now)
-    }
-
-    fn fade(&mut self) {
-        // at most MOST_FRAMES * 128 each
-        self.weight = self.weight * KEEP_OF_128 / 128;
-        self.hits = self.hits * KEEP_OF_128 / 128;
-    }
-
-    /// Whether it is left alone, and how often it is tried: `promises` says whether it carried as much as the best one in the
-    /// last interval, if there was a frame.
-    fn plan(&mut self, promises: Option<bool>) {
-        match promises {
-            Some(true) => (self.pause, self.left_alone) = (0, 0),
-            Some(false) => {
-                self.pause = (2 * self.pause + 1).min(PAUSE);
-                self.left_alone = self.pause;
-            }
-            None => self.left_alone = self.left_alone.saturating_sub(1),
-        }
-        let sure = self.probability > ONE / 100 * 95 || self.probability < ONE / 10;
-        self.tries_now = if sure { (self.tries / 2).min(2) } else { self.tries };
-        if self.tries_now == 0 {
-            self.tries_now = 2;
-        }
-        self.samples_left = match self.left_alone {
-            0 => (sure || self.pause > 0).then_some(SAMPLES),
-            _ => Some(0),
-        };
-    }
-}
 
 /// Minstrel for one receiver.
 #[derive(Clone, Debug)]
@@ -190,12 +78,7 @@ impl Minstrel {
         let list = rates.as_slice();
         let state = |i: usize| {
             let rate = list[i.min(list.len() - 1)];
-            let tries = costs.tries(rate);
-            RateState {
-                tries,
-                tries_now: tries,
-                ..RateState::new(rate)
-            }
+            RateState::new(rate, costs.tries(rate))
         };
         Minstrel {
             len: list.len(),
@@ -317,12 +200,18 @@ impl Algorithm for Minstrel {
             };
             self.series(i, state.tries_now.min(most))
         };
-        let mut chain = [usual(best), usual(second), usual(surest), usual(0)];
+        // other rates help against a weak signal; where they do not, what follows the best one is that again
+        let helps = |i: usize| self.rates[i].helps(&self.rates[best]);
+        let after = |i: usize| usual(if helps(i) { i } else { best });
+        let mut chain = [usual(best), after(second), after(surest), after(0)];
         self.indirect = None;
         if let Some(index) = self.sample() {
-            if !self.rates[index].may_win && self.rates[index].skipped < SKIPPED {
+            let state = &self.rates[index];
+            if state.is_known() {
+                self.samples += 1;
+            } else if !state.may_win && state.skipped < SKIPPED {
                 // only if the best one fails; counts as half until it is used
-                chain[1] = self.series(index, self.rates[index].tries_now);
+                chain[1] = self.series(index, 1);
                 self.indirect = Some(self.rates[index].rate);
                 self.deferred += 1;
             } else if self.rates[index].samples_left != Some(0) {

@@ -16,6 +16,7 @@
 
 mod costs;
 mod firsts;
+mod known;
 pub mod minstrel;
 mod pieces;
 mod rates;
