@@ -53,7 +53,7 @@ pub struct Tbmac {
     /// From the end of a frame on the air to the protocol, as the host takes it.
     #[serde(default)]
     pub heard: Time,
-    /// So often a host asks for a slot in vain before it does so in every second round only; 0: never.
+    /// Each time a host has asked for a slot in vain so often it asks half as often, down to every eighth round; 0: never.
     #[serde(default = "patience")]
     pub patience: u8,
     /// Many cells, each host in that of its place. Without it all are in one cell, on the channel of the group.
@@ -136,6 +136,10 @@ impl Check<'_> {
         }
         if let Err(e) = rounds(p, &phy, trailer) {
             return Err(self.source.at(p.asks.span(), e.to_string()));
+        }
+        if p.patience == 0 && p.asks.get_ref().0 == 1 {
+            let what = "hosts that ask in the same round would collide in all rounds: more slots to ask in, or a patience";
+            return Err(self.source.at(p.asks.span(), what));
         }
         self.release_told(&p.release)?;
         self.cells(p, &phy)?;

@@ -34,6 +34,11 @@ fn mistakes_are_named() {
             "high = \"4us\"",
             &["4us is less than the smallest release, 5us"],
         ),
+        (
+            "asks = 4",
+            "asks = 1, patience = 0",
+            &["would collide in all rounds"],
+        ),
         ("clock = {}", "clock = { drift_ppm = 3 }", &["know the time"]),
         ("\"256us\"", "\"0s\"", &["slot"]),
         (
@@ -49,6 +54,10 @@ fn mistakes_are_named() {
         ("\"54M\"", "\"55M\"", &["rate"]),
     ];
     all_broken(CELL, cases);
+    for enough in ["asks = 1", "asks = 2, patience = 0"] {
+        let text = CELL.replace("asks = 4", enough);
+        parse(&text, &[]).unwrap_or_else(|e| panic!("{enough}: {e}"));
+    }
 }
 
 /// What the leaky bucket counts is in the result: with a guard that the host often misses, slots are lost, and their frames go later.

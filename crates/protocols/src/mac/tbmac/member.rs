@@ -32,9 +32,11 @@ use frame::MacAddr;
 
 /// Silent rounds after which a cell counts as empty. A founder on probation is never silent for as long.
 pub const LISTEN_ROUNDS: u8 = 3;
-/// Failures after which a host asks in every second round only: up to eight hosts that come at once are served as soon as if they always
-/// asked, and more of them sooner.
+/// Failures after which a host asks in every second round only, and as many more after which it does so half as often again: up to
+/// eight hosts that come at once are served as soon as if they always asked, and more of them sooner.
 pub const PATIENCE: u8 = 5;
+/// So often it halves how often it asks: down to every eighth round.
+const HALVINGS: u8 = 3;
 /// Rounds of a founder's probation, at least.
 pub const PROBATION_ROUNDS: u8 = 32;
 
@@ -86,7 +88,7 @@ pub struct Member<const S: usize> {
     me: MacAddr,
     phase: Phase,
     table: [Entry; S],
-    /// So often it asks in vain before it asks in every second round only; 0: never.
+    /// Each time it has asked in vain so often it asks half as often, down to every eighth round; 0: never.
     patience: u8,
     /// It asked in the last contention period.
     asked: bool,
@@ -109,8 +111,8 @@ pub struct Member<const S: usize> {
 }
 
 impl<const S: usize> Member<S> {
-    /// New in a cell. It asks in every round until it has done so in vain `patience` times, and from then on with a chance of one half
-    /// (0: it always asks).
+    /// New in a cell. It asks in every round until it has done so in vain `patience` times, then with a chance of one half, and after as
+    /// many more failures each with one of a quarter and of an eighth (0: it always asks).
     pub const fn new(me: MacAddr, patience: u8) -> Member<S> {
         const { assert!(S > 0 && S <= super::table::MAX_SLOTS) };
         Member {
@@ -255,15 +257,16 @@ impl<const S: usize> Member<S> {
                     self.phase = Phase::Owner(slot, 0);
                     return None;
                 }
-                let failures = failures.saturating_add(u8::from(asked)).min(self.patience);
+                let failures = failures.saturating_add(u8::from(asked));
                 let quiet = if heard { 0 } else { quiet + 1 };
                 if quiet >= LISTEN_ROUNDS {
                     self.phase = Phase::Claiming(quiet);
                     return Some(ask.claimed(quiet));
                 }
+                let failures = failures.min(self.patience.saturating_mul(HALVINGS));
                 self.phase = Phase::Requesting(failures, quiet);
-                let tired = self.patience > 0 && failures == self.patience;
-                self.asked = heard && (!tired || chance.luck < 128);
+                let halvings = failures.checked_div(self.patience).unwrap_or(0);
+                self.asked = heard && u16::from(chance.luck) < 256 >> halvings;
                 self.asked.then_some(ask)
             }
         }

@@ -60,7 +60,7 @@ pub struct TbmacConfig {
     pub sync: Sync,
     /// Whose beacons the clock follows, if it does.
     pub follows: Option<MacAddr>,
-    /// So often it asks for a slot in vain before it does so in every second round only; 0: never.
+    /// Each time it has asked for a slot in vain so often it asks half as often, down to every eighth round; 0: never.
     pub patience: u8,
     /// Which queue of the adapter.
     pub queue: Queue,

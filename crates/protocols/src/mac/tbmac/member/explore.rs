@@ -326,7 +326,7 @@ impl<const H: usize, const S: usize> Explorer<H, S> {
         // the least number of each interval between two limits of luck
         let lucks: &[(u8, f64)] = match self.patience {
             0 => &[(0, 1.0)],
-            _ => &[(0, 0.5), (128, 0.5)],
+            _ => &[(0, 0.125), (32, 0.125), (64, 0.25), (128, 0.5)],
         };
         let mut state = State { told: 0, ..*state };
         for (host, member) in state.hosts.iter_mut().enumerate() {

@@ -239,12 +239,16 @@ fn asks_in_vain(patience: u8) -> impl FnMut(u8) -> bool {
 #[test]
 fn failures_make_patient() {
     let mut asks = asks_in_vain(3);
-    // three times in vain, then in one of two rounds
+    // three times in vain, then in one of two rounds, in one of four, and in one of eight for good
     assert_eq!([255, 255, 255].map(&mut asks), [true; 3]);
-    assert_eq!(
-        [128, 127, 255, 127, 0, 128].map(&mut asks),
-        [false, true, false, true, true, false]
-    );
+    for least in [128, 64, 32, 32, 32] {
+        let tried = [least, least - 1, 255, least - 1, least, 0];
+        assert_eq!(
+            tried.map(&mut asks),
+            [false, true, false, true, false, true],
+            "{least}"
+        );
+    }
 }
 
 #[test]
