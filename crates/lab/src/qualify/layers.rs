@@ -74,10 +74,10 @@ impl Bench {
             },
         };
         let rounds = self.rounds(scheme);
-        let sender = Seat(Box::new(Sender::<16>::new(SenderConfig::new(
-            identity,
-            self.question.rate,
-        ))));
+        let mut sender = SenderConfig::new(identity, self.question.rate);
+        // frames go to all at once: nobody acknowledges one, and "not acked" is no failure
+        sender.how = sender.how.no_ack();
+        let sender = Seat(Box::new(Sender::<16>::new(sender)));
         let sender = self.ordered(scheme, node, self.question.cycle_ns, rounds.slot(), sender, sum);
         let now = Stream::new(seed, 0, Cause::Protocol).below(1 << 40);
         let config = TbmacConfig {
@@ -109,8 +109,8 @@ impl Bench {
         };
         let sender = SenderConfig::new(self.identity(node), self.question.rate);
         let sender = Seat(Box::new(Sender::<16>::new(sender)));
-        let cost = Duration::from_ns(self.question.exchange_ns());
-        let sender = self.ordered(scheme, node, cycle_ns, cost, sender, sum);
+        // each attempt waits for a slot
+        let sender = self.ordered(scheme, node, cycle_ns, slot, sender, sum);
         match (node, self.question.nodes) {
             (0, 17..) => slotted_of::<256>(config, sender, sum),
             (0, _) => slotted_of::<32>(config, sender, sum),
@@ -133,7 +133,7 @@ impl Bench {
             return seat;
         }
         let mut config = EdfConfig::new(CostEstimate::fixed(cost), Duration::from_ns(cycle_ns));
-        if scheme.turn == Turn::Tdma {
+        if matches!(scheme.turn, Turn::Tdma | Turn::Tbmac) {
             config.at_once = AtOnce::EachReceiver;
         }
         if scheme.pooled {

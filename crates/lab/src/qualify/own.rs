@@ -311,6 +311,26 @@ mod tests {
         assert!(back.cancelled > 0 && c.cancelled == 0, "{back:?}");
     }
 
+    /// Nobody acknowledges a frame of a cell, which is no failure; and above slots of its own an attempt takes a slot.
+    #[test]
+    fn deadlines_above_turns_repeat_nothing() {
+        for scheme in ["tbmac", "slotted"] {
+            let (_, plain) = told(scheme, CLEAN);
+            let (o, ordered) = told(&format!("{scheme}+edf"), CLEAN);
+            let c = o.edf.unwrap();
+            assert_eq!(ordered.batches.misses(), plain.batches.misses(), "{scheme}");
+            assert!(
+                ordered.batches.trials() * 98 / 100 <= c.attempts,
+                "{scheme}: {c:?}"
+            );
+            assert!(
+                c.attempts <= ordered.batches.trials() * 13 / 10,
+                "{scheme}: {c:?}"
+            );
+            assert_eq!((c.failed, c.silent), (0, 0), "{scheme}: {c:?}");
+        }
+    }
+
     /// On a weak link slow rates, on a strong one the fastest.
     #[test]
     fn rates_that_were_chosen_are_told() {
@@ -323,7 +343,7 @@ mod tests {
             };
             let (strong, weak) = (share(40.0, "54M"), share(14.0, "54M"));
             println!("{scheme}: {strong} {weak}");
-            assert!(strong > 0.4 && weak < strong / 2.0, "{scheme}: {strong} {weak}");
+            assert!(strong > 0.3 && weak < strong / 4.0, "{scheme}: {strong} {weak}");
         }
         assert!(told("edca", Link::SnrDb(40.0)).0.rates.is_none());
     }

@@ -79,7 +79,13 @@ impl std::fmt::Display for Admission {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Admission { of, test, .. } = self;
         match (&self.reason, self.admitted) {
-            (None, _) => write!(f, "{of:?}: all messages can be in time (test: {test})"),
+            (None, _) if *test == "pooled" => {
+                write!(f, "{of:?}: all first attempts can be in time (test: {test})")
+            }
+            (None, _) => write!(
+                f,
+                "{of:?}: all messages can be in time if no more attempts fail than their per (test: {test})"
+            ),
             (Some(why), Some(_)) => write!(f, "{of:?}: not all messages can be in time: {why}"),
             (Some(why), None) => write!(
                 f,

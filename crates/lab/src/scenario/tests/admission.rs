@@ -97,7 +97,11 @@ fn answer(text: &str) -> (Option<bool>, String) {
 fn a_fast_flow_among_slow_ones_has_slots_by_its_period() {
     assert_eq!(
         said(MIXED),
-        (true, "\"loop\": all messages can be in time (test: slots)".into())
+        (
+            true,
+            "\"loop\": all messages can be in time if no more attempts fail than their per (test: slots)"
+                .into()
+        )
     );
     let r = go(MIXED);
     for entry in &r.traffic {

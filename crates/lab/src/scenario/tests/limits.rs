@@ -221,3 +221,55 @@ fn copies_count_once_however_late_and_of_however_many() {
         }
     }
 }
+
+/// Where each slot has its message, those that piled up before the clock was trusted would be at the edge of their lifetime for good: what is
+/// too late takes no slot, nothing comes late, and shared slots work off what is left.
+#[test]
+fn what_is_too_late_takes_no_slot() {
+    let text = |hosts: &str| {
+        format!(
+            r#"
+[run]
+duration = "2s"
+warm_up = "500ms"
+[medium]
+loss.fixed_power_dbm = -50
+[[schedule]]
+name = "loop"
+cycle = "2ms"
+beacon = {{ from = "c", rate = "6M", every = 12 }}
+send = {{ rate = "24M", qos = true }}
+left_on = {{ reception = false }}
+[[group]]
+name = "c"
+{hosts}
+protocol.tdma = {{ schedule = "loop" }}
+[[group]]
+name = "d"
+count = 2
+{hosts}
+ap = "c"
+protocol.tdma = {{ schedule = "loop" }}
+[[traffic]]
+from = "d"
+to = "c"
+octets = 1500
+lifetime = "6ms"
+pattern.periodic = {{ period = "2ms", phase.fixed = "1306us" }}
+"#
+        )
+    };
+    let result = go(&text("host = \"table5\"\nclock.drift_within_ppm = 20"));
+    let t = &result.traffic[0];
+    assert!(t.delivered + 10 >= t.submitted && t.submitted > 1_400, "{t:?}");
+    assert!(
+        result.metrics["latency_max_us"] <= 6_000.0,
+        "{}",
+        result.metrics["latency_max_us"]
+    );
+    let lives = ["traffic.0.lifetime=16ms", "traffic.1.lifetime=16ms"];
+    let scenario = parse(include_str!("../../../../../scenarios/tdma.toml"), &lives).unwrap();
+    let run = run(&scenario, 1, None, &AtomicBool::new(false), |_| {}).unwrap();
+    let p99_us = run.result.metrics["latency_p99_us"];
+    assert!(p99_us < 3_000.0, "{p99_us}");
+}

@@ -29,12 +29,15 @@ impl<P: Protocol, const N: usize, const L: usize, const S: usize> Tdma<P, N, L, 
         let on = self.config.left_on;
         let held = self.above.held.get(index).expect("it waits");
         let (_, series) = held.how.series.at(held.tag as u16).expect("it fits");
+        let exchange = self.fits(&own, held).expect("it is its content");
+        // what begins later than that has its receiver too late
+        let in_time = held.how.expires.map_or(guard_ends, |t| t - exchange);
         let how = TxHow {
             series: SeriesList::one(series.rate, 1),
             rts: self.rts(held.how.rts, held.frame().len()),
             ack: if on.acks { held.how.ack } else { AckPolicy::NoAck },
             not_before,
-            expires: Some(held.how.expires.map_or(guard_ends, |t| t.min(guard_ends))),
+            expires: Some(in_time.min(guard_ends)),
             ..held.how
         };
         let gone = self.gone[index].filter(|_| held.tag & SENT != 0);

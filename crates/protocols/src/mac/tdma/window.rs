@@ -204,14 +204,16 @@ impl<P: Protocol, const N: usize, const L: usize, const S: usize> Tdma<P, N, L, 
     }
 
     /// What goes in a slot that starts at `start`, as things are now. In one of a link, what no shorter slot of it has room for goes ahead of
-    /// what one has, then the earliest deadline: so whatever has enough slots of its own, as [`admission`](super::admission) reckons, is in
-    /// time, whatever else its node sends to the same receiver.
+    /// what one has, then what is in time whenever within the guard it begins, then the earliest deadline: so whatever has enough slots of its
+    /// own, as [`admission`](super::admission) reckons, is in time, whatever else its node sends to the same receiver, and what comes too late
+    /// anyhow takes no slot from what does not.
     pub(super) fn content(&self, own: &Own, cycle: u64, start: Instant) -> Option<Content> {
         let ready = |h: &Held<L>| {
-            let in_time =
-                h.how.expires.is_none_or(|t| start <= t) && h.how.not_before.is_none_or(|t| t <= start);
-            in_time.then(|| self.fits(own, h))?
+            let exchange = self.fits(own, h)?;
+            let in_time = h.how.expires.is_none_or(|t| start + exchange <= t);
+            (in_time && h.how.not_before.is_none_or(|t| t <= start)).then_some(exchange)
         };
+        let latest = start + self.latest(own);
         match own.right {
             Right::SendBeacon => {
                 let every = self.config.plan.beacon().map_or(1, |b| u64::from(b.every.max(1)));
@@ -220,9 +222,16 @@ impl<P: Protocol, const N: usize, const L: usize, const S: usize> Tdma<P, N, L, 
             Right::To(_) => {
                 let all = self.above.held.waiting();
                 let rank = |(i, h): (usize, &Held<L>)| {
-                    let has_shorter = ready(h)? <= own.shorter;
+                    let exchange = ready(h)?;
                     let deadline = h.how.expires.unwrap_or(Instant::MAX);
-                    Some((has_shorter, deadline, h.tag & BEHIND == 0, h.order(), i))
+                    let (has_shorter, may_be_late) = (exchange <= own.shorter, latest + exchange > deadline);
+                    Some((
+                        (has_shorter, may_be_late),
+                        deadline,
+                        h.tag & BEHIND == 0,
+                        h.order(),
+                        i,
+                    ))
                 };
                 let data = all.filter_map(rank).min().map(|(.., i)| Content::Held(i));
                 data.or_else(|| self.errand(false, cycle))
@@ -231,7 +240,7 @@ impl<P: Protocol, const N: usize, const L: usize, const S: usize> Tdma<P, N, L, 
             Right::Shared(place, shared) => {
                 let behind = || {
                     let waiting = self.above.held.waiting();
-                    let behind = waiting.filter(|(_, h)| h.tag & BEHIND != 0 && ready(h).is_some());
+                    let behind = waiting.filter(|(_, h)| self.is_behind(own, h, start) && ready(h).is_some());
                     behind.map(|(i, h)| (self.turn(h, cycle, shared), h.order(), i))
                 };
                 let due = behind().filter(|(turn, ..)| *turn == Some(place)).min();
@@ -242,6 +251,24 @@ impl<P: Protocol, const N: usize, const L: usize, const S: usize> Tdma<P, N, L, 
                 due.or_else(first).map(|(.., i)| Content::Held(i))
             }
         }
+    }
+
+    /// Whether a frame may go in a shared slot that starts at `start`: it has failed, or its slot was lost, or others went in all slots of a cycle
+    /// in which it could have gone: where each slot has its message, what is once behind would stay so. A collision must leave such a one
+    /// another try.
+    fn is_behind(&self, shared: &Own, held: &Held<L>, start: Instant) -> bool {
+        if held.tag & BEHIND != 0 || held.how.series.at(held.tag as u16 + 1).is_none() {
+            return held.tag & BEHIND != 0;
+        }
+        let cycle = self.config.plan.cycle();
+        let links = self.own.iter().flatten();
+        let links = links.filter(|o| matches!(o.right, Right::To(_)) && self.fits(o, held).is_some());
+        // how long ago the slots of the last cycle were
+        let ago = links.map(|o| match shared.start < o.start {
+            true => (shared.start + cycle).less(o.start),
+            false => shared.start.less(o.start),
+        });
+        ago.max().is_some_and(|ago| held.since <= start - ago)
     }
 
     /// Which of the shared slots of a cycle is that of a frame before any other, `None` without slots for its receiver. Links whose slots
