@@ -55,10 +55,12 @@ pub struct Roaming {
     pub failed: Option<Spanned<(u8, u8)>>,
     /// Who was left for that is gone to only if nobody else is heard for so long, and nobody is left for that in this time.
     pub rest: Option<Time>,
-    /// How long a node listens on a channel.
-    pub dwell: Option<Time>,
-    /// How long it waits for an answer.
-    pub answer: Option<Time>,
+    /// How long a node listens on a channel: more than the interval of all access points.
+    #[schemars(with = "Option<Time>")]
+    pub dwell: Option<Spanned<Time>>,
+    /// How long it waits for an answer: 1 ms at least.
+    #[schemars(with = "Option<Time>")]
+    pub answer: Option<Spanned<Time>>,
     /// The old link ends this long after the new one began.
     pub overlap: Option<Time>,
     /// While both links serve, each frame that asks for an ACK goes on both: needs a second adapter.
@@ -131,6 +133,13 @@ impl Check<'_> {
             );
             return wrong(copies.span(), what);
         }
+        if let Some(answer) = roam.answer.as_ref().filter(|a| a.get_ref().0 < 1_000_000) {
+            let what = format!(
+                "no access point answers within {}: give 1ms or more",
+                answer.get_ref()
+            );
+            return wrong(answer.span(), what);
+        }
         let home = group.ap.as_ref().map(|ap| names.node(ap)).transpose()?;
         let (mut channels, mut found) = (Vec::new(), false);
         let (lost, at) = match &roam.lost {
@@ -160,6 +169,15 @@ impl Check<'_> {
                     ap = ap.get_ref()
                 );
                 return wrong(at, what);
+            }
+            if let Some(dwell) = roam.dwell.as_ref().filter(|d| d.get_ref().0 <= interval.0) {
+                let what = format!(
+                    "{name:?} listens on a channel for {}, and {ap:?} sends a beacon each {interval}: it would miss most of them; give \
+                     it a longer `dwell`",
+                    dwell.get_ref(),
+                    ap = ap.get_ref()
+                );
+                return wrong(dwell.span(), what);
             }
             let mhz = other.adapters().next().expect("a node has a first adapter").mhz();
             if !channels.contains(&mhz) {
@@ -223,8 +241,8 @@ pub(super) fn roaming(
             &mut config.lost,
         ),
         (roam.rest, &mut config.rest),
-        (roam.dwell, &mut config.dwell),
-        (roam.answer, &mut config.answer),
+        (roam.dwell.as_ref().map(|t| *t.get_ref()), &mut config.dwell),
+        (roam.answer.as_ref().map(|t| *t.get_ref()), &mut config.answer),
         (roam.overlap, &mut config.overlap),
     ];
     for (time, field) in times {

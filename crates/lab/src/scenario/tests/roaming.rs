@@ -47,6 +47,16 @@ fn what_cannot_roam_is_said() {
             "three intervals or more",
         ),
         (
+            both,
+            "roam = { access_points = [\"west\", \"east\"], dwell = \"20ms\" }",
+            "sends a beacon each 102400us: it would miss most of them",
+        ),
+        (
+            both,
+            "roam = { access_points = [\"west\", \"east\"], answer = \"1us\" }",
+            "no access point answers within 1us",
+        ),
+        (
             "lost = \"350ms\"",
             "lost = \"350ms\", copies = true",
             "\"alone\" has one adapter, and copies go on two links",

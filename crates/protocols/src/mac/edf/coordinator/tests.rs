@@ -71,6 +71,28 @@ fn cell(seed: u64, config: CoordinatorConfig, nodes: u32, cycles: u64) -> Room {
     room
 }
 
+/// After a failure the same node is polled again no sooner than the gap says.
+#[test]
+fn a_failed_exchange_waits_for_the_gap() {
+    let again = |gap| {
+        let mut room = cell(1, CoordinatorConfig { gap, ..coordinator() }, 1, 1);
+        let mut is_first = true;
+        room.script(move |a| match a.node == 0 && std::mem::take(&mut is_first) {
+            true => Fate::DataLost,
+            false => Fate::Arrives,
+        });
+        room.run_until(CYCLE_NS);
+        let polls = room.flights.iter().filter(|f| f.node == 0).map(|f| f.start_ns);
+        let polls: Vec<_> = polls.collect();
+        polls[1] - polls[0]
+    };
+    let (none, some) = (again(Duration::ZERO), again(US(700)));
+    assert!(
+        none < 600_000 && (700_000..none + 800_000).contains(&some),
+        "{none} {some}"
+    );
+}
+
 /// Of the payloads `[direction, node, cycle]` that were delivered: how many in their cycle, and how many twice.
 fn in_time(room: &Room) -> (usize, usize) {
     let mut seen = std::collections::BTreeSet::new();
