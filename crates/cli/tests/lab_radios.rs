@@ -242,22 +242,29 @@ fn chain(options: &str) -> (Option<i32>, serde_json::Value, String) {
 #[test]
 #[ignore = "needs the lab's kernel: cargo xtask lab"]
 fn files_cross_a_chain_of_real_stacks() {
-    let (_, told, _) = chain("--set nodes=4 --transport adaptive,bbr --flows 1 --octets 100000 --runs 1");
+    let (_, told, _) = chain("--set nodes=4 --transport adaptive,bbr --flows 1 --octets 100000 --runs 3");
     assert_eq!(
         (&told["hops"], told["rows"].as_array().unwrap().len()),
         (&3.into(), 2)
     );
     for row in told["rows"].as_array().unwrap() {
-        assert_eq!(row["real"]["whole"], 1, "{told:#}");
+        assert_eq!(row["real"]["whole"], 3, "{told:#}");
     }
     let runs = told["runs"].as_array().unwrap();
     let of = |name: &str| runs.iter().find(|r| r["transport"] == name).unwrap();
     let (atp, tcp) = (of("adaptive"), of("bbr"));
     assert!(tcp["real"]["hops"].as_array().unwrap().is_empty() && tcp["simulator"].is_null());
-    // a short file once: of the 15 % that longer ones keep to, no more than the order can be asked
+    // short files: of the 15 % that longer ones keep to, no more than the order can be asked of the middle one
     let kbps = |carried: &serde_json::Value| carried["goodputs_kbps"][0].as_f64().unwrap();
-    let ratio = kbps(&atp["real"]["outcome"]) / kbps(&atp["simulator"]);
-    assert!((0.5..2.0).contains(&ratio), "{ratio}: {told:#}");
+    let ratio = |run: &serde_json::Value| kbps(&run["real"]["outcome"]) / kbps(&run["simulator"]);
+    let mut ratios: Vec<f64> = (runs.iter().filter(|r| r["transport"] == "adaptive"))
+        .map(ratio)
+        .collect();
+    ratios.sort_by(f64::total_cmp);
+    assert!(
+        ratios.len() == 3 && (0.5..2.0).contains(&ratios[1]),
+        "{ratios:?}: {told:#}"
+    );
     let hops = atp["real"]["hops"].as_array().unwrap();
     let number = |hop: &serde_json::Value, what: &str| hop[what].as_u64().unwrap();
     assert_eq!(hops.len(), 4);
