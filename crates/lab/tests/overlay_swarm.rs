@@ -250,9 +250,10 @@ ack.fixed = {ack}
         );
     }
     if fails < Fails::Adapters {
-        // two who ask may each have heard another member only; for two rounds they did in one of 1,440 worlds
+        // two who ask may each have heard another member only; with two adapters for two rounds in one of 1,440 worlds
+        let most = if name == "redundancy+tbmac" { 2 } else { 1 };
         assert!(
-            seen.shared <= 2,
+            seen.shared <= most,
             "{name}: two that hear each other own one slot in {} rounds",
             seen.shared
         );
