@@ -26,6 +26,8 @@ use super::world::What;
 const STEP_NS: u64 = 100_000_000;
 /// ...so many places in a walk.
 const STEPS: u64 = 10_000;
+/// Below that no access point answers.
+const LEAST_ANSWER: Time = Time(1_000_000);
 /// `lost` where nothing is said.
 const LOST: Time = Time(350_000_000);
 /// Steps of all walks together.
@@ -133,11 +135,9 @@ impl Check<'_> {
             );
             return wrong(copies.span(), what);
         }
-        if let Some(answer) = roam.answer.as_ref().filter(|a| a.get_ref().0 < 1_000_000) {
-            let what = format!(
-                "no access point answers within {}: give 1ms or more",
-                answer.get_ref()
-            );
+        if let Some(answer) = roam.answer.as_ref().filter(|a| a.get_ref().0 < LEAST_ANSWER.0) {
+            let answers = answer.get_ref();
+            let what = format!("no access point answers within {answers}: give {LEAST_ANSWER} or more");
             return wrong(answer.span(), what);
         }
         let home = group.ap.as_ref().map(|ap| names.node(ap)).transpose()?;
@@ -234,15 +234,13 @@ pub(super) fn roaming(
     config.better_db = roam.better_db.map_or(config.better_db, |db| db.0.min(255) as u8);
     config.failed = roam.failed.as_ref().map_or(config.failed, |f| *f.get_ref());
     config.copies = roam.copies.as_ref().map_or(config.copies, |c| *c.get_ref());
+    let told = |time: &Option<Spanned<Time>>| time.as_ref().map(|t| *t.get_ref());
     let times = [
         (roam.hold, &mut config.hold),
-        (
-            roam.lost.as_ref().map(|t| *t.get_ref()).or(Some(LOST)),
-            &mut config.lost,
-        ),
+        (told(&roam.lost).or(Some(LOST)), &mut config.lost),
         (roam.rest, &mut config.rest),
-        (roam.dwell.as_ref().map(|t| *t.get_ref()), &mut config.dwell),
-        (roam.answer.as_ref().map(|t| *t.get_ref()), &mut config.answer),
+        (told(&roam.dwell), &mut config.dwell),
+        (told(&roam.answer), &mut config.answer),
         (roam.overlap, &mut config.overlap),
     ];
     for (time, field) in times {

@@ -226,9 +226,7 @@ fn copies_count_once_however_late_and_of_however_many() {
 /// too late takes no slot, nothing comes late, and shared slots work off what is left.
 #[test]
 fn what_is_too_late_takes_no_slot() {
-    let text = |hosts: &str| {
-        format!(
-            r#"
+    let text = r#"
 [run]
 duration = "2s"
 warm_up = "500ms"
@@ -237,29 +235,29 @@ loss.fixed_power_dbm = -50
 [[schedule]]
 name = "loop"
 cycle = "2ms"
-beacon = {{ from = "c", rate = "6M", every = 12 }}
-send = {{ rate = "24M", qos = true }}
-left_on = {{ reception = false }}
+beacon = { from = "c", rate = "6M", every = 12 }
+send = { rate = "24M", qos = true }
+left_on = { reception = false }
 [[group]]
 name = "c"
-{hosts}
-protocol.tdma = {{ schedule = "loop" }}
+host = "table5"
+clock.drift_within_ppm = 20
+protocol.tdma = { schedule = "loop" }
 [[group]]
 name = "d"
 count = 2
-{hosts}
+host = "table5"
+clock.drift_within_ppm = 20
 ap = "c"
-protocol.tdma = {{ schedule = "loop" }}
+protocol.tdma = { schedule = "loop" }
 [[traffic]]
 from = "d"
 to = "c"
 octets = 1500
 lifetime = "6ms"
-pattern.periodic = {{ period = "2ms", phase.fixed = "1306us" }}
-"#
-        )
-    };
-    let result = go(&text("host = \"table5\"\nclock.drift_within_ppm = 20"));
+pattern.periodic = { period = "2ms", phase.fixed = "1306us" }
+"#;
+    let result = go(text);
     let t = &result.traffic[0];
     assert!(t.delivered + 10 >= t.submitted && t.submitted > 1_400, "{t:?}");
     assert!(

@@ -33,15 +33,16 @@ pub struct RateState {
     pub tries: u8,
     /// Tries at present: fewer if it nearly always works or nearly never.
     pub tries_now: u8,
-    pub(super) attempts: u32,
-    pub(super) successes: u32,
+    attempts: u32,
+    successes: u32,
     /// Frames that the average weighs, and the acknowledged ones of them, times 128.
-    pub(super) weight: u32,
-    pub(super) hits: u32,
+    weight: u32,
+    hits: u32,
+    /// Looks without a frame.
     pub(super) skipped: u8,
     /// Length of its present pause, and what is left of it, in looks.
     pause: u8,
-    pub(super) left_alone: u8,
+    left_alone: u8,
     /// Samples left in this interval; `None`: no limit.
     pub(super) samples_left: Option<u8>,
     /// It would carry more than the best one if no frame were lost.
@@ -66,6 +67,17 @@ impl RateState {
             samples_left: None,
             may_win: true,
         }
+    }
+
+    /// So many tries at this rate, the last of which was acknowledged or not.
+    pub(super) fn count(&mut self, tries: u16, acked: bool) {
+        self.attempts += u32::from(tries);
+        self.successes += u32::from(acked && tries > 0);
+    }
+
+    /// Whether a frame was acknowledged at this rate.
+    pub(super) fn is_proven(&self) -> bool {
+        self.hits > 0 || self.successes > 0
     }
 
     /// Averages, and tells the share of the last interval alone, if there was a frame.

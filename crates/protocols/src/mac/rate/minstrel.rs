@@ -192,8 +192,7 @@ impl Algorithm for Minstrel {
         // what has never worked gets few tries: hosts that take one rate for a frame then take another one
         let usual = |i: usize| {
             let state = &self.rates[i];
-            let proven = state.hits > 0 || state.successes > 0;
-            let most = if proven || i == 0 {
+            let most = if state.is_proven() || i == 0 {
                 MAX_TRIES
             } else {
                 UNPROVEN_TRIES
@@ -206,24 +205,24 @@ impl Algorithm for Minstrel {
         let mut chain = [usual(best), after(second), after(surest), after(0)];
         self.indirect = None;
         if let Some(index) = self.sample() {
-            let state = &self.rates[index];
+            let once = self.series(index, 1);
+            let state = &mut self.rates[index];
             if state.is_known() {
                 self.samples += 1;
             } else if !state.may_win && state.skipped < SKIPPED {
                 // only if the best one fails; counts as half until it is used
-                chain[1] = self.series(index, 1);
-                self.indirect = Some(self.rates[index].rate);
+                chain[1] = once;
+                self.indirect = Some(once.rate);
                 self.deferred += 1;
-            } else if self.rates[index].samples_left != Some(0) {
-                let left = &mut self.rates[index].samples_left;
-                *left = left.map(|n| n - 1);
+            } else if state.samples_left != Some(0) {
+                state.samples_left = state.samples_left.map(|n| n - 1);
                 if self.places.later_are_better() {
-                    chain = [self.series(best, 1), self.series(index, 1), chain[0], chain[3]];
-                    self.indirect = Some(self.rates[index].rate);
+                    chain = [self.series(best, 1), once, chain[0], chain[3]];
+                    self.indirect = Some(once.rate);
                     self.deferred += 1;
                 } else {
                     self.samples += 1;
-                    chain[0] = self.series(index, 1);
+                    chain[0] = once;
                     chain[1] = self.series(best, 2);
                 }
             }
@@ -246,10 +245,7 @@ impl Algorithm for Minstrel {
                 continue;
             };
             let untold = u16::from(i == 0 && first_tell_nothing).min(used);
-            state.attempts += u32::from(used - untold);
-            if i == last && sent.acked && used > untold {
-                state.successes += 1;
-            }
+            state.count(used - untold, i == last && sent.acked);
             if i == 1 && used > 0 && self.indirect == Some(series.rate) {
                 self.samples += 1;
                 self.deferred = self.deferred.saturating_sub(1);

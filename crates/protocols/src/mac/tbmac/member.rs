@@ -257,13 +257,13 @@ impl<const S: usize> Member<S> {
                     self.phase = Phase::Owner(slot, 0);
                     return None;
                 }
-                let failures = failures.saturating_add(u8::from(asked));
+                let most = self.patience.saturating_mul(HALVINGS);
+                let failures = failures.saturating_add(u8::from(asked)).min(most);
                 let quiet = if heard { 0 } else { quiet + 1 };
                 if quiet >= LISTEN_ROUNDS {
                     self.phase = Phase::Claiming(quiet);
                     return Some(ask.claimed(quiet));
                 }
-                let failures = failures.min(self.patience.saturating_mul(HALVINGS));
                 self.phase = Phase::Requesting(failures, quiet);
                 let halvings = failures.checked_div(self.patience).unwrap_or(0);
                 self.asked = heard && u16::from(chance.luck) < 256 >> halvings;

@@ -213,25 +213,20 @@ impl<P: Protocol, const N: usize, const L: usize, const S: usize> Tdma<P, N, L, 
             let in_time = h.how.expires.is_none_or(|t| start + exchange <= t);
             (in_time && h.how.not_before.is_none_or(|t| t <= start)).then_some(exchange)
         };
-        let latest = start + self.latest(own);
         match own.right {
             Right::SendBeacon => {
                 let every = self.config.plan.beacon().map_or(1, |b| u64::from(b.every.max(1)));
                 (cycle.is_multiple_of(every) && self.sending.is_none()).then_some(Content::Beacon)
             }
             Right::To(_) => {
+                let latest = start + self.latest(own);
                 let all = self.above.held.waiting();
                 let rank = |(i, h): (usize, &Held<L>)| {
                     let exchange = ready(h)?;
                     let deadline = h.how.expires.unwrap_or(Instant::MAX);
                     let (has_shorter, may_be_late) = (exchange <= own.shorter, latest + exchange > deadline);
-                    Some((
-                        (has_shorter, may_be_late),
-                        deadline,
-                        h.tag & BEHIND == 0,
-                        h.order(),
-                        i,
-                    ))
+                    let in_line = h.tag & BEHIND == 0;
+                    Some((has_shorter, may_be_late, deadline, in_line, h.order(), i))
                 };
                 let data = all.filter_map(rank).min().map(|(.., i)| Content::Held(i));
                 data.or_else(|| self.errand(false, cycle))
@@ -240,7 +235,7 @@ impl<P: Protocol, const N: usize, const L: usize, const S: usize> Tdma<P, N, L, 
             Right::Shared(place, shared) => {
                 let behind = || {
                     let waiting = self.above.held.waiting();
-                    let behind = waiting.filter(|(_, h)| self.is_behind(own, h, start) && ready(h).is_some());
+                    let behind = waiting.filter(|(_, h)| ready(h).is_some() && self.is_behind(own, h, start));
                     behind.map(|(i, h)| (self.turn(h, cycle, shared), h.order(), i))
                 };
                 let due = behind().filter(|(turn, ..)| *turn == Some(place)).min();
@@ -257,12 +252,16 @@ impl<P: Protocol, const N: usize, const L: usize, const S: usize> Tdma<P, N, L, 
     /// in which it could have gone: where each slot has its message, what is once behind would stay so. A collision must leave such a one
     /// another try.
     fn is_behind(&self, shared: &Own, held: &Held<L>, start: Instant) -> bool {
-        if held.tag & BEHIND != 0 || held.how.series.at(held.tag as u16 + 1).is_none() {
-            return held.tag & BEHIND != 0;
+        if held.tag & BEHIND != 0 {
+            return true;
         }
+        let receiver = Header::parse(held.frame()).map(|h| Right::To(h.receiver()));
+        let (Ok(link), true) = (receiver, held.how.series.at(held.tag as u16 + 1).is_some()) else {
+            return false;
+        };
         let cycle = self.config.plan.cycle();
-        let links = self.own.iter().flatten();
-        let links = links.filter(|o| matches!(o.right, Right::To(_)) && self.fits(o, held).is_some());
+        let links = self.own.iter().flatten().filter(|o| o.right == link);
+        let links = links.filter(|o| self.fits(o, held).is_some());
         // how long ago the slots of the last cycle were
         let ago = links.map(|o| match shared.start < o.start {
             true => (shared.start + cycle).less(o.start),
