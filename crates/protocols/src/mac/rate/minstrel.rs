@@ -268,3 +268,26 @@ fn permutations(len: usize, seed: u64) -> [[u8; MAX_RATES]; SAMPLE_COLUMNS] {
         column
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// While there is nothing to sample, what is missing does not pile up: no more than two rounds go in a row afterwards.
+    #[test]
+    fn what_was_not_sampled_is_not_made_up_for() {
+        let mut minstrel = Minstrel::new(&Phy::A, 1);
+        let two_rounds = 2 * minstrel.len as u32;
+        for frames in 1..EPOCH {
+            // as a rate that has had all samples of its interval: this one is not counted
+            let _ = minstrel.sample();
+            let missing = frames * LOOKAROUND_PERCENT / 100 - minstrel.samples;
+            assert!(missing <= two_rounds, "{missing} after {frames}");
+        }
+        let in_a_row = (0..EPOCH).take_while(|_| {
+            minstrel.samples += 1;
+            minstrel.frames * LOOKAROUND_PERCENT / 100 > minstrel.samples
+        });
+        assert_eq!(in_a_row.count() as u32, two_rounds - 1);
+    }
+}

@@ -115,3 +115,22 @@ impl<const N: usize> Copies<N> {
         self.score = (self.score * 63 + target) / 64;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each copy counts 1/64: half of what there was before is forgotten after 44 of them, rounding included.
+    #[test]
+    fn a_copy_counts_one_in_sixty_four() {
+        let mut copies: Copies<4> = Copies::NEW;
+        let failures = (1..).find(|_| {
+            copies.judge(false);
+            copies.score < 1 << 15
+        });
+        assert_eq!(failures, Some(44), "{}", copies.score);
+        let before = copies.score;
+        copies.judge(true);
+        assert_eq!(copies.score, before + ((1 << 16) - before) / 64);
+    }
+}
