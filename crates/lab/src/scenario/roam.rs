@@ -246,7 +246,17 @@ pub(super) fn roaming(
     for (time, field) in times {
         *field = time.map_or(*field, duration);
     }
-    Program::Roaming(Box::new(Roam::new(config, program)))
+    let deadlines = program.deadlines().is_some();
+    let roam = Roam::new(config, program);
+    Program::Roaming(Box::new(match deadlines {
+        true => roam.counting(given_up),
+        false => roam,
+    }))
+}
+
+/// Messages that a program with deadlines has given up.
+fn given_up(program: &Program) -> u64 {
+    program.deadlines().map_or(0, |c| c.dropped + c.exhausted)
 }
 
 /// A leg of the way of a node.

@@ -98,12 +98,13 @@ pub struct RoamCounters {
     pub duplicates: u64,
     /// Frames that had come down through another access point before, and were dropped.
     pub repeated: u64,
-    /// Requests that ended without an ACK while a hand-over was under way: it begins with the last frame acknowledged before
-    /// it, and ends with the first one after it.
+    /// Requests that ended without an ACK while a hand-over was under way, or messages that were given up above then
+    /// ([`Roam::counting`](super::Roam::counting)): it begins with the last frame acknowledged before it, and ends with the first one
+    /// after it. So, too, while nobody lets the station in, although it may come back to where it was.
     pub missed_in_handover: u64,
-    /// Other requests that ended without an ACK.
+    /// Others.
     pub missed_else: u64,
-    /// Time between these two ACKs, all hand-overs together, ns.
+    /// Time between these two ACKs, all hand-overs together, ns; the last one may still be under way.
     pub gap_ns: u64,
     /// The longest of these times, ns.
     pub longest_gap_ns: u64,

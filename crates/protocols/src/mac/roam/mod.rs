@@ -49,8 +49,14 @@ pub struct Roam<P, const N: usize = DEFAULT_HELD, const L: usize = DEFAULT_HELD_
     left_for_failures: Option<(MacAddr, Instant)>,
     last: Option<MacAddr>,
     last_ack: Option<Instant>,
-    /// Requests that missed since the last ACK.
+    /// Requests that missed since the last ACK, if nothing else counts them: see [`Roam::counting`].
     missed: u64,
+    /// What the protocol above has given up, ...
+    given_up_above: Option<fn(&P) -> u64>,
+    /// ... and how much of that was told until the last ACK.
+    told_above: u64,
+    /// Of the last event.
+    now: Instant,
     /// There was a hand-over since the last ACK.
     changed: bool,
     launched: [Launched; N],
@@ -77,6 +83,9 @@ impl<P: Protocol, const N: usize, const L: usize> Roam<P, N, L> {
             last: None,
             last_ack: None,
             missed: 0,
+            given_up_above: None,
+            told_above: 0,
+            now: Instant::ZERO,
             changed: false,
             launched: [Launched::NONE; N],
             seconds: Seconds::NONE,
@@ -88,20 +97,47 @@ impl<P: Protocol, const N: usize, const L: usize> Roam<P, N, L> {
         }
     }
 
+    /// Misses are what the protocol above has given up since its start, and not the requests that it made. For one that tries a
+    /// message in several requests, or gives it up without any, as [`Edf`](super::edf::Edf) does.
+    #[must_use]
+    pub fn counting(self, given_up: fn(&P) -> u64) -> Self {
+        Roam {
+            given_up_above: Some(given_up),
+            ..self
+        }
+    }
+
     /// The protocol above.
     pub fn protocol(&self) -> &P {
         self.above.protocol()
     }
 
-    /// What it has counted. Misses behind which no ACK has come yet are of a hand-over if there is one, or nobody to go to.
+    /// What it has counted. Misses behind which no ACK has come yet are of a hand-over if there is one, or nobody to go to; the
+    /// time without an ACK until the last event is of this one, too.
     pub fn counters(&self) -> RoamCounters {
         let mut counters = self.counters;
         if self.changed || self.access_point().is_none() {
-            counters.missed_in_handover += self.missed;
+            self.count_gap(self.now, &mut counters);
         } else {
-            counters.missed_else += self.missed;
+            counters.missed_else += self.missed();
         }
         counters
+    }
+
+    /// What was missed since the last ACK.
+    fn missed(&self) -> u64 {
+        let above = self.given_up_above;
+        above.map_or(self.missed, |count| {
+            count(self.above.protocol()) - self.told_above
+        })
+    }
+
+    /// A hand-over lasts from the last ACK until `until`.
+    fn count_gap(&self, until: Instant, counters: &mut RoamCounters) {
+        let gap = self.last_ack.map_or(0, |t| until.since(t).as_ns());
+        counters.gap_ns += gap;
+        counters.longest_gap_ns = counters.longest_gap_ns.max(gap);
+        counters.missed_in_handover += self.missed();
     }
 
     /// The access point that carries the traffic.
@@ -204,14 +240,14 @@ impl<P: Protocol, const N: usize, const L: usize> Roam<P, N, L> {
 
     /// A frame was acknowledged: a hand-over that was under way is over.
     fn alive(&mut self, now: Instant) {
+        let mut counters = self.counters;
         if core::mem::take(&mut self.changed) {
-            let gap = self.last_ack.map_or(0, |t| now.since(t).as_ns());
-            self.counters.gap_ns += gap;
-            self.counters.longest_gap_ns = self.counters.longest_gap_ns.max(gap);
-            self.counters.missed_in_handover += self.missed;
+            self.count_gap(now, &mut counters);
         } else {
-            self.counters.missed_else += self.missed;
+            counters.missed_else += self.missed();
         }
+        self.counters = counters;
+        self.told_above += self.missed();
         self.missed = 0;
         self.last_ack = Some(now);
     }
@@ -266,6 +302,7 @@ fn rename(mpdu: &mut [u8], from: MacAddr, to: MacAddr) {
 
 impl<P: Protocol, const N: usize, const L: usize> Protocol for Roam<P, N, L> {
     fn handle(&mut self, now: Instant, event: Event<'_>, radio: &mut dyn Radio) {
+        self.now = now;
         match event {
             Event::Confirm(c) if self.asked(&c) => {}
             Event::Confirm(c) if self.landed(&c, now, radio) => {}

@@ -6,13 +6,15 @@ use super::gate::Gate;
 use super::*;
 use crate::mac::beacon::{Beaconer, BeaconerConfig};
 use crate::mac::data::Identity;
+use crate::mac::edf::cost::CostEstimate;
+use crate::mac::edf::{Edf, EdfConfig};
 use crate::mac::sender::{Sender, SenderConfig};
 use crate::testing::{Attempt, Dice, Fate, Room};
 use frame::Rate;
 use frame::mac::Kind;
 use proptest::prelude::*;
 use radio::{AdapterId, Attribute, AttributeName, Msdu, Token, TxHow};
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::vec::Vec;
 
@@ -318,8 +320,74 @@ fn what_is_lost_in_an_outage_without_end_is_counted() {
         let c = room.protocol::<Station>(2).counters();
         assert_eq!(c.missed_in_handover + c.missed_else, 100, "{c:?}");
         assert_eq!(c.missed_else > c.missed_in_handover, beacons, "{c:?}");
+        // it looks for somebody until now
+        assert_eq!(c.longest_gap_ns > 2_000 * MS, !beacons, "{c:?}");
         room.close();
     }
+}
+
+/// Deadlines above try a message in several requests, and give it up without one where nothing goes: what was missed are messages
+/// all the same.
+#[test]
+fn under_deadlines_messages_are_missed_and_not_attempts() {
+    let mut room = Room::new(1);
+    room.add(APS[0], || ap(APS[0], 3));
+    room.add(APS[1], || ap(APS[1], 53));
+    room.add(ME, || {
+        let mut sender = SenderConfig::new(Identity::station(ME, APS[0]), Rate::OFDM_24);
+        sender.how = TxHow::multi_shot(Rate::OFDM_24, 3);
+        let cost = CostEstimate::fixed(Duration::from_us(300));
+        let config = EdfConfig::new(cost, Duration::from_ms(100));
+        let station = RoamConfig::new(ME, APS[0], &[5180], (AdapterId(0), None), Rate::OFDM_6);
+        let given_up = |edf: &Edf<Sender>| edf.counters().dropped + edf.counters().exhausted;
+        Roam::<_>::new(station, Edf::<_>::new(config, Sender::new(sender))).counting(given_up)
+    });
+    room.submit(550 * MS, 2, APS[0], &[100], None);
+    room.run_until(600 * MS);
+    let old = room.protocol::<Roam<Edf<Sender>>>(2).access_point().unwrap();
+    room.script(move |x| match touches(x, old) {
+        true => Fate::DataLost,
+        false => Fate::Arrives,
+    });
+    each_20_ms(&mut room, 100);
+    room.run_until(3_000 * MS);
+    let c = room.protocol::<Roam<Edf<Sender>>>(2).counters();
+    let arrived = payloads(&room).len() as u64;
+    assert_eq!((c.handovers, c.missed_else), (1, 0), "{c:?}");
+    assert_eq!(c.missed_in_handover + arrived, 101, "{c:?}");
+    assert!(c.missed_in_handover > 0, "{c:?}");
+    room.close();
+}
+
+/// An access point that is heard and does not answer is asked three times before the station listens again.
+#[test]
+fn who_does_not_answer_is_asked_three_times() {
+    let mut room = room(false);
+    let asked = Rc::new(RefCell::new(Vec::new()));
+    let of = asked.clone();
+    room.script(move |x| {
+        if Header::parse(x.frame).unwrap().kind() != Kind::AUTHENTICATION {
+            return Fate::Arrives;
+        }
+        if x.before == 0 {
+            of.borrow_mut().push(x.at_ns);
+        }
+        Fate::DataLost
+    });
+    room.run_until(3_000 * MS);
+    let asked = asked.borrow();
+    let apart: Vec<u64> = asked.windows(2).map(|w| (w[1] - w[0]) / MS).collect();
+    // an answer is awaited for 20 ms; it listens for 110 ms
+    for three in apart.chunks_exact(3) {
+        assert!(
+            three[..2].iter().all(|ms| (19..30).contains(ms)) && three[2] >= 110,
+            "{apart:?}"
+        );
+    }
+    let c = room.protocol::<Station>(2).counters();
+    assert!(apart.len() >= 30, "{apart:?}");
+    assert_eq!(c.joined, 0, "{c:?}");
+    room.close();
 }
 
 /// A frame that fails on the way between two links goes on the other one.
