@@ -178,8 +178,8 @@ impl Check<'_> {
             && duration(*ahead.get_ref()) > longest
         {
             let what = format!(
-                "{ahead} before a TBTT leaves too little time for data between two windows: {}us or less",
-                longest.as_us()
+                "{ahead} before a TBTT leaves too little time for data between two windows: {} or less",
+                Time(longest.as_ns())
             );
             return wrong(ahead.span(), what);
         }
@@ -188,8 +188,8 @@ impl Check<'_> {
             let most_ns = u64::from(p.interval_tu.get_ref().0) * 1_024_000 / slots;
             if !(1_000..=most_ns).contains(&slot.get_ref().0) {
                 let what = format!(
-                    "a slot of {slot} does not fit: 1us to {}us, so that {slots} of them end within the interval",
-                    most_ns / 1_000
+                    "a slot of {slot} does not fit: 1us to {}, so that {slots} of them end within the interval",
+                    Time(most_ns / 1_000 * 1_000)
                 );
                 return wrong(slot.span(), what);
             }

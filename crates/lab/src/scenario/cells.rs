@@ -97,7 +97,7 @@ pub struct Slotted {
     /// How long after the beginning of a slot a frame may still go in it; later it waits for the next one. At any time by default.
     #[schemars(with = "Option<Time>")]
     pub guard: Option<Spanned<Time>>,
-    /// Slots from one beacon to the next; none by default.
+    /// Slots from one beacon to the next, 2 or more; none by default.
     pub beacon_every: Option<u32>,
     /// What is not switched off.
     #[serde(default)]
@@ -240,10 +240,10 @@ impl Check<'_> {
             );
             return Err(self.source.at(guard.span(), what));
         }
-        if p.beacon_every == Some(0) {
+        if p.beacon_every.is_some_and(|every| every < 2) {
             return Err(self.source.at(
                 p.slot.span(),
-                "beacon_every is 1 or more; leave it out for no beacons",
+                "beacon_every is 2 or more, so that slots are left for data; leave it out for no beacons",
             ));
         }
         Ok(())

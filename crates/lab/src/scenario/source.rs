@@ -217,7 +217,27 @@ impl Source {
     fn toml(&self, error: &toml::de::Error) -> ScenarioError {
         let span = error.span().unwrap_or(0..0);
         let message = error.message().trim_end().replace('\n', ", ");
-        self.at(span, with_advice(&message))
+        let message = match self.without_its_value(&message, &span) {
+            Some(advice) => advice,
+            None => with_advice(&message),
+        };
+        self.at(span, message)
+    }
+
+    /// A word of a choice that wants a value of its own, written without it.
+    fn without_its_value(&self, message: &str, span: &Range<usize>) -> Option<String> {
+        let wants = message.strip_prefix("invalid type: unit variant, expected ")?;
+        let written = match span.start.checked_sub(self.text.len()) {
+            Some(n) => self.changes.get(n)?.value.as_str(),
+            None => self.text.get(span.clone())?,
+        };
+        let word = written.trim().trim_matches(['"', '\'']);
+        Some(match wants {
+            "struct variant" => {
+                format!("`{word}` has keys of its own, which may all be left out: write {{ {word} = {{}} }}")
+            }
+            _ => format!("`{word}` wants a value of its own: write {{ {word} = ... }}"),
+        })
     }
 }
 

@@ -183,6 +183,16 @@ fn broken_scenarios_get_one_sentence() {
         ),
         (
             "channel = 36",
+            "channel = 36\nrate_control = \"rsin\"",
+            &["17:16", "`rsin` has keys of its own", "write { rsin = {} }"],
+        ),
+        (
+            "channel = 36",
+            "channel = 36\nredundancy.copies = 'proactive'",
+            &["`proactive` wants a value of its own: write { proactive = ... }"],
+        ),
+        (
+            "channel = 36",
             "queue.voic.aifsn = 2",
             &["unknown value `voic`", "`voice`"],
         ),

@@ -47,13 +47,20 @@ impl Time {
 }
 
 impl fmt::Display for Time {
-    /// In the largest unit that leaves no fraction.
+    /// In the largest unit of which it is one or more, exact: `"102.4ms"`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (scale, unit) = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us"), (1, "ns")]
-            .into_iter()
-            .find(|(scale, _)| self.0.is_multiple_of(*scale))
-            .expect("everything is a number of ns");
-        write!(f, "{}{unit}", self.0 / scale)
+        let units = [(1_000_000_000, 9, "s"), (1_000_000, 6, "ms"), (1_000, 3, "us")];
+        let (scale, digits, unit) = match units.into_iter().find(|(scale, ..)| self.0 >= *scale) {
+            Some(found) => found,
+            None if self.0 == 0 => units[0],
+            None => return write!(f, "{}ns", self.0),
+        };
+        write!(f, "{}", self.0 / scale)?;
+        let rest = format!("{:0digits$}", self.0 % scale);
+        match rest.trim_end_matches('0') {
+            "" => write!(f, "{unit}"),
+            rest => write!(f, ".{rest}{unit}"),
+        }
     }
 }
 

@@ -53,14 +53,14 @@ fn broken_networks_get_one_sentence() {
             "line = true,",
             "line = true, wake_ahead = \"46081us\",",
             &[
-                "46081us before a TBTT leaves too little time for data",
-                "46080us or less",
+                "46.081ms before a TBTT leaves too little time for data",
+                "46.08ms or less",
             ],
         ),
         (
             "line = true,",
             "line = true, slot = \"3.5ms\",",
-            &["a slot of 3500us does not fit: 1us to 3413us, so that 30 of them"],
+            &["a slot of 3.5ms does not fit: 1us to 3.413ms, so that 30 of them"],
         ),
         (
             "line = true,",

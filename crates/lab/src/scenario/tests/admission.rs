@@ -328,7 +328,7 @@ fn answers_are_in_time_only_with_the_next_poll() {
     let late = of_devices("period = \"4ms\" }", "period = \"4ms\", phase.fixed = \"1us\" }");
     let (admitted, sentence) = said(&late);
     assert!(
-        !admitted && sentence.contains("wait 3999us") && !sentence.contains("phases"),
+        !admitted && sentence.contains("wait 3.999ms") && !sentence.contains("phases"),
         "{sentence}"
     );
     let slower = |text: &str| {

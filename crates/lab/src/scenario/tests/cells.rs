@@ -43,8 +43,8 @@ fn mistakes_are_named() {
         ("\"256us\"", "\"0s\"", &["slot"]),
         (
             "beacon_every = 400",
-            "beacon_every = 0",
-            &["beacon_every is 1 or more"],
+            "beacon_every = 1",
+            &["beacon_every is 2 or more"],
         ),
         (
             "beacon_every = 400",

@@ -39,7 +39,7 @@ fn what_cannot_roam_is_said() {
         (
             both,
             "roam = { access_points = [\"west\", \"east\"], lost = \"0us\" }",
-            "lost after 0s, and \"west\" sends a beacon each 102400us",
+            "lost after 0s, and \"west\" sends a beacon each 102.4ms",
         ),
         (
             both,
@@ -49,7 +49,7 @@ fn what_cannot_roam_is_said() {
         (
             both,
             "roam = { access_points = [\"west\", \"east\"], dwell = \"20ms\" }",
-            "sends a beacon each 102400us: it would miss most of them",
+            "sends a beacon each 102.4ms: it would miss most of them",
         ),
         (
             both,
