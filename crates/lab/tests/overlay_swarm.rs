@@ -226,7 +226,9 @@ ack.fixed = {ack}
         },
     };
     // nothing begins in a slot that would end too late; elsewhere a frame may be on the air, or on its way up
-    let slots = ["tdma", "joined", "by reference"].iter().any(|s| name.contains(s));
+    let slots = ["tdma", "joined", "by reference"]
+        .iter()
+        .any(|s| name.contains(s));
     assert!(
         seen.stale_ns <= if slots { 0 } else { MS },
         "{name}: {} ns after its lifetime",

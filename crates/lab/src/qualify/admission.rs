@@ -176,7 +176,8 @@ impl Bench {
                 target: self.question.miss,
             })
             .collect();
-        match fit(&plain, &demands, heard) {
+        // one message of each flow in a cycle, and there is room for all of them
+        match fit(&plain, &demands, heard, usize::MAX) {
             Ok(plan) if plan.is_spread() => {
                 let slots = (0..flows.len() as u16).map(|f| plan.slots_of(f) as u16);
                 Ok(Some(slots.collect()))

@@ -147,6 +147,7 @@ impl Bench {
             lease: LEASE_CYCLES.max(LEASE_BEACONS * every),
             silent: 10 * LEASE_CYCLES.max(LEASE_BEACONS * every),
             confirm: Duration::from_ns(self.facts.indication.p99_99_ns),
+            held: usize::MAX,
         };
         let (band, holdover) = (q.phy.band, holdover(cycle_ns));
         let (sync, membership) = match node {

@@ -15,7 +15,7 @@ use super::attempt::Nodes;
 use super::check::Check;
 use super::node::duration;
 use super::protocol::Protocol;
-use super::schedule::{Plan, Planned};
+use super::schedule::{MAX_HELD, Plan, Planned};
 use super::units::*;
 use super::world::{Pattern, Traffic};
 
@@ -136,7 +136,7 @@ pub(super) struct Frame<'a> {
 }
 
 /// A schedule for demands, and for which it does not do, and why, if there is one: it has then the slots that their periods
-/// need, or one round for all if not even these fit.
+/// need, or if not even these fit, one for those that ask for most.
 pub(super) fn plan(
     demands: &[Demand],
     frame: &Frame<'_>,
@@ -148,7 +148,7 @@ pub(super) fn plan(
         confirm,
         tries,
     } = *frame;
-    let denied = match admit(demands, cycle, beacon, costs, confirm) {
+    let denied = match admit(demands, cycle, beacon, costs, confirm, MAX_HELD) {
         Ok(plan) => {
             let lossy = demands.iter().position(|d| {
                 // what nobody acknowledges is not repeated
@@ -165,17 +165,37 @@ pub(super) fn plan(
         Err(Denied::Plan(e)) => return (Err(e), None),
         Err(denied) => denied,
     };
-    let unhurried: Vec<_> = (demands.iter())
+    let mut unhurried: Vec<_> = (demands.iter())
         .map(|d| Demand {
             deadline: ANY_TIME,
             per: 0.0,
             ..*d
         })
         .collect();
-    let plan = admit(&unhurried, cycle, beacon, costs, confirm).or_else(|_| {
-        let flows: Vec<_> = demands.iter().map(|d| d.flow).collect();
-        slots::TdmaPlan::new(&flows, cycle, beacon, costs)
-    });
+    // those that ask for most have one slot in a cycle, until the others have what they need
+    let mut hopeless = None;
+    let plan = loop {
+        if let Ok(plan) = admit(&unhurried, cycle, beacon, costs, confirm, usize::MAX) {
+            break Ok(plan);
+        }
+        let often = unhurried.iter().enumerate().filter(|(_, d)| d.period < cycle);
+        let Some((flow, _)) = often.min_by_key(|(_, d)| d.period) else {
+            let flows: Vec<_> = demands.iter().map(|d| d.flow).collect();
+            break slots::TdmaPlan::new(&flows, cycle, beacon, costs);
+        };
+        hopeless = hopeless.or(Some(flow));
+        unhurried[flow].period = cycle;
+    };
+    let denied = match hopeless {
+        Some(flow) => Denied::NoRoom {
+            flow,
+            slots: cycle
+                .as_ns()
+                .div_ceil(demands[flow].period.as_ns().max(1))
+                .min(u16::MAX.into()) as u16,
+        },
+        None => denied,
+    };
     (plan, denied.flow().map(|flow| (flow, denied.to_string())))
 }
 

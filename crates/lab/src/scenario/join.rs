@@ -12,7 +12,7 @@ use toml::Spanned;
 use super::check::Check;
 use super::node::duration;
 use super::protocol::Protocol;
-use super::schedule::{Planned, Schedule};
+use super::schedule::{MAX_HELD, Planned, Schedule};
 use super::source::ScenarioError;
 use super::units::*;
 use super::world::Pattern;
@@ -237,6 +237,7 @@ pub(super) fn membership(
             lease: join.lease.0.into(),
             silent: join.silent.0.into(),
             confirm: duration(join.confirm),
+            held: MAX_HELD,
         });
     }
     let stay = stay.cloned().unwrap_or_default();

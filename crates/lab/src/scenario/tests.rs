@@ -3,6 +3,7 @@
 mod ad_hoc;
 mod adapters;
 mod admission;
+mod backlog;
 mod cells;
 mod guard;
 mod interrupts;

@@ -16,10 +16,13 @@
 //! first, and of these the earliest deadline, which does with any slots with which some order does; so each flow is judged by its own slots, with
 //! as many attempts as the flow of its link that needs most.
 
-use super::schedule::{BeaconSlot, Flow, PlanError, Slot, SlotCosts, SlotUse, TdmaPlan};
+mod worst;
+
+use super::schedule::{BeaconSlot, Flow, PlanError, SlotCosts, TdmaPlan};
 use crate::mac::edf::feasible::retries_for;
 use frame::MacAddr;
 use radio::Duration;
+use worst::{exchange, judge, known_phase, waiting_for};
 
 /// What a flow wants.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -64,6 +67,13 @@ pub enum Denied {
         /// Index of the flow.
         flow: usize,
     },
+    /// All can be in time, but until then more messages of a node wait than it holds, however many slots they have.
+    TooMany {
+        /// Index of the flow of this node of which most wait.
+        flow: usize,
+        /// Messages of the node that may wait at once.
+        waiting: u64,
+    },
     /// One slot in a cycle is not enough for a flow, and as many as it needs do not fit beside those of the others.
     NoRoom {
         /// Index of the flow.
@@ -81,6 +91,7 @@ impl Denied {
             Denied::TooLossy { flow }
             | Denied::TooSlow { flow, .. }
             | Denied::TooOften { flow }
+            | Denied::TooMany { flow, .. }
             | Denied::NoRoom { flow, .. } => Some(flow),
         }
     }
@@ -99,6 +110,12 @@ impl core::fmt::Display for Denied {
                 )
             }
             Denied::TooOften { .. } => write!(f, "too often: messages come faster than its slots"),
+            Denied::TooMany { waiting, .. } => {
+                write!(
+                    f,
+                    "too many: up to {waiting} messages of its node wait at once, and it does not hold so many"
+                )
+            }
             Denied::NoRoom { slots, .. } => {
                 write!(
                     f,
@@ -111,8 +128,8 @@ impl core::fmt::Display for Denied {
 
 impl core::error::Error for Denied {}
 
-/// The schedule, if all flows get what they want. `confirm` is the time from the end of an exchange until its
-/// outcome is known: an earlier slot is of no use to a retry.
+/// The schedule, if all flows get what they want, and no node has more messages at once than it holds. `confirm` is the time from the
+/// end of an exchange until its outcome is known: an earlier slot is of no use to a retry.
 ///
 /// # Errors
 /// [`Denied`] with the first flow that does not.
@@ -122,6 +139,7 @@ pub fn admit<const S: usize>(
     beacon: Option<BeaconSlot>,
     costs: &SlotCosts,
     confirm: Duration,
+    held: usize,
 ) -> Result<TdmaPlan<S>, Denied> {
     if demands.len() > S {
         let needed = demands.len() + usize::from(beacon.is_some());
@@ -129,7 +147,7 @@ pub fn admit<const S: usize>(
     }
     let flows = flows_of::<S>(demands);
     let plan = TdmaPlan::<S>::new(&flows[..demands.len()], cycle, beacon, costs).map_err(Denied::Plan)?;
-    fit(&plan, demands, confirm)
+    fit(&plan, demands, confirm, held)
 }
 
 /// The same for a cycle that there is already: `like` is any plan with its beacon and its slot to ask in.
@@ -140,6 +158,7 @@ pub fn fit<const S: usize>(
     like: &TdmaPlan<S>,
     demands: &[Demand],
     confirm: Duration,
+    held: usize,
 ) -> Result<TdmaPlan<S>, Denied> {
     if demands.len() > S {
         return Err(Denied::Plan(PlanError::TooManySlots {
@@ -159,8 +178,14 @@ pub fn fit<const S: usize>(
         attempts[i] = of_link.map(|(_, n)| *n).max().unwrap_or(attempts[i]);
     }
     let plan = like.with_flows(flows).map_err(Denied::Plan)?;
-    let plain = (0..demands.len()).try_for_each(|i| judge(&plan, i, &demands[i], attempts[i], confirm));
-    let Err(denied) = plain else {
+    let attempts = &attempts[..demands.len()];
+    let terms = Terms {
+        demands,
+        attempts,
+        confirm,
+        held,
+    };
+    let Err(denied) = terms.judge_all(&plan, |_| ()) else {
         return Ok(plan);
     };
     let mut slots = [1; S];
@@ -168,23 +193,72 @@ pub fn fit<const S: usize>(
         slots[i] = least(&plan, i, d, attempts[i], confirm)?;
     }
     let slots = &mut slots[..demands.len()];
-    let mut flow = denied.flow().unwrap_or(0);
+    let mut last = denied;
     loop {
+        let flow = last.flow().unwrap_or(0);
         let n = slots[flow];
         let Ok(plan) = like.with_slots(flows, slots) else {
-            return Err(Denied::NoRoom { flow, slots: n });
+            return Err(match last {
+                Denied::TooMany { .. } => last,
+                _ => Denied::NoRoom { flow, slots: n },
+            });
         };
-        let mut denied = None;
-        for (i, d) in demands.iter().enumerate() {
-            if judge(&plan, i, d, attempts[i], confirm).is_err() {
-                slots[i] += 1;
-                denied = denied.or(Some(i));
+        match terms.judge_all(&plan, |i| slots[i] += 1) {
+            Ok(()) => return Ok(plan),
+            Err(denied) => last = denied,
+        }
+    }
+}
+
+/// What a plan is held against.
+struct Terms<'a> {
+    demands: &'a [Demand],
+    /// That each flow needs.
+    attempts: &'a [u32],
+    confirm: Duration,
+    /// Messages that a node holds.
+    held: usize,
+}
+
+impl Terms<'_> {
+    /// Judges a plan, and tells the flows for which another slot is wanted.
+    ///
+    /// # Errors
+    /// For the first of them.
+    fn judge_all<const S: usize>(
+        &self,
+        plan: &TdmaPlan<S>,
+        mut wants: impl FnMut(usize),
+    ) -> Result<(), Denied> {
+        let mut first = Ok(());
+        let mut waiting = [0; S];
+        for (i, d) in self.demands.iter().enumerate() {
+            match judge(plan, i, d, self.attempts[i], self.confirm) {
+                Ok(worst) => waiting[i] = waiting_for(plan, i, d, worst),
+                Err(denied) => {
+                    wants(i);
+                    first = first.and(Err(denied));
+                }
             }
         }
-        match denied {
-            None => return Ok(plan),
-            Some(first) => flow = first,
+        first?;
+        for (i, d) in self.demands.iter().enumerate() {
+            let node = || {
+                let all = self.demands.iter().zip(&waiting).enumerate();
+                all.filter(|(_, (o, _))| o.flow.from == d.flow.from)
+            };
+            let sum: u64 = node().map(|(_, (_, n))| n).sum();
+            // each node once: by the flow of which most wait
+            let most = node().max_by_key(|(_, (_, n))| **n).map(|(i, _)| i);
+            if sum > self.held as u64 && most == Some(i) {
+                wants(i);
+                first = first.and(Err(Denied::TooMany {
+                    flow: i,
+                    waiting: sum,
+                }));
+            }
         }
+        first
     }
 }
 
@@ -224,110 +298,6 @@ fn least<const S: usize>(
     };
     // more than a plan can have is as good as any such number
     Ok(often.max(soon).clamp(1, S as u64 + 1) as u16)
-}
-
-fn own<const S: usize>(plan: &TdmaPlan<S>, flow: usize) -> impl Iterator<Item = (usize, &Slot)> {
-    let mine = move |s: &Slot| matches!(s.owner, SlotUse::Flow { flow: f, .. } if usize::from(f) == flow);
-    plan.slots().enumerate().filter(move |(_, s)| mine(s))
-}
-
-fn exchange<const S: usize>(plan: &TdmaPlan<S>, flow: usize) -> Duration {
-    own(plan, flow)
-        .map(|(_, s)| s.exchange)
-        .next()
-        .unwrap_or_default()
-}
-
-/// When in the cycle messages come, if the period keeps to that.
-fn known_phase<const S: usize>(plan: &TdmaPlan<S>, demand: &Demand) -> Option<Duration> {
-    let (period, cycle) = (demand.period.as_ns(), plan.cycle().as_ns());
-    demand
-        .phase
-        .filter(|_| period > 0 && cycle > 0 && period.is_multiple_of(cycle))
-}
-
-/// Whether a flow gets what it wants in a plan.
-fn judge<const S: usize>(
-    plan: &TdmaPlan<S>,
-    flow: usize,
-    demand: &Demand,
-    attempts: u32,
-    confirm: Duration,
-) -> Result<(), Denied> {
-    let mut worst = Duration::ZERO;
-    let mut from = |came, ready| {
-        let took = busy(plan, flow, demand.period, attempts, confirm, came, ready);
-        worst = worst.max(took.ok_or(Denied::TooOften { flow })?);
-        Ok(())
-    };
-    match known_phase(plan, demand) {
-        Some(phase) => {
-            let came = phase + plan.costs().release.high;
-            from(came, came)?;
-        }
-        // a slot has just been given up, a release ahead of its start
-        None => {
-            for (_, s) in own(plan, flow) {
-                from(s.start, s.start + Duration::from_ns(1))?;
-            }
-        }
-    }
-    match worst > demand.deadline {
-        true => Err(Denied::TooSlow { flow, worst }),
-        false => Ok(()),
-    }
-}
-
-/// The longest time from the submission of a message to the end of its last attempt, of messages that come a period apart
-/// until none is left waiting. The first came a release ahead of `came` and may use slots from `ready` on. `None`: there is
-/// no such time, they queue up without end.
-fn busy<const S: usize>(
-    plan: &TdmaPlan<S>,
-    flow: usize,
-    period: Duration,
-    attempts: u32,
-    confirm: Duration,
-    mut came: Duration,
-    mut ready: Duration,
-) -> Option<Duration> {
-    let (release, guard) = (plan.costs().release.high, plan.costs().guard());
-    let slots = own(plan, flow).count() as u64;
-    if slots == 0 {
-        return None;
-    }
-    let cycles = (0..).flat_map(|n| own(plan, flow).map(move |(i, s)| (i, s, plan.cycle().times(n))));
-    let (mut made, mut messages, mut longest) = (0, 0, Duration::ZERO);
-    let mut known: Option<(usize, Duration)> = None;
-    for (i, s, since) in cycles {
-        if since + s.start < ready {
-            continue;
-        }
-        let end = since + s.start + guard + s.exchange;
-        made += 1;
-        if made < attempts {
-            ready = end + confirm + release;
-            continue;
-        }
-        // the next message need not wait for the confirm of this one
-        ready = end;
-        longest = longest.max((end + release).less(came));
-        came += period;
-        made = 0;
-        messages += 1;
-        if ready <= came {
-            break;
-        }
-        // with so many messages behind each other, the last slots of some were the same; from there on all repeats itself
-        match known {
-            None if messages >= slots => known = Some((i, ready.less(came))),
-            Some((at, late)) if at == i => match ready.less(came) > late {
-                true => return None,
-                false => break,
-            },
-            _ => {}
-        }
-    }
-    Some(longest)
 }
 
 #[cfg(test)]

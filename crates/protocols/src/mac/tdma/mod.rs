@@ -308,8 +308,11 @@ impl<P: Protocol, const N: usize, const L: usize, const S: usize> Tdma<P, N, L, 
                 }
                 self.counters.no_slot += 1;
                 self.above.held.end(i, Outcome::Refused(Refusal::NotSupported));
-            } else if let Some(held) = self.above.held.get_mut(i) {
-                held.tag = SEEN;
+            } else {
+                // above each try may be a request of its own: one that failed comes again as a repetition
+                let again = Header::parse(held.frame()).is_ok_and(|h| h.is_retry());
+                let held = self.above.held.get_mut(i).expect("just there");
+                held.tag = SEEN | if again { BEHIND } else { 0 };
             }
         }
     }
@@ -327,7 +330,8 @@ impl<P: Protocol, const N: usize, const L: usize, const S: usize> Tdma<P, N, L, 
             Content::Ask(_) | Content::Sign => false,
         };
         self.counters.overruns += u64::from(still_there);
-        if let (Content::Held(i), true) = (lost.content, still_there)
+        let shared = self.own[lost.own].is_some_and(|o| matches!(o.right, Right::Shared(..)));
+        if let (Content::Held(i), true) = (lost.content, still_there && !shared)
             && let Some(held) = self.above.held.get_mut(i)
         {
             held.tag |= BEHIND;

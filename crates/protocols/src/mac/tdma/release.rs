@@ -2,7 +2,7 @@
 
 use super::Tdma;
 use super::join::wire::MAX_LIST_OCTETS;
-use super::window::{BEHIND, Content, Right, SENT, Window};
+use super::window::{BEHIND, Content, RELIEVED, Right, SENT, Window};
 use crate::mac::beacon::{BeaconFrame, MAX_BEACON_OCTETS};
 use crate::mac::sync::SHIFTS_OCTETS;
 use crate::mac::sync::reference::{FOLLOW_UP_OCTETS, MAX_MORE};
@@ -43,7 +43,9 @@ impl<P: Protocol, const N: usize, const L: usize, const S: usize> Tdma<P, N, L, 
         let gone = self.gone[index].filter(|_| held.tag & SENT != 0);
         self.aimed[index] = window.start;
         self.gone[index] = gone.or_else(|| self.newest.sent(held.frame()));
-        self.above.held.get_mut(index).expect("just there").tag |= SENT;
+        let held = self.above.held.get_mut(index).expect("just there");
+        let relieved = matches!(own.right, Right::Shared(..)) && held.tag & BEHIND == 0;
+        held.tag |= SENT | if relieved { RELIEVED } else { 0 };
         self.above.held.launch(index, &how, radio);
         self.counters.released += 1;
         self.counters.in_shared += u64::from(matches!(own.right, Right::Shared(..)));
@@ -128,7 +130,8 @@ impl<P: Protocol, const N: usize, const L: usize, const S: usize> Tdma<P, N, L, 
             self.counters.failed += 1;
             self.counters.late += u64::from(confirm.outcome == Outcome::Expired);
         }
-        held.tag = (held.tag + u64::from(tried)) | BEHIND;
+        let behind = if held.tag & RELIEVED == 0 { BEHIND } else { 0 };
+        held.tag = ((held.tag & !RELIEVED) + u64::from(tried)) | behind;
         if end || held.is_unwanted() {
             self.above.held.finish(index, &Confirm { series, ..*confirm });
             return;

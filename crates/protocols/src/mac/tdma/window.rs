@@ -60,6 +60,12 @@ pub(super) const SEEN: u64 = 1 << 16;
 pub(super) const SENT: u64 = 1 << 18;
 /// It has failed, or its slot was lost: it may go in shared slots, and before others.
 pub(super) const BEHIND: u64 = 1 << 17;
+/// It is in a shared slot although it is not [`BEHIND`], and is as before if it fails there.
+pub(super) const RELIEVED: u64 = 1 << 19;
+
+/// One of so many shared slots is left to what others were sent in place of, if nothing that failed goes there. With each of them failures
+/// would meet such a frame wherever they go, fail again, and come back with the next ones.
+const RELIEF: u64 = 4;
 
 /// The slots in which a node may send, in the order of time.
 pub(super) fn own_slots<const S: usize>(config: &TdmaConfig<S>) -> [Option<Own>; S] {
@@ -235,7 +241,7 @@ impl<P: Protocol, const N: usize, const L: usize, const S: usize> Tdma<P, N, L, 
             Right::Shared(place, shared) => {
                 let behind = || {
                     let waiting = self.above.held.waiting();
-                    let behind = waiting.filter(|(_, h)| ready(h).is_some() && self.is_behind(own, h, start));
+                    let behind = waiting.filter(|(_, h)| h.tag & BEHIND != 0 && ready(h).is_some());
                     behind.map(|(i, h)| (self.turn(h, cycle, shared), h.order(), i))
                 };
                 let due = behind().filter(|(turn, ..)| *turn == Some(place)).min();
@@ -243,22 +249,38 @@ impl<P: Protocol, const N: usize, const L: usize, const S: usize> Tdma<P, N, L, 
                 let over = || behind().filter(|(turn, ..)| turn.is_none_or(|t| t < place));
                 let chosen = mix(cycle, self.config.me, own.index) % (shared - place) < over().count() as u64;
                 let first = || over().min_by_key(|(_, order, _)| *order).filter(|_| chosen);
-                due.or_else(first).map(|(.., i)| Content::Held(i))
+                let relieved = || {
+                    let link = self.relieved(cycle.wrapping_mul(shared).wrapping_add(place))?;
+                    let waiting = self.above.held.waiting();
+                    let passed = waiting
+                        .filter(|(_, h)| ready(h).is_some() && self.is_passed_over(own, h, link, start));
+                    passed.min_by_key(|(_, h)| h.order()).map(|(i, _)| i)
+                };
+                let failed = due.or_else(first).map(|(.., i)| i);
+                failed.or_else(relieved).map(Content::Held)
             }
         }
     }
 
-    /// Whether a frame may go in a shared slot that starts at `start`: it has failed, or its slot was lost, or others went in all slots of a cycle
-    /// in which it could have gone: where each slot has its message, what is once behind would stay so. A collision must leave such a one
-    /// another try.
-    fn is_behind(&self, shared: &Own, held: &Held<L>, start: Instant) -> bool {
-        if held.tag & BEHIND != 0 {
-            return true;
-        }
+    /// Which link of this node the `n`-th shared slot of all is left to, if nothing that failed goes there. All links have one in turn, so no two
+    /// nodes meet: one that is in a slot less often than another has fewer of them.
+    fn relieved(&self, n: u64) -> Option<Right> {
+        let slots = self.config.plan.slots().count() as u64;
+        let turn = (n / RELIEF)
+            .checked_rem(slots)
+            .filter(|_| n.is_multiple_of(RELIEF))?;
+        let own = self.own.iter().flatten().find(|o| u64::from(o.index) == turn)?;
+        Some(own.right).filter(|r| matches!(r, Right::To(_)))
+    }
+
+    /// Whether a frame of a link may go in a shared slot that starts at `start` although it has not failed: others went in all slots of a cycle in
+    /// which it could have gone. Where each slot has its message, what is once late would stay so. A collision must leave it another try.
+    fn is_passed_over(&self, shared: &Own, held: &Held<L>, link: Right, start: Instant) -> bool {
         let receiver = Header::parse(held.frame()).map(|h| Right::To(h.receiver()));
-        let (Ok(link), true) = (receiver, held.how.series.at(held.tag as u16 + 1).is_some()) else {
+        let once_more = held.how.series.at(held.tag as u16 + 1).is_some();
+        if held.tag & BEHIND != 0 || receiver != Ok(link) || !once_more {
             return false;
-        };
+        }
         let cycle = self.config.plan.cycle();
         let links = self.own.iter().flatten().filter(|o| o.right == link);
         let links = links.filter(|o| self.fits(o, held).is_some());

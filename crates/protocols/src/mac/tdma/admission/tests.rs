@@ -1,6 +1,7 @@
 //! What is admitted, and why what is not.
 
 use super::super::schedule::Release;
+use super::worst::own;
 use super::*;
 use frame::{MacAddr, Phy, Rate};
 use proptest::prelude::*;
@@ -29,7 +30,7 @@ fn demand(node: u32) -> Demand {
 }
 
 fn ask(demands: &[Demand], cycle: Duration) -> Result<TdmaPlan<16>, Denied> {
-    admit(demands, cycle, None, &costs(), US(50))
+    admit(demands, cycle, None, &costs(), US(50), 64)
 }
 
 /// Without losses a message waits for a cycle at most, and then for its slot.
@@ -145,7 +146,7 @@ fn a_fast_flow_has_more_slots() {
     };
     let mut demands: std::vec::Vec<_> = (1..40).map(slow).collect();
     demands.push(fast);
-    let plan = admit::<128>(&demands, MS(20), None, &costs(), US(50)).unwrap();
+    let plan = admit::<128>(&demands, MS(20), None, &costs(), US(50), 64).unwrap();
     let starts: std::vec::Vec<_> = own(&plan, 39).map(|(_, s)| s.start).collect();
     assert!((11..=13).contains(&starts.len()), "{}", starts.len());
     let airtime = own(&plan, 39).next().unwrap().1.exchange;
@@ -162,7 +163,7 @@ fn a_fast_flow_has_more_slots() {
         ..fast
     };
     demands[39] = faster;
-    let denied = admit::<128>(&demands, MS(20), None, &costs(), US(50)).unwrap_err();
+    let denied = admit::<128>(&demands, MS(20), None, &costs(), US(50), 64).unwrap_err();
     assert!(matches!(denied, Denied::NoRoom { .. }), "{denied:?}");
 }
 
@@ -235,7 +236,7 @@ proptest! {
             (d.per, d.target) = [(0.0, 1e-6), (0.01, 1e-3), (0.1, 2e-3)][*losses];
             d
         }).collect();
-        if let Ok(plan) = admit::<64>(&demands, cycle, None, &costs(), confirm) {
+        if let Ok(plan) = admit::<64>(&demands, cycle, None, &costs(), confirm, 64) {
             let end = plan.slots().last().map(|s| s.start + s.length);
             prop_assert!(end.unwrap() <= cycle);
             for (a, b) in plan.slots().zip(plan.slots().skip(1)) {
@@ -274,4 +275,21 @@ fn latest(
         longest = longest.max(free.less(came));
     }
     longest
+}
+
+/// Two flows of a node with a message each 2 ms, 50 of each in a cycle: in slots behind each other more of them wait than the node holds, so
+/// they are spread.
+#[test]
+fn no_more_wait_than_a_node_holds() {
+    let often = Demand {
+        period: MS(2),
+        deadline: MS(300),
+        ..demand(1)
+    };
+    let ask = |held: usize| admit::<128>(&[often; 2], MS(100), None, &costs(), US(50), held);
+    let (loose, tight) = (ask(1_000).unwrap(), ask(64).unwrap());
+    assert!(!loose.is_spread() && tight.is_spread());
+    // one of each waits in any case
+    let waiting = 2;
+    assert_eq!(ask(1).err(), Some(Denied::TooMany { flow: 1, waiting }));
 }

@@ -74,6 +74,8 @@ impl Reason {
             Denied::TooSlow { flow, .. } | Denied::TooOften { flow } if own.contains(&flow) => {
                 Reason::TooSlow
             }
+            // that it is one too many for who sends to it is no fault of others
+            Denied::TooMany { .. } => Reason::NoRoom,
             Denied::NoRoom { flow, .. } if own.contains(&flow) => Reason::NoRoom,
             Denied::TooSlow { .. } | Denied::TooOften { .. } | Denied::NoRoom { .. } => Reason::OthersTooSlow,
         }
@@ -114,6 +116,8 @@ pub struct Rules {
     pub silent: u32,
     /// From the end of an exchange until its outcome is known: see [`admit`](super::admission::admit).
     pub confirm: Duration,
+    /// Messages that a node holds.
+    pub held: usize,
 }
 
 /// When and as what a station is in the schedule.

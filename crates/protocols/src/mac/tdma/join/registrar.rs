@@ -216,7 +216,7 @@ impl Registrar {
                 target: f64::from(wish.target_ppb.clamp(1, 1_000_000_000)) / 1e9,
             };
         }
-        let plan = fit(plan, &demands[..count], self.rules.confirm).map_err(Some)?;
+        let plan = fit(plan, &demands[..count], self.rules.confirm, self.rules.held).map_err(Some)?;
         let mut number = 0;
         for member in all.iter_mut().flatten() {
             for n in 0..member.flows() {
@@ -355,6 +355,7 @@ mod tests {
             lease: 50,
             silent: 3,
             confirm: US(100),
+            held: 64,
         };
         let wish = Wish {
             up_octets: 50,

@@ -24,6 +24,7 @@ const RULES: Rules = Rules {
     lease: 8,
     silent: 60,
     confirm: Duration::from_us(100),
+    held: 64,
 };
 
 fn open() -> TdmaPlan<64> {
@@ -549,7 +550,7 @@ fn who_is_behind_gives_up_the_end_of_its_guard() {
     let (after, sent, room) = outside(Off::Behind, true);
     let (ap, me) = (room.protocol::<Stack>(0), room.protocol::<Stack>(1));
     std::println!("{after} of {sent}, not {late}; {:?}", me.restraint);
-    assert!(after > 0 && after * 8 < late, "{after} of {sent}, not {late}");
+    assert!(after > 0 && after * 6 < late, "{after} of {sent}, not {late}");
     assert!(sent > 8 * after, "{after} of {sent}: it is not silent");
     assert!(
         ap.counters().outside > 0 && me.counters().told > 0,
