@@ -155,3 +155,16 @@ pattern.periodic = {{ period = \"300us\" }}
         assert!(t.delivered + 40 >= t.submitted, "{t:?}");
     }
 }
+
+/// Nobody can promise slots to messages that come at random.
+#[test]
+fn messages_at_random_are_not_promised_anything() {
+    let text = OFTEN.replacen("pattern.periodic = { period", "pattern.poisson = { mean", 1);
+    let scenario = parse(&text, &[]).unwrap();
+    let answer = &scenario.admission()[0];
+    assert_eq!(answer.admitted, None);
+    let reason = answer.reason.as_deref().unwrap();
+    assert!(reason.contains("come at random"), "{reason}");
+    let must_hold = ["schedule.loop.admission.must_hold=true"];
+    assert!(parse(&text, &must_hold).is_err());
+}
