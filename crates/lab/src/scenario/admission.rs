@@ -175,7 +175,8 @@ pub(super) fn plan(
     // those that ask for most have one slot in a cycle, until the others have what they need
     let mut hopeless = None;
     let plan = loop {
-        if let Ok(plan) = admit(&unhurried, cycle, beacon, costs, confirm, usize::MAX) {
+        let ask = |held| admit(&unhurried, cycle, beacon, costs, confirm, held);
+        if let Ok(plan) = ask(MAX_HELD).or_else(|_| ask(usize::MAX)) {
             break Ok(plan);
         }
         let often = unhurried.iter().enumerate().filter(|(_, d)| d.period < cycle);

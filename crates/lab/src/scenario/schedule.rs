@@ -31,7 +31,6 @@ use super::protocol::Sending;
 use super::release::Release;
 use super::source::{ScenarioError, nearest};
 use super::units::*;
-use super::world::{Pattern, Traffic};
 use super::{FlowPlan, To};
 pub use member::Timekeepers;
 pub(super) use member::scheduled;
@@ -331,12 +330,7 @@ impl Check<'_> {
         };
         let admitted = denied.is_none();
         let doubt = || order::doubt(&demands, |n| whose[n].2, plan.as_ref().ok()?);
-        let random = || {
-            let hurried = |t: &Traffic| t.lifetime.is_some() && matches!(t.pattern, Pattern::Poisson { .. });
-            let flow = whose.iter().position(|(_, t, _)| hurried(t))?;
-            let why = "its messages come at random, and its slots are for their mean";
-            Some((flow, why.to_owned()))
-        };
+        let random = || order::at_random(whose.iter().map(|(from, t, _)| (*from, *t)));
         let reason = denied.or_else(doubt).or_else(random).map(|(flow, why)| {
             let (from, t, _) = whose[flow];
             let from = names::of_node(self.file, groups, from).expect("every node is in a group");

@@ -8,6 +8,7 @@ use super::super::node::duration;
 use super::super::overlay::Order;
 use super::super::protocol::Protocol;
 use super::super::units::Time;
+use super::super::world::{Pattern, Traffic};
 use super::{Group, Plan};
 
 impl Group {
@@ -70,5 +71,23 @@ pub(super) fn doubt<'a>(
             return None;
         };
         Some((n, format!("edf is above its slots, and {why}")))
+    })
+}
+
+/// The first flow with a lifetime for which nothing can be promised since it, or another one of its node, comes at random, and why: such a queue
+/// may fill what a node holds. Nodes and their flows.
+pub(super) fn at_random<'t>(
+    flows: impl Iterator<Item = (u32, &'t Traffic)> + Clone,
+) -> Option<(usize, String)> {
+    let random = |t: &Traffic| matches!(t.pattern, Pattern::Poisson { .. });
+    flows.clone().enumerate().find_map(|(n, (from, t))| {
+        let beside = || flows.clone().any(|(node, other)| node == from && random(other));
+        let why = match t.lifetime {
+            None => return None,
+            Some(_) if random(t) => "its messages come at random, and its slots are for their mean",
+            Some(_) if beside() => "other messages of its node come at random, and may leave no room to wait",
+            Some(_) => return None,
+        };
+        Some((n, why.to_owned()))
     })
 }

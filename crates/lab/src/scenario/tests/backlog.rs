@@ -167,4 +167,13 @@ fn messages_at_random_are_not_promised_anything() {
     assert!(reason.contains("come at random"), "{reason}");
     let must_hold = ["schedule.loop.admission.must_hold=true"];
     assert!(parse(&text, &must_hold).is_err());
+    // nor to others of such a node: a queue of the first, which live for ever, may fill what it holds
+    let patient = text.replacen("lifetime = \"300ms\"\n", "", 1);
+    let scenario = parse(&patient, &[]).unwrap();
+    let answer = &scenario.admission()[0];
+    let reason = answer.reason.as_deref().unwrap();
+    assert!(
+        answer.admitted.is_none() && reason.contains("may leave no room"),
+        "{reason}"
+    );
 }

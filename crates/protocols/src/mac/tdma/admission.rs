@@ -22,7 +22,7 @@ use super::schedule::{BeaconSlot, Flow, PlanError, SlotCosts, TdmaPlan};
 use crate::mac::edf::feasible::retries_for;
 use frame::MacAddr;
 use radio::Duration;
-use worst::{exchange, judge, known_phase, waiting_for};
+use worst::{exchange, judge, known_phase, waiting};
 
 /// What a flow wants.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -71,8 +71,10 @@ pub enum Denied {
     TooMany {
         /// Index of the flow of this node of which most wait.
         flow: usize,
-        /// Messages of the node that may wait at once.
+        /// Messages of the node that may wait at once, ...
         waiting: u64,
+        /// ... and how many it holds.
+        held: usize,
     },
     /// One slot in a cycle is not enough for a flow, and as many as it needs do not fit beside those of the others.
     NoRoom {
@@ -110,10 +112,10 @@ impl core::fmt::Display for Denied {
                 )
             }
             Denied::TooOften { .. } => write!(f, "too often: messages come faster than its slots"),
-            Denied::TooMany { waiting, .. } => {
+            Denied::TooMany { waiting, held, .. } => {
                 write!(
                     f,
-                    "too many: up to {waiting} messages of its node wait at once, and it does not hold so many"
+                    "too many: up to {waiting} messages of its node wait at once, and it holds {held}"
                 )
             }
             Denied::NoRoom { slots, .. } => {
@@ -231,34 +233,39 @@ impl Terms<'_> {
         mut wants: impl FnMut(usize),
     ) -> Result<(), Denied> {
         let mut first = Ok(());
-        let mut waiting = [0; S];
         for (i, d) in self.demands.iter().enumerate() {
-            match judge(plan, i, d, self.attempts[i], self.confirm) {
-                Ok(worst) => waiting[i] = waiting_for(plan, i, d, worst),
-                Err(denied) => {
-                    wants(i);
-                    first = first.and(Err(denied));
-                }
+            if let Err(denied) = judge(plan, i, d, self.attempts[i], self.confirm) {
+                wants(i);
+                first = first.and(Err(denied));
             }
         }
         first?;
         for (i, d) in self.demands.iter().enumerate() {
-            let node = || {
-                let all = self.demands.iter().zip(&waiting).enumerate();
-                all.filter(|(_, (o, _))| o.flow.from == d.flow.from)
-            };
-            let sum: u64 = node().map(|(_, (_, n))| n).sum();
-            // each node once: by the flow of which most wait
-            let most = node().max_by_key(|(_, (_, n))| **n).map(|(i, _)| i);
-            if sum > self.held as u64 && most == Some(i) {
-                wants(i);
-                first = first.and(Err(Denied::TooMany {
-                    flow: i,
-                    waiting: sum,
-                }));
+            // each node once
+            if self.demands[..i].iter().any(|o| o.flow.from == d.flow.from) {
+                continue;
+            }
+            let (waiting, flow) = self.most_waiting(plan, d.flow.from);
+            if waiting > self.held as u64 {
+                wants(flow);
+                let held = self.held;
+                first = first.and(Err(Denied::TooMany { flow, waiting, held }));
             }
         }
         first
+    }
+
+    /// The most messages of a node that wait at once, and the flow of which most do then. It is so just ahead of a slot.
+    fn most_waiting<const S: usize>(&self, plan: &TdmaPlan<S>, node: MacAddr) -> (u64, usize) {
+        let at = |t: Duration| {
+            let flows = self.demands.iter().enumerate();
+            let mine = flows.filter(|(_, d)| d.flow.from == node);
+            let waiting = |(i, d): (usize, &Demand)| (waiting(plan, i, d.period, self.attempts[i], t), i);
+            let all = || mine.clone().map(waiting);
+            let sum = all().map(|(n, _)| n).sum::<u64>();
+            (sum, all().max().map_or(0, |(_, i)| i))
+        };
+        plan.slots().map(|s| at(s.start)).max().unwrap_or_default()
     }
 }
 

@@ -290,6 +290,32 @@ fn no_more_wait_than_a_node_holds() {
     let (loose, tight) = (ask(1_000).unwrap(), ask(64).unwrap());
     assert!(!loose.is_spread() && tight.is_spread());
     // one of each waits in any case
-    let waiting = 2;
-    assert_eq!(ask(1).err(), Some(Denied::TooMany { flow: 1, waiting }));
+    let (flow, waiting, held) = (1, 2, 1);
+    assert_eq!(ask(1).err(), Some(Denied::TooMany { flow, waiting, held }));
+}
+
+/// A beacon makes some gaps longer than the period, but not those of all flows at once: of fifty with two slots each in a cycle hardly more than
+/// one message waits of each.
+#[test]
+fn gaps_are_not_all_at_once() {
+    let demands: std::vec::Vec<Demand> = (1..=50)
+        .map(|n| Demand {
+            flow: Flow {
+                from: MacAddr::local(0),
+                to: MacAddr::local(n),
+                payload_octets: 50,
+            },
+            period: MS(40),
+            deadline: MS(80),
+            ..demand(1)
+        })
+        .collect();
+    let beacon = BeaconSlot {
+        from: MacAddr::local(0),
+        octets: 80,
+        rate: Rate::OFDM_6,
+        every: 1,
+    };
+    let plan = admit::<128>(&demands, MS(80), Some(beacon), &costs(), US(50), 64).unwrap();
+    assert_eq!((0..50).map(|f| plan.slots_of(f)).sum::<usize>(), 100);
 }

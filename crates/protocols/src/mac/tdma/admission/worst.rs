@@ -108,14 +108,28 @@ fn busy<const S: usize>(
     Some(longest)
 }
 
-/// Messages of a flow that may wait at once, if the longest takes so long: what begins to be sent when the next one comes waits no more.
-pub(super) fn waiting_for<const S: usize>(
+/// Messages of a flow that may wait `at` into a cycle, whenever they come: those of a stretch that began just after one of its slots, less
+/// those that went in the slots since.
+pub(super) fn waiting<const S: usize>(
     plan: &TdmaPlan<S>,
     flow: usize,
-    demand: &Demand,
-    worst: Duration,
+    period: Duration,
+    attempts: u32,
+    at: Duration,
 ) -> u64 {
-    let costs = plan.costs();
-    let waits = worst.less(costs.release.high + costs.guard() + exchange(plan, flow));
-    waits.as_ns().div_ceil(demand.period.as_ns().max(1)).max(1)
+    let period = period.as_ns().max(1);
+    // how long ago its slots of this cycle and of the two before were, the earliest first
+    let ago = || {
+        (0..3).rev().flat_map(|n| {
+            let end = at + plan.cycle().times(n);
+            let before = own(plan, flow).filter(move |(_, s)| s.start < end);
+            before.map(move |(_, s)| end.less(s.start))
+        })
+    };
+    let slots = ago().count() as u64;
+    let of_stretch = |(i, ago): (u64, Duration)| {
+        let went = (slots - i) / u64::from(attempts.max(1));
+        ago.as_ns().div_ceil(period).saturating_sub(went)
+    };
+    (1..).zip(ago()).map(of_stretch).max().unwrap_or(0).max(1)
 }
