@@ -123,7 +123,7 @@ pub(super) fn program(s: &Scenario, g: usize, node: u32, seed: u64) -> Program {
     };
     let bare = match &group.protocol {
         protocol::Protocol::Sender(send) => Program::Sender(sender(identity, send, &phy)),
-        protocol::Protocol::Sink => Program::Sink(Box::new(Sink::new(identity))),
+        protocol::Protocol::Sink => Program::Sink(boxed(|| Sink::new(identity))),
         protocol::Protocol::Oneshot(p) => {
             let peer = MacAddr::local(peer.expect("a measurement task has a peer"));
             let config = OneshotConfig {
@@ -142,14 +142,14 @@ pub(super) fn program(s: &Scenario, g: usize, node: u32, seed: u64) -> Program {
                 },
                 measurements: p.measurements.unwrap_or(u32::MAX),
             };
-            Program::Oneshot(Box::new(Oneshot::new(config)))
+            Program::Oneshot(boxed(|| Oneshot::new(config)))
         }
         protocol::Protocol::Beaconer(p) => {
             let mut config = BeaconerConfig::new(me, duration(*p.interval.get_ref()), p.rate.get_ref().0);
             config.first = duration(p.first);
             let inner = sender(Identity::access_point(me), &p.send, &phy);
             let gate = Gate::new(me, p.send.rate.get_ref().0, inner);
-            Program::Beaconer(Box::new(Beaconer::new(config, gate)))
+            Program::Beaconer(boxed(|| Beaconer::new(config, gate)))
         }
         protocol::Protocol::Edf(p) => {
             let cost = match p.learn {
@@ -164,10 +164,10 @@ pub(super) fn program(s: &Scenario, g: usize, node: u32, seed: u64) -> Program {
             config.gap = duration(p.gap);
             config.pool = p.pool.map(Into::into);
             config.access = access(p.no_backoff_aifsn, &p.send);
-            Program::Edf(Box::new(Edf::new(config, sender(identity, &p.send, &phy))))
+            Program::Edf(boxed(|| Edf::new(config, sender(identity, &p.send, &phy))))
         }
-        protocol::Protocol::Coordinator(p) => {
-            Program::Coordinator(Box::new(Coordinator::new(CoordinatorConfig {
+        protocol::Protocol::Coordinator(p) => Program::Coordinator(boxed(|| {
+            Coordinator::new(CoordinatorConfig {
                 identity,
                 how: how(&p.send),
                 qos: p.send.qos,
@@ -179,33 +179,30 @@ pub(super) fn program(s: &Scenario, g: usize, node: u32, seed: u64) -> Program {
                 poll_again: p.poll_again.map(duration),
                 patience: PATIENCE,
                 access: access(p.no_backoff_aifsn, &p.send),
-            })))
-        }
-        protocol::Protocol::Responder(p) => Program::Responder(Box::new(Responder::new(ResponderConfig {
-            identity,
-            coordinator: MacAddr::local(peer.expect("a responder has a coordinator")),
-            how: how(&p.send),
-            qos: p.send.qos,
-            within: duration(p.within),
-            patience: PATIENCE,
-            access: access(p.no_backoff_aifsn, &p.send),
-        }))),
+            })
+        })),
+        protocol::Protocol::Responder(p) => Program::Responder(boxed(|| {
+            Responder::new(ResponderConfig {
+                identity,
+                coordinator: MacAddr::local(peer.expect("a responder has a coordinator")),
+                how: how(&p.send),
+                qos: p.send.qos,
+                within: duration(p.within),
+                patience: PATIENCE,
+                access: access(p.no_backoff_aifsn, &p.send),
+            })
+        })),
         protocol::Protocol::Tbmac(p) => {
             let first = position(group, node - s.groups[g].start);
             let start = duration(group.start);
             let way = way(s, node, first);
-            Program::Tbmac(Box::new(cells::host(
-                p,
-                (group, &phy),
-                (node, seed),
-                start,
-                first,
-                &way,
-            )))
+            Program::Tbmac(boxed(|| {
+                cells::host(p, (group, &phy), (node, seed), start, first, &way)
+            }))
         }
         protocol::Protocol::Slotted(p) => {
             let inner = sender(identity, &p.send, &phy);
-            Program::Slotted(Box::new(Slotted::new(cells::slotted(p, node), inner)))
+            Program::Slotted(boxed(|| Slotted::new(cells::slotted(p, node), inner)))
         }
         protocol::Protocol::Ibss(p) => ad_hoc::station(p, &phy, &s.groups[g], node, seed),
         protocol::Protocol::Tdma(_) => scheduled(s, group, node, identity),
@@ -225,4 +222,10 @@ pub(super) fn program(s: &Scenario, g: usize, node: u32, seed: u64) -> Program {
         _ => bare,
     };
     layered(group, node, sending, &phy, bare)
+}
+
+/// What is made on a part of the stack that only this takes: programs are large, and the threads of a run have 2 MiB.
+#[inline(never)]
+pub(super) fn boxed<T>(make: impl FnOnce() -> T) -> Box<T> {
+    Box::new(make())
 }

@@ -19,7 +19,7 @@ use toml::Spanned;
 use super::build::LLC_SNAP_OCTETS;
 use super::check::Check;
 use super::file::{Group, QueueName};
-use super::node::{category, duration};
+use super::node::{boxed, category, duration};
 use super::program::Program;
 use super::protocol::{Protocol, Sending};
 use super::schedule::MAX_HELD;
@@ -232,11 +232,11 @@ pub(super) fn layered(
         None => program,
         Some(RateRule::Minstrel) => {
             let fresh = Minstrel::new(phy, node.into());
-            Program::Minstrel(Box::new(RateControl::new(fresh, program)))
+            Program::Minstrel(boxed(|| RateControl::new(fresh, program)))
         }
         Some(RateRule::Rsin { noise_dbm, margin_db }) => {
             let fresh = Rsin::new(phy, noise_dbm.0 as i8, margin_db.0 as u8, loss);
-            Program::Rsin(Box::new(RateControl::new(fresh, program)))
+            Program::Rsin(boxed(|| RateControl::new(fresh, program)))
         }
     };
     let Some((pair, [first, second])) = group.pair() else {
@@ -251,5 +251,5 @@ pub(super) fn layered(
             Copies::Proactive(defer) => RedundancyConfig::proactive(first, second, duration(defer)),
         }
     };
-    Program::Redundant(Box::new(Redundancy::new(config, program)))
+    Program::Redundant(boxed(|| Redundancy::new(config, program)))
 }

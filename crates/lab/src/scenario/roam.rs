@@ -15,7 +15,7 @@ use super::build::{place, position};
 use super::check::Check;
 use super::file::Group;
 use super::names::Names;
-use super::node::duration;
+use super::node::{boxed, duration};
 use super::program::Program;
 use super::protocol::Protocol;
 use super::source::ScenarioError;
@@ -247,11 +247,11 @@ pub(super) fn roaming(
         *field = time.map_or(*field, duration);
     }
     let deadlines = program.deadlines().is_some();
-    let roam = Roam::new(config, program);
-    Program::Roaming(Box::new(match deadlines {
-        true => roam.counting(given_up),
-        false => roam,
-    }))
+    let mut roam = boxed(|| Roam::new(config, program));
+    if deadlines {
+        roam.count_by(given_up);
+    }
+    Program::Roaming(roam)
 }
 
 /// Messages that a program with deadlines has given up.

@@ -99,7 +99,7 @@ pub struct RoamCounters {
     /// Frames that had come down through another access point before, and were dropped.
     pub repeated: u64,
     /// Requests that ended without an ACK while a hand-over was under way, or messages that were given up above then
-    /// ([`Roam::counting`](super::Roam::counting)): it begins with the last frame acknowledged before it, and ends with the first one
+    /// ([`Roam::count_by`](super::Roam::count_by)): it begins with the last frame acknowledged before it, and ends with the first one
     /// after it. So, too, while nobody lets the station in, although it may come back to where it was.
     pub missed_in_handover: u64,
     /// Others.

@@ -49,7 +49,7 @@ pub struct Roam<P, const N: usize = DEFAULT_HELD, const L: usize = DEFAULT_HELD_
     left_for_failures: Option<(MacAddr, Instant)>,
     last: Option<MacAddr>,
     last_ack: Option<Instant>,
-    /// Requests that missed since the last ACK, if nothing else counts them: see [`Roam::counting`].
+    /// Requests that missed since the last ACK, if nothing else counts them: see [`Roam::count_by`].
     missed: u64,
     /// What the protocol above has given up, ...
     given_up_above: Option<fn(&P) -> u64>,
@@ -99,12 +99,8 @@ impl<P: Protocol, const N: usize, const L: usize> Roam<P, N, L> {
 
     /// Misses are what the protocol above has given up since its start, and not the requests that it made. For one that tries a
     /// message in several requests, or gives it up without any, as [`Edf`](super::edf::Edf) does.
-    #[must_use]
-    pub fn counting(self, given_up: fn(&P) -> u64) -> Self {
-        Roam {
-            given_up_above: Some(given_up),
-            ..self
-        }
+    pub fn count_by(&mut self, given_up: fn(&P) -> u64) {
+        self.given_up_above = Some(given_up);
     }
 
     /// The protocol above.

@@ -340,7 +340,9 @@ fn under_deadlines_messages_are_missed_and_not_attempts() {
         let config = EdfConfig::new(cost, Duration::from_ms(100));
         let station = RoamConfig::new(ME, APS[0], &[5180], (AdapterId(0), None), Rate::OFDM_6);
         let given_up = |edf: &Edf<Sender>| edf.counters().dropped + edf.counters().exhausted;
-        Roam::<_>::new(station, Edf::<_>::new(config, Sender::new(sender))).counting(given_up)
+        let mut roam = Roam::<_>::new(station, Edf::<_>::new(config, Sender::new(sender)));
+        roam.count_by(given_up);
+        roam
     });
     room.submit(550 * MS, 2, APS[0], &[100], None);
     room.run_until(600 * MS);
