@@ -65,11 +65,11 @@ fn each(all: Vec<Command>, is_shown: bool) -> Vec<Result<Run>> {
 fn read(command: &mut Command) -> Result<Run> {
     let output = command.stdin(Stdio::null()).output().context("cannot run it")?;
     let text = |octets: &[u8]| String::from_utf8_lossy(octets).into_owned();
-    Ok(Run {
-        stdout: text(&output.stdout),
-        stderr: text(&output.stderr),
-        code: output.status.code(),
-    })
+    Ok(Run::new(
+        text(&output.stdout),
+        text(&output.stderr),
+        output.status.code(),
+    ))
 }
 
 #[cfg(test)]

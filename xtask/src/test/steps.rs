@@ -9,7 +9,8 @@ use super::binaries::{Binaries, TESTS};
 pub(super) use super::lab::{lab, more as lab_more};
 use super::lanes;
 use super::tools::{
-    Run, cargo_at_root, exists, install, nightly, nightly_at_root, run, run_and_read, rust_target, with_tools,
+    Run, cargo_at_root, exists, install, nightly, nightly_at_root, run, run_and_read, rust_target, shown,
+    with_tools,
 };
 use crate::tidy;
 use crate::workspace::Workspace;
@@ -72,9 +73,13 @@ pub(super) fn test(workspace: &Workspace) -> Result<Outcome> {
     let binaries = Binaries::build(workspace)?;
     let mut commands = binaries.commands(LONG);
     commands.push(cargo_at_root(workspace, "test --workspace --doc --no-fail-fast"));
+    let names: Vec<String> = commands.iter().map(shown).collect();
     let runs: Result<Vec<Run>> = lanes::run(commands).into_iter().collect();
     let has_tshark = Command::new("tshark").arg("--version").output().is_ok();
-    partly(vec![Run::together(runs?).tests()?], untested(has_tshark))
+    partly(
+        vec![Run::together(names.into_iter().zip(runs?).collect()).tests()?],
+        untested(has_tshark),
+    )
 }
 
 /// What tests have not shown that passed: those that ask a program which need not be there.
@@ -367,7 +372,7 @@ mod tests {
     fn qualify_answers_for_every_scheme_with_the_code_that_is_documented() {
         let ends = |stdout: &str, code| {
             let (stdout, stderr) = (stdout.to_owned(), String::new());
-            qualified(&Run { stdout, stderr, code }).is_ok()
+            qualified(&Run::new(stdout, stderr, code)).is_ok()
         };
         let one_passes = "scheme verdict\n EDCA   FAIL 1e-2\n EDF  PASS  0\n TDMA UNDECIDED\n\nEDCA: why\n";
         assert!(ends(one_passes, Some(0)));
@@ -408,7 +413,7 @@ mod tests {
     fn a_fuzz_target_has_passed_if_it_ends_well() {
         let ends = |stderr: &str, code| {
             let (stdout, stderr) = (String::new(), stderr.to_owned());
-            fuzzed("x", Ok(Run { stdout, stderr, code }))
+            fuzzed("x", Ok(Run::new(stdout, stderr, code)))
         };
         assert!(ends("#1 INITED\nDone 7 runs in 5 second(s)", Some(0)));
         assert!(ends("", Some(0)));

@@ -53,6 +53,8 @@ pub(super) struct Run {
     pub(super) stderr: String,
     /// Exit code; `None` when a signal ended it.
     pub(super) code: Option<i32>,
+    /// Programs of several that ended badly although none of their tests had failed, and how; empty for a program alone.
+    pub(super) broken: Vec<String>,
 }
 
 /// Runs a command, shows its output as it comes and keeps it.
@@ -69,11 +71,7 @@ pub(super) fn run_and_read(command: &mut Command) -> Result<Run> {
     let stderr = std::thread::spawn(|| kept(err, |line| eprint!("{line}")));
     let stdout = kept(out, |line| print!("{line}"))?;
     let stderr = stderr.join().ok().context("the standard error was not read")??;
-    Ok(Run {
-        stdout,
-        stderr,
-        code: child.wait()?.code(),
-    })
+    Ok(Run::new(stdout, stderr, child.wait()?.code()))
 }
 
 /// All that comes, each line shown at once.
@@ -180,37 +178,65 @@ pub(super) fn nightly(components: &[&str]) -> Result<(), String> {
 }
 
 impl Run {
-    /// Several, as if one program had printed all of it; it ends as the first that did not end well.
-    pub(super) fn together(runs: Vec<Run>) -> Run {
+    /// What one program printed, and how it ended.
+    pub(super) fn new(stdout: String, stderr: String, code: Option<i32>) -> Run {
+        Run {
+            stdout,
+            stderr,
+            code,
+            broken: Vec::new(),
+        }
+    }
+
+    /// Several with their names, as if one program had printed all of it; it ends as the first that did not end well.
+    pub(super) fn together(runs: Vec<(String, Run)>) -> Run {
         let first = |a: Option<i32>, b: Option<i32>| if a == Some(0) { b } else { a };
-        let nothing = Run {
-            stdout: String::new(),
-            stderr: String::new(),
-            code: Some(0),
-        };
-        runs.into_iter().fold(nothing, |all, run| Run {
-            stdout: all.stdout + &run.stdout,
-            stderr: all.stderr + &run.stderr,
-            code: first(all.code, run.code),
+        let nothing = Run::new(String::new(), String::new(), Some(0));
+        runs.into_iter().fold(nothing, |mut all, (name, run)| {
+            if run.is_broken() {
+                all.broken.push(format!("{name} {}", run.end()));
+            }
+            Run {
+                stdout: all.stdout + &run.stdout,
+                stderr: all.stderr + &run.stderr,
+                code: first(all.code, run.code),
+                broken: all.broken,
+            }
         })
+    }
+
+    /// Whether it ended badly, and not since a test had failed.
+    fn is_broken(&self) -> bool {
+        self.code != Some(0) && Counts::parse(&self.stdout).is_ok_and(|counts| counts.failed == 0)
+    }
+
+    /// By what it ended, and what it said last.
+    fn end(&self) -> String {
+        let code = self
+            .code
+            .map_or("a signal".to_owned(), |code| format!("exit code {code}"));
+        let last = |text: &str| text.trim_end().lines().next_back().unwrap_or("").to_owned();
+        format!(
+            "ended by {code} after `{}` and `{}`",
+            last(&self.stdout),
+            last(&self.stderr)
+        )
     }
 
     /// How many tests it says there were; an error if one failed, or if it ended badly for another reason.
     pub(super) fn tests(&self) -> Result<String> {
         let mut counts = Counts::parse(&self.stdout)?;
         counts.look_for_panics(&self.stderr);
-        if counts.failed == 0 && self.code != Some(0) {
-            let code = self
-                .code
-                .map_or("a signal".to_owned(), |code| format!("exit code {code}"));
-            let last = |text: &str| text.trim_end().lines().next_back().unwrap_or("").to_owned();
-            bail!(
-                "ended by {code} after `{}` and `{}`",
-                last(&self.stdout),
-                last(&self.stderr)
-            );
+        let broken = if self.broken.is_empty() && self.is_broken() {
+            self.end()
+        } else {
+            self.broken.join("; ")
+        };
+        match counts.remark() {
+            remark if broken.is_empty() => remark,
+            Err(failed) if counts.failed > 0 => bail!("{broken}; {failed:#}"),
+            _ => bail!("{broken}"),
         }
-        counts.remark()
     }
 }
 
@@ -263,16 +289,38 @@ mod tests {
 
     #[test]
     fn several_end_as_the_first_that_failed() {
-        let run = |passed: u32, code| Run {
-            stdout: format!("test result: ok. {passed} passed; 0 failed; 0 ignored\n"),
-            stderr: String::new(),
-            code,
+        let run = |passed: u32, code| {
+            let stdout = format!("test result: ok. {passed} passed; 0 failed; 0 ignored\n");
+            Run::new(stdout, String::new(), code)
         };
-        let all = |codes: [Option<i32>; 3]| Run::together(codes.map(|code| run(2, code)).into());
+        let all =
+            |codes: [Option<i32>; 3]| Run::together(codes.map(|code| ("p".to_owned(), run(2, code))).into());
         assert_eq!(all([Some(0); 3]).tests().unwrap(), "6 tests");
         assert_eq!(all([Some(0), Some(3), Some(4)]).code, Some(3));
         assert_eq!(all([Some(0), None, Some(4)]).code, None);
         assert!(all([Some(0), Some(0), None]).tests().is_err());
+    }
+
+    #[test]
+    fn who_ended_without_a_word_is_named() {
+        let run = |name: &str, stdout: &str, stderr: &str, code| {
+            (
+                name.to_owned(),
+                Run::new(stdout.to_owned(), stderr.to_owned(), code),
+            )
+        };
+        let failed =
+            "---- a stdout ----\nno\n\nfailures:\n    a\n\ntest result: FAILED. 1 passed; 1 failed\n";
+        let runs = vec![
+            run("one", failed, "", Some(101)),
+            run("two", "running 2 tests\n", "stack overflow\n", None),
+        ];
+        let said = Run::together(runs).tests().unwrap_err().to_string();
+        let first = said.lines().next().unwrap();
+        assert_eq!(
+            first,
+            "two ended by a signal after `running 2 tests` and `stack overflow`; 1 of 2 tests failed: a"
+        );
     }
 
     #[test]

@@ -7,6 +7,7 @@ use crate::codec::{Eeprom, Firmware};
 use crate::driver::{Buffers, BusEvent, Config, Driver, Upper};
 use frame::{AccessCategory, MacAddr};
 use radio::{Event, Instant, Msdu, Protocol, Radio};
+use std::boxed::Box;
 use std::vec::Vec;
 
 /// Things that one event leads to at most; what is left has its time now.
@@ -26,7 +27,8 @@ impl Upper for Outbox {
 /// The protocol `P` on a driver, on an emulated stick. Towards the air it is a protocol; `B`, `N` and `L` are those of
 /// the [`Driver`].
 pub struct Plugged<'f, P, B, const N: usize, const L: usize> {
-    driver: Driver<'f, P, Outbox, B, N, L>,
+    /// Apart, since it is as large as its buffers, and whoever makes one moves it.
+    driver: Box<Driver<'f, P, Outbox, B, N, L>>,
     stick: Stick,
     usb: Usb,
     turn_ns: u64,
@@ -47,7 +49,13 @@ impl<'f, P: Protocol, B: Buffers, const N: usize, const L: usize> Plugged<'f, P,
         buffers: B,
     ) -> Self {
         Plugged {
-            driver: Driver::new(firmware, config, protocol, Outbox::default(), buffers),
+            driver: Box::new(Driver::new(
+                firmware,
+                config,
+                protocol,
+                Outbox::default(),
+                buffers,
+            )),
             stick: Stick::new(eeprom, knobs),
             usb: Usb::new(knobs),
             turn_ns: knobs.turn_ns,
