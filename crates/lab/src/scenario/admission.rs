@@ -65,8 +65,8 @@ impl From<Pool> for RetryPool {
 pub struct Admission {
     /// The `[[schedule]]` or `[[group]]`, by its name.
     pub of: String,
-    /// The test: `slots`, `sporadic` (deadlines are periods), `constrained` (some are shorter), `pooled` (retries from a pool) or
-    /// `rounds` (hosts of a cell that do not keep their slots).
+    /// The test: `slots`, `release` (hosts of a schedule that do not keep what it is told of them), `rounds` (those of a cell), `sporadic`
+    /// (deadlines are periods), `constrained` (some are shorter) or `pooled` (retries from a pool).
     pub test: &'static str,
     /// All messages with no more losses than were reckoned with are in time; `null` if that cannot be told, because the test is
     /// for nodes that are alone on their channel, at rates that are known.
@@ -310,7 +310,9 @@ impl Check<'_> {
         let by_slots = schedules.iter().filter_map(|s| s.admission.clone());
         let by_deadline = (0..self.file.group.len()).filter_map(|g| self.by_deadline(g, nodes));
         let by_rounds = (0..self.file.group.len()).filter_map(|g| self.by_rounds(g, nodes));
-        by_slots.chain(by_deadline).chain(by_rounds).collect()
+        let by_release = (self.file.schedule.iter()).filter_map(|s| self.by_release(s, nodes));
+        let by_release = by_release.chain(by_rounds);
+        by_slots.chain(by_release).chain(by_deadline).collect()
     }
 
     /// The answer for a group whose nodes schedule by deadlines; `None` for others, and if they send nothing.

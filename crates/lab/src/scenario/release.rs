@@ -23,6 +23,9 @@ use super::source::ScenarioError;
 use super::units::*;
 use crate::guard;
 
+/// Times are shown to a tenth of a microsecond.
+const SHOWN_NS: u64 = 100;
+
 /// The release path as it is told. Its jitter, `high - min`, and `sync_error` are the guard of every slot.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -85,17 +88,42 @@ impl Check<'_> {
             self.release_told(told)?;
             return Ok(told.of_slots());
         }
+        let all = self.hosts_take(schedule, members, hosts, octets);
+        Ok(slots::Release {
+            min: Duration::from_ns(all.min_ns),
+            high: Duration::from_ns(all.high_ns),
+        })
+    }
+
+    /// What all hosts of a schedule keep with the probability of its guard.
+    fn hosts_take(
+        &self,
+        schedule: &Schedule,
+        members: &[usize],
+        hosts: &[Option<Arc<HostModel>>],
+        octets: usize,
+    ) -> guard::Release {
         let probability = schedule.probability();
         let one = |g: &usize| match &hosts[*g] {
             None => guard::Release::default(),
             Some(host) => guard::Release::of(host, self.file.group[*g].wait.into(), octets, probability),
         };
-        let all = members.iter().map(one).reduce(guard::Release::or);
-        let all = all.unwrap_or_default();
-        Ok(slots::Release {
-            min: Duration::from_ns(all.min_ns),
-            high: Duration::from_ns(all.high_ns),
-        })
+        members
+            .iter()
+            .map(one)
+            .reduce(guard::Release::or)
+            .unwrap_or_default()
+    }
+
+    /// The hosts of a schedule that do not keep the release that it is told; `None` if they do, or it is told none.
+    pub(super) fn by_release(&self, schedule: &Schedule, nodes: &Nodes<'_>) -> Option<Admission> {
+        let told = schedule.release.as_ref()?;
+        let name = schedule.name.get_ref();
+        let runs_it = |g: &usize| self.file.group[*g].schedule() == Some(name);
+        let members: Vec<usize> = (0..self.file.group.len()).filter(runs_it).collect();
+        let octets = self.longest(&members, nodes.groups, nodes.flows);
+        let takes = self.hosts_take(schedule, &members, nodes.hosts, octets);
+        broken(name, "release", told, takes)
     }
 
     /// A release that is told ends no earlier than it begins.
@@ -119,20 +147,7 @@ impl Check<'_> {
         let host = nodes.hosts[g].as_deref()?;
         let octets = p.payload_octets.get_ref().0 as usize;
         let takes = guard::Release::of(host, group.wait.into(), octets, guard::USUAL);
-        let (min, high) = p.release.ends();
-        if min.0 <= takes.min_ns && takes.high_ns <= high.0 {
-            return None;
-        }
-        let (least, most) = (Time(takes.min_ns), Time(takes.high_ns));
-        Some(Admission {
-            of: group.name.get_ref().clone(),
-            test: "rounds",
-            admitted: Some(false),
-            reason: Some(format!(
-                "its hosts take {least} to {most} from waking up to the first bit, and its release is {min} to {high}: slots are missed, \
-                 or begun too early; give release = {{ min = \"{least}\", high = \"{most}\" }}"
-            )),
-        })
+        broken(group.name.get_ref(), "rounds", &p.release, takes)
     }
 
     /// Octets of the longest payload that these groups send.
@@ -142,4 +157,23 @@ impl Check<'_> {
         let octets = octets.map(|(t, _)| t.octets.0.saturating_sub(LLC_SNAP_OCTETS) as usize);
         octets.max().unwrap_or(0)
     }
+}
+
+/// The sentence about hosts of `of` that take longer than they are told, or less; `None` if the difference is less than one tenth of a
+/// microsecond, as far as times are shown.
+fn broken(of: &str, test: &'static str, told: &Release, takes: guard::Release) -> Option<Admission> {
+    let (min, high) = told.ends();
+    if min.0 < takes.min_ns + SHOWN_NS && takes.high_ns < high.0 + SHOWN_NS {
+        return None;
+    }
+    let (least, most) = (Time(takes.min_ns), Time(takes.high_ns));
+    Some(Admission {
+        of: of.to_owned(),
+        test,
+        admitted: Some(false),
+        reason: Some(format!(
+            "its hosts take {least} to {most} from waking up to the first bit, and its release is {min} to {high}: slots are missed, \
+             or begun too early; give release = {{ min = \"{least}\", high = \"{most}\" }}"
+        )),
+    })
 }

@@ -205,6 +205,52 @@ pattern.periodic = {{ period = "40ms" }}
     assert!(late(&text("")) > 10.0 && late(&told) <= 1.0);
 }
 
+/// So do slots: what they are told is either what their hosts take, or told of with what to give.
+#[test]
+fn slots_know_their_hosts() {
+    let text = |host: &str, release: &str| {
+        format!(
+            r#"
+[run]
+duration = "2s"
+[medium]
+loss.fixed_power_dbm = -50
+[[group]]
+name = "a"
+count = 2
+host = "{host}"
+protocol.tdma = {{ schedule = "s" }}
+[[group]]
+name = "b"
+protocol = "sink"
+[[schedule]]
+name = "s"
+cycle = "10ms"
+{release}
+send = {{ rate = "24M" }}
+[[traffic]]
+from = "a"
+to = "b"
+octets = 58
+pattern.periodic = {{ period = "10ms" }}
+"#
+        )
+    };
+    let answers = |host: &str, release: &str| parse(&text(host, release), &[]).unwrap().admission().to_vec();
+    let [slots] = &answers("table5", "")[..] else {
+        panic!("not measured")
+    };
+    assert_eq!((slots.test, slots.admitted), ("slots", Some(true)));
+    let [_, told] = &answers("table5", "release = { high = \"2us\" }")[..] else {
+        panic!("not told of")
+    };
+    assert_eq!((told.test, told.admitted), ("release", Some(false)));
+    let right = told.reason.as_ref().unwrap().split("give ").last().unwrap();
+    assert_eq!(answers("table5", right).len(), 1, "{right}");
+    assert_eq!(answers("ideal", right)[1].test, "release", "they begin too early");
+    assert_eq!(answers("ideal", "release = { high = \"2us\" }").len(), 1);
+}
+
 /// A copy that comes late is a copy, and so are those of many.
 #[test]
 fn copies_count_once_however_late_and_of_however_many() {
