@@ -545,5 +545,6 @@ fn the_plan_counts_the_octets_that_are_sent() {
 }
 
 mod chances;
+mod order;
 mod overruns;
 mod reference;
