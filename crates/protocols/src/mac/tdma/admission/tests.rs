@@ -1,7 +1,7 @@
 //! What is admitted, and why what is not.
 
-use super::super::schedule::Release;
-use super::worst::own;
+use super::super::schedule::{Release, Slot};
+use super::worst::{own, waiting};
 use super::*;
 use frame::{MacAddr, Phy, Rate};
 use proptest::prelude::*;
@@ -318,4 +318,61 @@ fn gaps_are_not_all_at_once() {
     };
     let plan = admit::<128>(&demands, MS(80), Some(beacon), &costs(), US(50), 64).unwrap();
     assert_eq!((0..50).map(|f| plan.slots_of(f)).sum::<usize>(), 100);
+}
+
+/// A message would have to be ready for its slots just when they begin: that can be reckoned with if it always comes at the same time of the
+/// cycle, and else no number of slots does it.
+#[test]
+fn a_deadline_without_a_moment_to_wait_needs_a_phase() {
+    let release = costs().release.high;
+    let plan = ask(&[demand(1)], MS(5)).unwrap();
+    let one = release + costs().guard() + plan.slot(0).unwrap().exchange;
+    for (per, worst) in [(0.001, one.times(2) + US(50)), (0.0, one)] {
+        let d = Demand {
+            deadline: worst,
+            per,
+            ..demand(1)
+        };
+        assert_eq!(ask(&[d], MS(5)).err(), Some(Denied::TooSlow { flow: 0, worst }));
+        let phase = Some(MS(5).less(release));
+        assert_eq!(ask(&[Demand { phase, ..d }], MS(5)).is_ok(), per == 0.0);
+    }
+}
+
+/// As many messages are told to wait as wait when all attempts fail that may: with retries more than without.
+#[test]
+fn retries_make_more_wait() {
+    let long = Flow {
+        payload_octets: 1_000,
+        ..demand(2).flow
+    };
+    let flows = [demand(1).flow, long];
+    let like = TdmaPlan::<64>::new(&flows, MS(4), None, &costs()).unwrap();
+    // eight slots each 0.5 ms, but that the second is pushed to 0.658 ms by the long one
+    let plan = like.with_slots(&flows, &[8, 1]).unwrap();
+    let told = |period, attempts| {
+        let ahead_of = |s: &Slot| waiting(&plan, 0, period, attempts, s.start);
+        plan.slots().map(ahead_of).max().unwrap()
+    };
+    let cases = [(1, 1), (2, 1), (2, 2), (3, 2), (4, 2), (4, 4)];
+    let got = cases.map(|(attempts, ms)| told(MS(ms), attempts));
+    assert_eq!(got, [1, 2, 1, 1, 2, 1]);
+    assert_eq!(got, cases.map(|(attempts, ms)| most(&plan, MS(ms), attempts)));
+}
+
+/// The most messages of flow 0 that wait at once, slot by slot: they come a period apart from just after one of its slots on, and fail in all
+/// attempts but the last.
+fn most(plan: &TdmaPlan<64>, period: Duration, attempts: u32) -> u64 {
+    let cycles = |n| own(plan, 0).map(move |(_, s)| plan.cycle().times(n) + s.start);
+    let from = |began: Duration| {
+        let (mut made, mut most) = (0, 0);
+        for start in (0..9).flat_map(cycles).filter(|s| *s > began) {
+            let came = start.less(began).as_ns().div_ceil(period.as_ns());
+            let waiting = came - made / u64::from(attempts);
+            most = most.max(waiting);
+            made += u64::from(waiting > 0);
+        }
+        most
+    };
+    cycles(0).map(from).max().unwrap()
 }
