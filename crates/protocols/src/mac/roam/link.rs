@@ -210,3 +210,20 @@ impl Candidates {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One beacon that is much stronger than those before it, or weaker, moves the strength by a quarter of that.
+    #[test]
+    fn a_single_beacon_counts_a_quarter() {
+        let ap = MacAddr::local(1);
+        let mut all = Candidates::NONE;
+        let dbm = |all: &mut Candidates, dbm| {
+            all.heard(ap, 0, dbm, Instant::ZERO);
+            all.get(ap).unwrap().dbm()
+        };
+        assert_eq!([-70, -50, -85].map(|x| dbm(&mut all, x)), [-70, -65, -70]);
+    }
+}

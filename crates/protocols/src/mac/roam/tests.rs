@@ -498,6 +498,64 @@ fn a_slow_change_of_channel_misleads_nobody() {
     assert_eq!(radio.tuned.last().unwrap().1, CHANNELS[0]);
 }
 
+/// Beacons of an access point on an adapter, of this strength.
+fn hears(roam: &mut Station, now: Instant, (ap, adapter): (MacAddr, u8), dbm: i8, radio: &mut Tuner) {
+    let mut beacon = [0; 36];
+    beacon[0] = 0x80;
+    beacon[16..22].copy_from_slice(&ap.0);
+    let received = Indication {
+        frame: &beacon,
+        adapter: AdapterId(adapter),
+        rate: Rate::OFDM_6,
+        signal_dbm: Some(dbm),
+        stamps: radio::Stamps::default(),
+        tsf: None,
+    };
+    let heard = radio::Beacon {
+        bssid: ap,
+        timestamp: radio::Tsf(0),
+        interval_tu: 100,
+        received,
+    };
+    roam.handle(now, Event::Beacon(heard), radio);
+}
+
+/// When a station whose present access point is at -70 dBm asks another one that is at -60 dBm for so long, and at -70 dBm before and after.
+fn asks_at(strong_ms: core::ops::Range<u64>) -> Option<u64> {
+    let mut roam = station(true);
+    let mut radio = Tuner::default();
+    let at = |ms| Instant::ZERO + Duration::from_ms(ms);
+    roam.links[0].join(APS[0], at(0));
+    roam.candidates.heard(APS[0], 0, -70, at(0));
+    roam.handle(at(0), Event::Start, &mut radio);
+    for ms in 1..3_000 {
+        if ms % 50 == 0 {
+            let other = if strong_ms.contains(&ms) { -60 } else { -70 };
+            hears(&mut roam, at(ms), (APS[0], 0), -70, &mut radio);
+            hears(&mut roam, at(ms), (APS[1], 1), other, &mut radio);
+        }
+        for (token, _) in core::mem::take(&mut radio.tuned) {
+            let result = Ok(());
+            roam.handle(at(ms), Event::Set(radio::SetAnswer { token, result }), &mut radio);
+        }
+        if roam.deadline().is_some_and(|t| t <= at(ms)) {
+            roam.handle(at(ms), Event::Timer, &mut radio);
+        }
+        if radio.asked {
+            return Some(ms);
+        }
+    }
+    None
+}
+
+/// 500 ms: it looks at who is better when it has listened on a channel, each 110 ms.
+#[test]
+fn who_is_better_has_to_be_so_for_a_while() {
+    let asked = asks_at(1_000..3_000).unwrap();
+    assert!((1_500..1_900).contains(&asked), "{asked}");
+    assert_eq!(asks_at(1_000..1_400), None);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
     /// Laws hold whatever is lost; `close` replays the tapes.
