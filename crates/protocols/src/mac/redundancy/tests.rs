@@ -278,6 +278,28 @@ fn a_late_confirm_is_of_its_own_frame() {
     }
 }
 
+/// A node that was restarted does not begin with numbers that others remember of it: what it sends would be taken for late copies.
+#[test]
+fn who_was_restarted_is_heard_at_once() {
+    let frames = |payload: u8| {
+        let (mut room, a, _) = two(1, config(false, None), 1);
+        room.submit(u64::from(payload) * MS, a, B, &[payload], None);
+        room.run_until(1_000 * MS);
+        let of = room.flights.iter().map(|f| f.frame.clone());
+        of.collect::<Vec<_>>()
+    };
+    let (mut room, _, b) = two(2, config(false, None), 1);
+    for payload in [0, 200] {
+        for frame in frames(payload) {
+            room.hear(u64::from(payload) * MS, b, &frame, Rate::OFDM_24);
+        }
+    }
+    room.run_until(1_000 * MS);
+    assert_eq!(payloads(&room), [0, 200]);
+    assert_eq!(counters(&room, b).dropped, 2, "the second copies");
+    room.close();
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     /// Whatever both channels do, in every mode: one confirm for each request, nothing delivered twice, and what was
