@@ -140,6 +140,28 @@ fn a_pool_admits_more_than_retries_for_each() {
     assert_eq!(pooled(&[first; 16], &pool), Ok(()));
 }
 
+/// A retry that the pool does not pay for is on the air beside all that is due: the time that is looked at is longer by that, too.
+#[test]
+fn what_blocks_a_pool_makes_the_busy_period_longer() {
+    let early = Stream {
+        deadline_ns: 5,
+        ..whole(6, 2)
+    };
+    let pool = RetryPool {
+        share_ppm: 200_000,
+        depth: Duration::ZERO,
+    };
+    // without the blocking of 1 all is over at 5, where all fits: 1 + 1 + 2 and 1 of retries
+    let (interval_ns, demand_ns) = (6, 7);
+    assert_eq!(
+        pooled(&[whole(3, 1), early], &pool),
+        Err(Infeasible::Demand {
+            interval_ns,
+            demand_ns
+        })
+    );
+}
+
 #[test]
 fn retries() {
     assert_eq!(retries_for(0.01, 1e-4), Some(1));
