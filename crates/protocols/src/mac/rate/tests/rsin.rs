@@ -82,6 +82,21 @@ fn without_hope_rsin_is_slow() {
     assert_eq!(chain.attempts(), 3);
 }
 
+/// Noise takes nothing from a strong signal, but something else may: a frame is tried for as long as there is time.
+#[test]
+fn without_noise_rsin_still_retries() {
+    let rsin = Rsin::new(&PHY, -94, 0, |_, _, _| 0.0);
+    for (tries, budget, attempts) in [(7, 20_000, 7), (3, 20_000, 3), (7, 400, 1)] {
+        let (chain, _) = rsin.solve(40.0, 1_500, tries, budget);
+        let rates: Vec<Rate> = chain.as_slice().iter().map(|s| s.rate).collect();
+        assert_eq!(
+            (chain.attempts(), rates),
+            (attempts, std::vec![Rate::OFDM_54]),
+            "{budget}"
+        );
+    }
+}
+
 /// What became of a frame whose first try was the last one.
 fn outcome(chain: SeriesList, acked: bool, ack_signal_dbm: Option<i8>) -> Sent {
     let mut used = [0; MAX_SERIES];
