@@ -182,7 +182,8 @@ impl<const N: usize, const L: usize> Coordinator<N, L> {
             .filter_map(|(i, n)| Some((i, n.as_ref()?)));
         let first = all
             .filter(|(_, n)| ready(n))
-            .min_by_key(|(_, n)| (n.deadline, n.order));
+            // of those that are due together, who has failed already goes last: a device that is gone takes no time of the others
+            .min_by_key(|(_, n)| (n.deadline, n.attempts, n.order));
         if let Some((index, _)) = first {
             self.send(now, index, radio);
         }

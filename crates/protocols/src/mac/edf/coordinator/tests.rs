@@ -390,6 +390,23 @@ fn the_number_of_attempts_is_limited() {
     room.close();
 }
 
+/// All are due at once, and one of them is gone: it is asked again when all others have had their turn, for as long as there is time.
+#[test]
+fn a_node_that_is_gone_takes_no_time_of_others() {
+    let mut room = cell(1, coordinator(), 5, 10);
+    room.script(|a| {
+        let gone = a.node == 2 || a.frame[4..10] == node(2).0;
+        if gone { Fate::DataLost } else { Fate::Arrives }
+    });
+    room.run_until(10 * CYCLE_NS);
+    assert_eq!(in_time(&room), (4 * 2 * 10, 0));
+    let asked = room
+        .flights
+        .iter()
+        .filter(|f| f.node == 0 && f.frame[4..10] == node(2).0);
+    assert!(asked.count() > 100, "it may come back");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
     /// Losses of data and ACKs at random: with retries nearly all still arrive in time, exactly once each; and no two
