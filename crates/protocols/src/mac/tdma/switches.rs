@@ -3,16 +3,18 @@
 //!
 //! A foreign frame that is being received keeps the adapter from sending until it is over, even with carrier sense off.
 //! So reception is off in all other slots, those in which the node sends among them; ACKs to its own frames are
-//! heard all the same.
+//! heard all the same. From one such slot to the next it stays on, though nothing is due between the two: switching takes the host's time. Ahead of
+//! a shared one it does not, since what is being received would keep the node from sending in it.
 //!
 //! Without a clock that is to be trusted it listens all the time, or it would never hear a beacon; so it does after ten beacons in
 //! a row that did not come or told another time, since then a jump may have taken its slots to where no beacon is. With
 //! a [reference](super::TdmaConfig::reference), whose beacons come outside of slots, it is never to be off.
 
 use super::Tdma;
+use super::join::Side;
 use super::schedule::LinkKind;
 use crate::mac::slotted::LeftOn;
-use crate::mac::sync::NetworkTime;
+use crate::mac::sync::{NetworkTime, SyncCounters};
 use radio::{Attribute, Duration, Instant, Protocol, Radio, SetAnswer, Token};
 
 /// What is left on unless something else is said: all but RTS and the contention window.
@@ -37,6 +39,8 @@ pub(super) struct Switches {
     listening: Option<bool>,
     /// When it changes next.
     pub(super) change: Option<Instant>,
+    /// What the clock had counted when that was found.
+    as_of: SyncCounters,
 }
 
 impl Switches {
@@ -73,8 +77,14 @@ impl<P: Protocol, const N: usize, const L: usize, const S: usize> Tdma<P, N, L, 
         if self.config.left_on.reception {
             return;
         }
+        // until then it stays as it is, as long as clock and slots do
+        let as_of = *self.config.sync.counters();
+        let settled = self.switches.change.is_some_and(|at| now < at) && self.switches.as_of == as_of;
+        if settled && matches!(self.side, Side::Fixed) {
+            return;
+        }
         let (listening, change) = self.listening(now).unwrap_or((true, None));
-        self.switches.change = change;
+        (self.switches.change, self.switches.as_of) = (change, as_of);
         // it is on when the node starts
         if self.switches.listening.unwrap_or(true) != listening {
             self.switches.listening = Some(listening);
@@ -101,7 +111,10 @@ impl<P: Protocol, const N: usize, const L: usize, const S: usize> Tdma<P, N, L, 
             costs.sync_error + costs.release.high,
             costs.guard() + costs.sync_error,
         );
-        let mut until = None;
+        // the end of a cycle is as good as a slot in between
+        let slots = 1 + plan.slots().count();
+        // the slot that was last, counted through all cycles, and until when it listens
+        let (mut last, mut until) = (None, None);
         for cycle in first.saturating_sub(1)..=first + every {
             for (index, link) in plan.links(self.config.me) {
                 let hears = match link {
@@ -115,14 +128,16 @@ impl<P: Protocol, const N: usize, const L: usize, const S: usize> Tdma<P, N, L, 
                 };
                 let start = NetworkTime(cycle * cycle_ns + slot.start.as_ns());
                 let end = NetworkTime(start.0 + (late + slot.exchange).as_ns());
+                let number = cycle * slots as u64 + index as u64;
+                let follows =
+                    last.replace(number).is_some_and(|n| n + 1 == number) && link != LinkKind::Shared;
                 if end <= at {
                     continue;
                 }
                 let (end, begin) = (sync.to_local(end)?, sync.to_local(start)? - early);
                 match until {
-                    // it goes on as long as one slot follows the other
-                    None if begin <= now => until = Some(end),
-                    Some(end_so_far) if begin <= end_so_far => until = Some(end),
+                    None if begin <= now || follows => until = Some(end),
+                    Some(end_so_far) if begin <= end_so_far || follows => until = Some(end),
                     Some(end_so_far) => return Some((true, Some(end_so_far))),
                     None => return Some((false, Some(begin))),
                 }

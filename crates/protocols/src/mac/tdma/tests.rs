@@ -145,6 +145,30 @@ fn reception_is_asked_for_in_time() {
     assert!(listens(end - Duration::from_ns(1)) && !listens(end));
 }
 
+/// An adapter is not switched off and on again between two slots that follow each other, which takes longer than the way through the host; but
+/// ahead of shared ones it is, or what a stranger says would keep the node from sending in them.
+#[test]
+fn from_slot_to_slot_it_stays_on() {
+    let up = |i| Flow {
+        from: node(i),
+        to: AP,
+        payload_octets: 50,
+    };
+    let flows: Vec<_> = (1..=6).map(up).collect();
+    let plan = TdmaPlan::new(&flows, US(CYCLE_US), None, &costs(US(0))).unwrap();
+    let (own, shared) = (plan.rounds() * 6, plan.shared());
+    assert!(own > 6 && shared > 1);
+    let mut config = TdmaConfig::new(AP, plan, Sync::perfect(0), AP, Queue::Voice);
+    config.left_on.reception = false;
+    let tdma = Stack::new(config, sender(AP));
+    let listens = |us| {
+        let at = Instant::from_ns(7 * CYCLE_NS + us * 1_000);
+        tdma.listening(at).unwrap().0
+    };
+    let goes_off = (1..CYCLE_US + 100).filter(|us| !listens(*us) && listens(us - 1));
+    assert_eq!(goes_off.count(), 1 + shared);
+}
+
 /// A jump may have taken its slots to where no beacon is, and a deaf node would not hear one before its holdover is over.
 #[test]
 fn after_missed_beacons_it_listens() {
