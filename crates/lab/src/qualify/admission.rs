@@ -167,6 +167,7 @@ impl Bench {
         let demands: Vec<_> = (0u32..)
             .zip(&flows)
             .map(|(i, flow)| Demand {
+                backlog: 0,
                 flow: *flow,
                 period: cycle,
                 // the application has it once the host has handed it up

@@ -115,10 +115,15 @@ pub(super) fn demand(t: &Traffic, flow: slots::Flow, cycle: Duration) -> Demand 
         Pattern::Saturated { .. } => (cycle, ANY_TIME),
     };
     let (per, target) = t.losses();
+    let backlog = match &t.pattern {
+        Pattern::Saturated { backlog, .. } => u32::from(backlog.0),
+        _ => 0,
+    };
     Demand {
         flow,
         period,
         deadline,
+        backlog,
         phase: None,
         per,
         target,

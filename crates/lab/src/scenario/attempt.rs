@@ -232,32 +232,51 @@ impl Check<'_> {
         Some(Duration::from_ns(ns))
     }
 
+    /// Nodes of group `h` that may send at any time. Responders do not, for the coordinator in group `g`: it lets them.
+    fn senders(&self, h: usize, g: usize, nodes: &Nodes<'_>) -> usize {
+        let from = |node: &u32| {
+            let all = nodes.flows.iter();
+            all.flat_map(FlowPlan::pairs).any(|(from, _)| from == *node)
+        };
+        match &self.file.group[h].protocol {
+            Protocol::Sink => 0,
+            Protocol::Sender(_) | Protocol::Edf(_) | Protocol::Coordinator(_) => {
+                nodes.groups[h].clone().filter(from).count()
+            }
+            Protocol::Responder(_) => {
+                let ours = nodes.peers[h]
+                    .0
+                    .is_some_and(|peer| nodes.groups[g].contains(&peer));
+                if ours { 0 } else { nodes.groups[h].len() }
+            }
+            _ => nodes.groups[h].len(),
+        }
+    }
+
+    /// Who sends on a channel of the slots of these groups, and knows nothing of them; `None`: nobody. Those of other schedules are out of
+    /// reach, or that is an error.
+    pub(super) fn strangers(&self, members: &[usize], nodes: &Nodes<'_>) -> Option<String> {
+        let all = &self.file.group;
+        let first = *members.first()?;
+        let meets = |h: usize| members.iter().any(|g| share_a_channel(&all[*g], &all[h]));
+        let other = |h: &usize| all[*h].schedule().is_none() && self.senders(*h, *h, nodes) > 0 && meets(*h);
+        let name = |h: usize| {
+            format!(
+                "{:?} sends on the same channel, and knows nothing of its slots",
+                all[h].name.get_ref()
+            )
+        };
+        let foreign = !self.file.foreign.is_empty() && share_a_channel(&all[first], &all[0]);
+        let foreign = foreign.then(|| "strangers send on the same channel".to_owned());
+        (0..all.len()).find(other).map(name).or(foreign)
+    }
+
     /// Who else sends on a channel of the nodes of a group, or would be in the way; `None`: it is alone. Responders of a
     /// coordinator send when it lets them.
     pub(super) fn others(&self, g: usize, nodes: &Nodes<'_>) -> Option<String> {
         let all = &self.file.group;
         let meets = |h: usize| share_a_channel(&all[g], &all[h]);
-        let senders = |h: usize| {
-            let from = |node: &u32| {
-                nodes
-                    .flows
-                    .iter()
-                    .any(|f| f.pairs().any(|(from, _)| from == *node))
-            };
-            match &all[h].protocol {
-                Protocol::Sink => 0,
-                Protocol::Sender(_) | Protocol::Edf(_) | Protocol::Coordinator(_) => {
-                    nodes.groups[h].clone().filter(from).count()
-                }
-                Protocol::Responder(_) => {
-                    let ours = nodes.peers[h]
-                        .0
-                        .is_some_and(|peer| nodes.groups[g].contains(&peer));
-                    if ours { 0 } else { nodes.groups[h].len() }
-                }
-                _ => nodes.groups[h].len(),
-            }
-        };
+        let senders = |h: usize| self.senders(h, g, nodes);
         let foreign = (self.file.foreign.first()).filter(|_| share_a_channel(&all[g], &all[0]));
         let other = (0..all.len()).find(|h| *h != g && senders(*h) > 0 && meets(*h));
         match (senders(g), other, foreign) {

@@ -308,6 +308,7 @@ impl Check<'_> {
         }
         self.fits_rounds(group, t)?;
         self.fits_held(group, t)?;
+        self.stays_full(group, t)?;
         let to = t.to.get_ref();
         let to = if to == "broadcast" {
             To::Broadcast

@@ -25,7 +25,7 @@ use super::protocol::{Protocol, Sending};
 use super::schedule::MAX_HELD;
 use super::source::ScenarioError;
 use super::units::*;
-use super::world::Traffic;
+use super::world::{Pattern, Traffic};
 
 /// MSDU with LLC/SNAP that an overlay holds at most, behind the header of QoS data, octets.
 const HELD_MSDU: u32 = DEFAULT_HELD_OCTETS as u32 - 26;
@@ -127,6 +127,29 @@ impl Check<'_> {
             t.octets.0
         );
         Err(self.source.at(t.from.span(), what))
+    }
+
+    /// A saturated source hands down a message when one has ended at the adapter: with what is dropped ahead of that it runs dry.
+    pub(super) fn stays_full(&self, group: &Group, t: &Traffic) -> Result<(), ScenarioError> {
+        let late = t.lifetime.map(|_| "its messages have a lifetime");
+        let why = match &group.protocol {
+            Protocol::Edf(_) => Some("edf drops what is late"),
+            Protocol::Tdma(p) if p.edf.is_some() => Some("edf drops what is late"),
+            Protocol::Coordinator(_) | Protocol::Responder(_) => Some("a newer message takes its place"),
+            Protocol::Tdma(_) | Protocol::Tbmac(_) | Protocol::Slotted(_) => late,
+            _ => None,
+        };
+        match why.filter(|_| matches!(t.pattern, Pattern::Saturated { .. })) {
+            None => Ok(()),
+            Some(why) => {
+                let what = format!(
+                    "a saturated source waits for the end of each message, and some would never reach the adapter, since {why}: give \
+                     {:?} pattern.periodic",
+                    t.from.get_ref()
+                );
+                Err(self.source.at(t.from.span(), what))
+            }
+        }
     }
 
     /// The layers of a group fit each other, its protocol and its adapters.

@@ -104,6 +104,15 @@ impl Check<'_> {
                     "{name}: a newer message of another flow takes the place of one that waits"
                 ));
             }
+            let group = |node| names::group_of(nodes.groups, node);
+            let begins = group(node).zip(group(coordinator));
+            if let Some((begins, within)) = begins.and_then(|(of, to)| self.answer_begins(of, to, nodes))
+                && within < begins
+            {
+                return Err(format!(
+                    "{name}: an answer may begin {begins} after its poll, and within is {within}: give it that long, or no_backoff_aifsn"
+                ));
+            }
             let polls = own().find(|(.., to)| *to == To::Node(node)).map(|(t, ..)| *t);
             if back {
                 self.answered((t, node), (polls, coordinator), lifetime, nodes)?;
@@ -139,15 +148,6 @@ impl Check<'_> {
         };
         if beat.period_ns > own.period_ns {
             return Err(format!("{name}: it is not polled as often as it has messages"));
-        }
-        let group = |node| names::group_of(nodes.groups, node);
-        let begins = group(node).zip(group(coordinator));
-        if let Some((begins, within)) = begins.and_then(|(of, to)| self.answer_begins(of, to, nodes))
-            && within < begins
-        {
-            return Err(format!(
-                "{name}: an answer may begin {begins} after its poll, and within is {within}: give it that long, or no_backoff_aifsn"
-            ));
         }
         if own.outlasts(&beat) {
             return Err(format!("{name}: its polls end before its messages"));

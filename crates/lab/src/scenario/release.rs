@@ -120,8 +120,13 @@ impl Check<'_> {
         let told = schedule.release.as_ref()?;
         let name = schedule.name.get_ref();
         let runs_it = |g: &usize| self.file.group[*g].schedule() == Some(name);
-        let members: Vec<usize> = (0..self.file.group.len()).filter(runs_it).collect();
-        let octets = self.longest(&members, nodes.groups, nodes.flows);
+        let all: Vec<usize> = (0..self.file.group.len()).filter(runs_it).collect();
+        let octets = self.longest(&all, nodes.groups, nodes.flows);
+        // what a host takes of which there is no model only its user knows
+        let members: Vec<usize> = all.into_iter().filter(|g| nodes.hosts[*g].is_some()).collect();
+        if members.is_empty() {
+            return None;
+        }
         let takes = self.hosts_take(schedule, &members, nodes.hosts, octets);
         broken(name, "release", told, takes)
     }

@@ -331,11 +331,16 @@ impl Check<'_> {
         let admitted = denied.is_none();
         let doubt = || order::doubt(&demands, |n| whose[n].2, plan.as_ref().ok()?);
         let random = || order::at_random(whose.iter().map(|(from, t, _)| (*from, *t)));
-        let reason = denied.or_else(doubt).or_else(random).map(|(flow, why)| {
-            let (from, t, _) = whose[flow];
-            let from = names::of_node(self.file, groups, from).expect("every node is in a group");
-            (t.from.span(), format!("{from} to {}: {why}", t.to.get_ref()))
-        });
+        let strangers = || Some((0, self.strangers(members, nodes).filter(|_| !whose.is_empty())?));
+        let reason = denied
+            .or_else(doubt)
+            .or_else(random)
+            .or_else(strangers)
+            .map(|(flow, why)| {
+                let (from, t, _) = whose[flow];
+                let from = names::of_node(self.file, groups, from).expect("every node is in a group");
+                (t.from.span(), format!("{from} to {}: {why}", t.to.get_ref()))
+            });
         if let Some((span, why)) = reason.as_ref().filter(|_| terms.must_hold) {
             let does = if admitted { "may not" } else { "does not" };
             return wrong(span.clone(), format!("{name:?} must hold, and {does}: {why}"));

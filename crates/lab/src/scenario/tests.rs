@@ -13,6 +13,7 @@ mod links;
 mod ordered;
 mod parameters;
 mod paths;
+mod promises;
 mod roaming;
 mod slots;
 
@@ -63,7 +64,6 @@ fn parse(text: &str, changes: &[&str]) -> Result<Scenario, ScenarioError> {
     Scenario::parse(Path::new("test.toml"), text, &changes)
 }
 
-/// The sentence about `good` with `from` replaced by `to`.
 /// What comes of a run of it with seed 1.
 fn go(text: &str) -> RunResult {
     let scenario = parse(text, &[]).unwrap_or_else(|e| panic!("{e}"));
@@ -72,6 +72,7 @@ fn go(text: &str) -> RunResult {
         .result
 }
 
+/// The sentence about `good` with `from` replaced by `to`.
 fn broken(good: &str, from: &str, to: &str) -> String {
     assert_eq!(good.matches(from).count(), 1, "{from:?} must be there once");
     match parse(&good.replacen(from, to, 1), &[]) {

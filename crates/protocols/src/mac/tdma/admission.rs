@@ -33,6 +33,8 @@ pub struct Demand {
     pub period: Duration,
     /// By when a message has to be there, after it was handed down. [`ANY_TIME`]: there is no hurry.
     pub deadline: Duration,
+    /// Messages of it that wait at any time, whatever its slots are: of a source that never runs dry; else 0.
+    pub backlog: u32,
     /// When in the cycle messages are handed down, if that is always at the same time and the period is a multiple of the cycle.
     /// `None`: at any time.
     pub phase: Option<Duration>,
@@ -260,7 +262,10 @@ impl Terms<'_> {
         let at = |t: Duration| {
             let flows = self.demands.iter().enumerate();
             let mine = flows.filter(|(_, d)| d.flow.from == node);
-            let waiting = |(i, d): (usize, &Demand)| (waiting(plan, i, d.period, self.attempts[i], t), i);
+            let waiting = |(i, d): (usize, &Demand)| {
+                let come = waiting(plan, i, d.period, self.attempts[i], t);
+                (come.max(d.backlog.into()), i)
+            };
             let all = || mine.clone().map(waiting);
             let sum = all().map(|(n, _)| n).sum::<u64>();
             (sum, all().max().map_or(0, |(_, i)| i))

@@ -16,6 +16,7 @@ fn costs() -> SlotCosts {
 
 fn demand(node: u32) -> Demand {
     Demand {
+        backlog: 0,
         flow: Flow {
             from: MacAddr::local(node),
             to: MacAddr::local(0),

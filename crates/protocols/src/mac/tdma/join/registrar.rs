@@ -195,6 +195,7 @@ impl Registrar {
     ) -> Result<(), Option<Denied>> {
         let (flows, _, count) = flows(&roster(all), self.me);
         let mut demands = [Demand {
+            backlog: 0,
             flow: flows[0],
             period: Duration::ZERO,
             deadline: Duration::ZERO,
@@ -207,6 +208,7 @@ impl Registrar {
         for ((demand, flow), wish) in demands.iter_mut().zip(flows).zip(each) {
             let period = Duration::from_us(wish.period_us.into());
             *demand = Demand {
+                backlog: 0,
                 flow,
                 period,
                 // nobody knows how many messages a station can hold, so the last one has to be gone when the next comes
