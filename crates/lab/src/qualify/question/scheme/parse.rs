@@ -83,6 +83,9 @@ impl Reader {
                 return self.at(Place::Edf, word);
             }
             Some((_, turn)) => {
+                if self.scheme.roams != Roams::Never && *turn != Turn::Edca {
+                    return Err(no_slots_there(word));
+                }
                 self.at(Place::Turn, word)?;
                 self.scheme.turn = *turn;
                 return Ok(());
@@ -90,6 +93,10 @@ impl Reader {
             None => {}
         }
         match word {
+            "roam" if self.scheme.turn != Turn::Edca => {
+                let turn = TURNS.iter().find(|(_, turn)| *turn == self.scheme.turn);
+                Err(no_slots_there(turn.map_or("", |t| t.0)))
+            }
             "roam" => {
                 self.scheme.roams = Roams::BreaksFirst;
                 self.at(Place::Turn, word)
@@ -172,6 +179,13 @@ impl Reader {
     }
 }
 
+/// Roaming beside another way to get turns.
+fn no_slots_there(word: &str) -> String {
+    format!(
+        "'{word}' and roam do not go together: a station that moves to another access point contends there, and has neither slots nor polls; roam+edf orders what it has"
+    )
+}
+
 fn switches() -> String {
     let names: Vec<&str> = SWITCHES.iter().map(|(name, _)| *name).collect();
     let (last, first) = names.split_last().expect("there are some");
@@ -248,6 +262,9 @@ mod tests {
             ("proactive+tdma", "proactive is before"),
             ("proactive+tbmac", "proactive is before"),
             ("proactive+slotted", "proactive is before"),
+            ("roam+tdma", "'tdma' and roam do not go together"),
+            ("slotted+roam", "'slotted' and roam do not go together"),
+            ("edca+roam", "'roam' stands too late"),
             ("roam+third", "'third' is no layer"),
             ("second", "'second' has no roam"),
             ("roam+second+second", "'second' has no roam"),
