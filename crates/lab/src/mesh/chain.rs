@@ -101,6 +101,7 @@ impl Chain {
             tries: self.tries,
             tx_dbm: self.tx_dbm,
             idle_multiplier: idle_multiplier(self.hops),
+            evens: self.kind.evens(),
             most_seconds: self.most_seconds,
         }
     }
@@ -114,6 +115,7 @@ impl Chain {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mesh::metrics::unfairness;
 
     fn chain(hops: u32, flows: u32, kind: Kind) -> Chain {
         Chain {
@@ -180,5 +182,34 @@ mod tests {
     fn stopped_at_once() {
         let (ended, _) = chain(2, 1, Kind::Default).run(1, &AtomicBool::new(true));
         assert_eq!((ended[0].octets, ended[0].done), (0, false));
+    }
+
+    /// Five flows that a hop holds up come to send alike, and lose little by it.
+    #[test]
+    fn hops_even_out_their_flows() {
+        let run = |evens: bool| {
+            let net = Net {
+                evens,
+                ..Chain {
+                    tries: 7,
+                    octets: 500_000,
+                    ..chain(2, 5, Kind::Sdmac)
+                }
+                .net()
+            };
+            let runs = (1..=6).map(|seed| {
+                let goodputs: Vec<f64> = net
+                    .run(seed, &AtomicBool::new(false))
+                    .flows
+                    .iter()
+                    .map(Ended::goodput_kbps)
+                    .collect();
+                (unfairness(&goodputs), goodputs.iter().sum::<f64>())
+            });
+            runs.fold((0.0, 0.0), |sum, run| (sum.0 + run.0, sum.1 + run.1))
+        };
+        let ((even, sum), (uneven, sum_before)) = (run(true), run(false));
+        assert!(even < 0.8 * uneven, "{even} {uneven}");
+        assert!(sum > 0.9 * sum_before, "{sum} {sum_before}");
     }
 }

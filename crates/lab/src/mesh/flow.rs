@@ -33,6 +33,11 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// Whether hops tell flows that are ahead of others more. In the thesis they tell all the same.
+    pub fn evens(self) -> bool {
+        self == Kind::Sdmac
+    }
+
     /// In lower case.
     pub fn word(self) -> &'static str {
         match self {

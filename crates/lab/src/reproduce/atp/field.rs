@@ -222,6 +222,7 @@ pub(super) fn stack(kind: Kind) -> Net {
         tries: bed.tries,
         tx_dbm: bed.tx_dbm,
         idle_multiplier: HopConfig::default().idle_multiplier,
+        evens: kind.evens(),
         most_seconds: STACK_SECONDS,
     }
 }
@@ -291,6 +292,7 @@ fn field(kind: Kind, flows: u32, octets: u64, seconds: u64, seed: u64) -> Net {
         tries: 1,
         tx_dbm: FIELD_DBM,
         idle_multiplier: HopConfig::default().idle_multiplier,
+        evens: kind.evens(),
         most_seconds: FIELD_START_NS / SECOND_NS + seconds,
     }
 }
