@@ -30,7 +30,8 @@ pub struct HopConfig {
     /// And the share of that time for which the medium may have been busy. Ours.
     pub idle_share: f64,
     /// Of the flows whose senders tell their spacing, and which this node holds up, those that send faster than their mean are told a longer
-    /// delay, up to four times the node's own. Ours: in the thesis it is the same for all.
+    /// delay, up to four times the node's own. Ours: in the thesis it is the same for all. A stranger with many flows that tell long spacings
+    /// slows others down by as much, with few packets.
     pub evens: bool,
 }
 
@@ -41,7 +42,7 @@ impl Default for HopConfig {
             idle_multiplier: 3.0,
             idle_after: Duration::from_ms(100),
             idle_share: 0.05,
-            evens: true,
+            evens: false,
         }
     }
 }

@@ -164,8 +164,8 @@ fn hops(line: &Line, transport: Transport, sdmac: &Path, folder: &Path) -> Resul
         let file = folder.join(format!("delay-{node}"));
         let args = words(&["hop", interface, "--idle-multiplier", &eta, "--file"]);
         let mut args = [args, vec![file.display().to_string()]].concat();
-        if transport != Transport::Sdmac {
-            args.push("--same-for-all".to_owned());
+        if transport == Transport::Sdmac {
+            args.push("--even".to_owned());
         }
         let mut hop = Program::start(line, node, sdmac, "sdmac hop", &args)?;
         let begun = Instant::now();
