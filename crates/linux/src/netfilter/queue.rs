@@ -158,7 +158,7 @@ impl Queue {
         }
     }
 
-    /// Takes the packets that have come, `BATCH` at most, shows the payload of each datagram to `change`, behind [whose it is](udp::ends),
+    /// Takes the packets that have come, `BATCH` at most, shows the payload of each datagram to `change`, behind the whole packet,
     /// which tells whether it has changed it, and lets all of them go on. Does not wait, and does not allocate.
     ///
     /// # Errors
@@ -195,7 +195,7 @@ impl Queue {
                 taken.missed += u64::from(id.wrapping_sub(self.last).wrapping_sub(1));
                 self.last = id;
                 let packet = find(attributes, libc::NFQA_PAYLOAD as u16).unwrap_or(&[]);
-                let change = |payload: &mut [u8]| change(&udp::ends(packet), payload);
+                let change = |payload: &mut [u8]| change(packet, payload);
                 let changed = verdict(&mut self.verdicts, self.number, id, packet, change);
                 taken.changed += u64::from(changed);
                 taken.fragments += u64::from(udp::is_fragment(packet));

@@ -212,7 +212,7 @@ impl<const Q: usize, const N: usize> Forwarder<Q, N> {
         slot.octets[..HEADER_OCTETS].copy_from_slice(&header.octets());
         slot.octets[HEADER_OCTETS..length].copy_from_slice(payload);
         self.hop
-            .pass(now, header.flow(), &mut slot.octets[HEADER_OCTETS..length]);
+            .pass(now, || header.flow(), &mut slot.octets[HEADER_OCTETS..length]);
         (slot.length, slot.to, slot.at) = (length, to, now);
         self.count += 1;
         true

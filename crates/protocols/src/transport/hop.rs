@@ -127,9 +127,9 @@ impl Hop {
         ((self.queueing_us + self.sending_us) as u32).min(MOST_DELAY_US)
     }
 
-    /// A packet of `flow` (see [`flow_id`]) passes on its way out: counts the hop and raises its delay, never lowers it. True if its octets
+    /// A packet of `flow` (see [`flow_id`]; asked for only where that counts) passes on its way out: counts the hop and raises its delay, never lowers it. True if its octets
     /// have changed; a checksum around them must then be made anew.
-    pub fn pass(&mut self, now: Instant, flow: u64, datagram: &mut [u8]) -> bool {
+    pub fn pass(&mut self, now: Instant, flow: impl FnOnce() -> u64, datagram: &mut [u8]) -> bool {
         wire::pass(datagram, |header| {
             let own_us = f64::from(self.delay_us());
             let us = own_us * self.factor(now, flow, header);
@@ -138,7 +138,7 @@ impl Hop {
     }
 
     /// What this packet is told of the node's delay.
-    fn factor(&mut self, now: Instant, flow: u64, header: &Header) -> f64 {
+    fn factor(&mut self, now: Instant, flow: impl FnOnce() -> u64, header: &Header) -> f64 {
         let is_raw = header.options & OPTION_RAW_DELAY != 0;
         if !is_raw {
             return if self.is_idle(now) {
@@ -153,7 +153,7 @@ impl Hop {
             return 1.0;
         }
         let is_held_up_here = header.delay_us <= self.delay_us();
-        self.flows.note(now, flow, header.spacing_us, is_held_up_here)
+        self.flows.note(now, flow(), header.spacing_us, is_held_up_here)
     }
 }
 
@@ -173,7 +173,7 @@ mod tests {
             ..Header::new(ProtocolId::Atp, Control::ACK)
         };
         let mut octets = header.octets();
-        assert!(hop.pass(now, 7, &mut octets));
+        assert!(hop.pass(now, || 7, &mut octets));
         let (after, _) = Header::parse(&octets).unwrap();
         assert_eq!(after.hops, 1);
         after.delay_us
@@ -236,7 +236,7 @@ mod tests {
             hop.sample(at(0), Duration::ZERO, Duration::from_us(500));
             let mut pass = |flow: u64, header: &Header| {
                 let mut octets = header.octets();
-                assert!(hop.pass(at(1), flow, &mut octets));
+                assert!(hop.pass(at(1), || flow, &mut octets));
                 Header::parse(&octets).unwrap().0.delay_us
             };
             let slow = Header {

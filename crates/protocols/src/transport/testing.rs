@@ -219,7 +219,7 @@ impl<T: Transport> Network<T> {
             return;
         }
         if side.link.measured {
-            side.hop.pass(now, 0, &mut datagram);
+            side.hop.pass(now, || 0, &mut datagram);
         }
         side.waiting.push_back((self.now_us, datagram));
         if side.waiting.len() == 1 {

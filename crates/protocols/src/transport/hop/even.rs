@@ -19,7 +19,7 @@ const COUNTS_FOR: f64 = 8.0;
 /// Weight of a new spacing in the average of its flow.
 const NEW: f64 = 0.5;
 /// What a delay is multiplied by at most.
-pub(super) const MOST: f64 = 4.0;
+const MOST: f64 = 4.0;
 
 #[derive(Clone, Copy, Debug)]
 struct Flow {
