@@ -13,6 +13,9 @@ use crate::workspace::Workspace;
 /// Arguments of cargo that build the workspace and its tests. Others give packages other features, and build them anew.
 pub(crate) const TESTS: &str = "test --workspace --no-run";
 
+/// Argument of test programs with which tests that pass are heard, too.
+pub(super) const SHOW: &str = "--show-output";
+
 /// What cargo says about one thing that it has built.
 #[derive(Deserialize)]
 struct Message {
@@ -119,14 +122,19 @@ impl Binaries {
         Ok(command)
     }
 
-    /// Each alone: integration tests of the names `first` in this order, then all others.
+    /// Each alone, with what tests say that pass: integration tests of the names `first` in this order, then all others.
     pub(super) fn commands(&self, first: &[&str]) -> Vec<Command> {
         let mut all: Vec<&Binary> = self.0.iter().collect();
         all.sort_by_key(|binary| {
             let place = first.iter().position(|name| *name == binary.name);
             place.unwrap_or(first.len())
         });
-        all.into_iter().map(Binary::command).collect()
+        let whole = |binary: &Binary| {
+            let mut command = binary.command();
+            command.arg(SHOW);
+            command
+        };
+        all.into_iter().map(whole).collect()
     }
 }
 
@@ -184,6 +192,6 @@ mod tests {
         assert!(binaries.command("crates/sim", "wifi", None).is_err());
         let all: Vec<Vec<String>> = binaries.commands(&["day", "wifi"]).iter().map(words).collect();
         let paths = ["/w/t/wifi-2", "/w/t/linux-1", "/w/t/sdmac-3", "/w/t/sdmac_c-4"];
-        assert_eq!(all, paths.map(|path| vec![path.to_owned()]));
+        assert_eq!(all, paths.map(|path| vec![path.to_owned(), SHOW.to_owned()]));
     }
 }

@@ -1,4 +1,7 @@
-//! What the harness of Rust's tests prints: how many there were, which failed, and what these said.
+//! What the harness of Rust's tests prints: how many there were, which failed, and what these said; and which passed although they could
+//! not run here.
+
+use std::collections::BTreeMap;
 
 use anyhow::{Context, Result, bail, ensure};
 
@@ -11,6 +14,41 @@ pub(super) struct Counts {
     failures: Vec<Failure>,
     /// Names with reasons.
     ignored: Vec<String>,
+    /// Why tests that passed say that they were skipped, and how many each time. They say so with `--show-output` only.
+    skipped: BTreeMap<String, u64>,
+}
+
+/// What a line is part of.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    /// Results, one by one and in total.
+    Results,
+    /// What tests that passed have printed; `true` once one has said that it is skipped.
+    Passed(bool),
+    /// What one that failed has printed.
+    Quote,
+    /// The names of those that failed.
+    Names,
+}
+
+/// What a test begins the line with in which it says why it cannot run here.
+const SKIPPED: &str = "skipped: ";
+/// What stands above the output of tests that passed.
+const PASSED: &str = "successes:";
+/// And of those that failed.
+const FAILED: &str = "failures:";
+const TOTAL: &str = "test result: ";
+
+/// All but what tests that passed have printed.
+pub(super) fn without_passed(text: &str) -> String {
+    let mut passed = false;
+    let mut shown = |line: &&str| {
+        let (begins, ends) = (*line == PASSED, *line == FAILED || line.starts_with(TOTAL));
+        passed = begins || (passed && !ends);
+        !passed
+    };
+    let lines = text.lines().filter(|line| shown(line));
+    lines.flat_map(|line| [line, "\n"]).collect()
 }
 
 /// A test that failed.
@@ -49,23 +87,20 @@ impl Counts {
     /// Reads what the test harness prints.
     pub(super) fn parse(text: &str) -> Result<Counts> {
         let mut counts = Counts::default();
-        // whether a test that failed is being quoted, and whether names of those are listed
-        let (mut quotes, mut lists) = (false, false);
+        let mut part = Part::Results;
         for line in text.lines() {
             let name = line
                 .strip_prefix("---- ")
                 .and_then(|rest| rest.strip_suffix(" stdout ----"));
-            if line == "failures:" {
-                (quotes, lists) = (false, true);
+            if line == FAILED {
+                part = Part::Names;
+            } else if line == PASSED || (name.is_some() && matches!(part, Part::Passed(_))) {
+                part = Part::Passed(false);
             } else if let Some(name) = name {
-                (quotes, lists) = (true, false);
+                part = Part::Quote;
                 counts.failures.push(Failure::new(name));
-            } else if let Some(name) = line.strip_prefix("    ").filter(|_| lists) {
-                // not quoted, since its output was not captured
-                if counts.failures.iter().all(|f| f.name != name) {
-                    counts.failures.push(Failure::new(name));
-                }
-            } else if let Some(result) = line.strip_prefix("test result: ") {
+            } else if let Some(result) = line.strip_prefix(TOTAL) {
+                part = Part::Results;
                 counts.passed += number_before(result, " passed")?;
                 counts.failed += number_before(result, " failed")?;
             } else if let Some((name, reason)) = line
@@ -73,11 +108,28 @@ impl Counts {
                 .and_then(|rest| rest.split_once(" ... ignored"))
             {
                 counts.ignored.push(format!("{name}{reason}"));
-            } else if let Some(failure) = counts.failures.last_mut().filter(|_| quotes) {
-                failure.said.push(line.to_owned());
+            } else if part == Part::Names {
+                counts.failed_by_name(line);
+            } else if part == Part::Quote {
+                let failure = counts.failures.last_mut();
+                failure.into_iter().for_each(|f| f.said.push(line.to_owned()));
+            } else if part == Part::Passed(false)
+                && let Some(why) = line.strip_prefix(SKIPPED)
+            {
+                part = Part::Passed(true);
+                *counts.skipped.entry(why.to_owned()).or_default() += 1;
             }
         }
         Ok(counts)
+    }
+
+    /// A line among the names of those that failed. One that is not quoted wrote to where all do.
+    fn failed_by_name(&mut self, line: &str) {
+        if let Some(name) = line.strip_prefix("    ")
+            && self.failures.iter().all(|f| f.name != name)
+        {
+            self.failures.push(Failure::new(name));
+        }
     }
 
     /// What tests whose output was not captured have written to the standard error.
@@ -105,6 +157,11 @@ impl Counts {
         let mut remark = format!("{} tests", self.passed);
         if !self.ignored.is_empty() {
             remark += &format!("; ignored: {}", self.ignored.join("; "));
+        }
+        if !self.skipped.is_empty() {
+            let each = self.skipped.iter().map(|(why, n)| format!("{n} {why}"));
+            let all: u64 = self.skipped.values().sum();
+            remark += &format!("; {all} of them skipped: {}", each.collect::<Vec<_>>().join("; "));
         }
         Ok(remark)
     }
@@ -171,6 +228,38 @@ mod tests {
         };
         assert_eq!(long.told().lines().count(), 1 + LINES);
         assert!(long.told().lines().all(|line| line.len() <= WIDTH + 4));
+    }
+
+    /// Each test counts once, what else it says does not, and what one that failed says least of all.
+    #[test]
+    fn what_passed_without_running_is_told() {
+        let text = "running 4 tests\ntest a::b ... ok\ntest a::c ... ok\ntest d ... ok\ntest e ... FAILED\n\nsuccesses:\n\n\
+            ---- a::b stdout ----\nskipped: no tshark\nskipped: again\n\n---- a::c stdout ----\nat a::c\n\n\
+            ---- d stdout ----\nskipped: no tshark\n\n\nsuccesses:\n    a::b\n    a::c\n    d\n\nfailures:\n\n\
+            ---- e stdout ----\nskipped: no root\n\n\nfailures:\n    e\n\n\
+            test result: FAILED. 3 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out\n";
+        let failed = Counts::parse(text).unwrap();
+        assert_eq!(failed.skipped, BTreeMap::from([("no tshark".to_owned(), 2)]));
+        assert_eq!(failed.failures.len(), 1);
+        let end =
+            |name| format!("\nsuccesses:\n    {name}\n\ntest result: ok. 3 passed; 0 failed; 0 ignored\n");
+        let (before, _) = text.split_once("\nfailures:").unwrap();
+        let good = before.to_owned() + &end("a::b");
+        assert_eq!(
+            Counts::parse(&(good.clone() + &good.replace("no tshark", "no root")))
+                .unwrap()
+                .remark()
+                .unwrap(),
+            "6 tests; 4 of them skipped: 2 no root; 2 no tshark"
+        );
+        let shown = without_passed(text);
+        assert!(
+            shown.contains("test a::b ... ok")
+                && !shown.contains("no tshark")
+                && shown.contains("skipped: no root"),
+            "{shown}"
+        );
+        assert!(without_passed(&good).ends_with("test result: ok. 3 passed; 0 failed; 0 ignored\n"));
     }
 
     /// With `--nocapture` there are names on one side and panics on the other.

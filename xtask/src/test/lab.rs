@@ -11,7 +11,7 @@ use anyhow::{Context, Error, Result, ensure};
 use serde_json::Value;
 
 use self::jobs::{JOBS, Job, Kernel};
-use super::binaries::Binaries;
+use super::binaries::{Binaries, SHOW};
 use super::steps::{partly, skipped};
 use super::tools::{answer, exists, run, run_and_read};
 use super::{Outcome, lanes};
@@ -145,7 +145,7 @@ fn command(job: &Job, binaries: &Binaries, sdmac: &Path) -> Result<Command> {
         runner
     });
     let mut command = binaries.command(job.folder, job.name, runner.as_mut())?;
-    command.args(job.args.split_whitespace());
+    command.args(job.args.split_whitespace()).arg(SHOW);
     Ok(command)
 }
 

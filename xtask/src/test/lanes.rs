@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 
+use super::counts::without_passed;
 use super::tools::{Run, shown};
 
 /// At most so many at once: guests take up to half a gigabyte each.
@@ -43,8 +44,9 @@ fn each(all: Vec<Command>, is_shown: bool) -> Vec<Result<Run>> {
             let (stdout, stderr) = end.as_ref().map_or(("", ""), |run| (&run.stdout, &run.stderr));
             if is_shown {
                 println!(
-                    "{name} {result} after {seconds:.0} s: {}\n{stdout}{stderr}",
-                    shown(&command)
+                    "{name} {result} after {seconds:.0} s: {}\n{}{stderr}",
+                    shown(&command),
+                    without_passed(stdout)
                 );
             }
             done.push((index, end));
