@@ -187,12 +187,13 @@ impl Called for Guest {
         self.heard = now;
         let path = &mut socket.path(peer, self.guard.as_mut());
         match self.variant.refusal(packet) {
-            None => self.flow.handle(now, Event::Indication(packet), path),
-            Some(reset) => {
+            // once there is a connection, that is a stranger's: the flow counts it as such
+            Some(reset) if self.flow.state() == State::Listening => {
                 path.request(&reset);
                 // it stays to be told again, should that have been lost, and nobody waits for it
                 self.over = true;
             }
+            _ => self.flow.handle(now, Event::Indication(packet), path),
         }
     }
 }

@@ -46,10 +46,12 @@ enum Attack {
     Broken,
     /// A feedback that tells of a long delay.
     Slow,
+    /// Every kind of packet, of either transport and both ways, from somebody who knows the addresses and none of the numbers.
+    Blind,
 }
 
 impl Attack {
-    const ALL: [Attack; 7] = [
+    const ALL: [Attack; 8] = [
         Attack::Reset,
         Attack::ResetBefore,
         Attack::Replay,
@@ -57,7 +59,30 @@ impl Attack {
         Attack::Flip,
         Attack::Broken,
         Attack::Slow,
+        Attack::Blind,
     ];
+
+    /// What is sent without a look at the path.
+    fn guesses(n: u32) -> impl Iterator<Item = [u8; HEADER_OCTETS]> {
+        const KINDS: [Control; 8] = [
+            Control::SYN,
+            Control::SYN.with(Control::SACK_REQ),
+            Control::SYN.with(Control::ACK).with(Control::SACK_OPT),
+            Control::RST,
+            Control::RST.with(Control::ACK),
+            Control::FIN.with(Control::ACK),
+            Control::ACK.with(Control::SACK_OPT).with(Control::SACK_MORE),
+            Control::PATH_FAILURE,
+        ];
+        let all = [ProtocolId::Tcp, ProtocolId::Atp].map(|protocol| KINDS.map(|control| (protocol, control)));
+        let guess = move |(k, (protocol, control)): (u32, (ProtocolId, Control))| Header {
+            sequence: (n * 16 + k).wrapping_mul(0x9e37_79b1),
+            acknowledgement: (n * 16 + k).wrapping_mul(0x85eb_ca77),
+            ..Header::new(protocol, control)
+        };
+        let numbered = (0..).zip(all.into_iter().flatten());
+        numbered.map(move |which| guess(which).octets())
+    }
 
     fn run(self, n: u32, way: Way, datagram: &[u8], old: &[u8], send: &dyn Fn(Way, &[u8])) {
         let Some((clear, body)) = datagram.split_first_chunk::<HEADER_OCTETS>() else {
@@ -98,6 +123,12 @@ impl Attack {
                 send(way, &with(Control::PATH_FAILURE, 0));
                 send(way.back(), &with(Control::PATH_FAILURE, 0));
             }
+            // some are answered, and the answers pass here, too
+            Attack::Blind if n > 600 => {}
+            Attack::Blind => Attack::guesses(n).for_each(|guess| {
+                send(way, &guess);
+                send(way.back(), &guess);
+            }),
             Attack::Slow => send(way, &with(Control::SACK_OPT.with(Control::ACK), 9_000_000)),
         }
     }
@@ -192,6 +223,24 @@ fn without_a_key_forgeries_end_it() {
                 "{variant}, {attack:?}: {failures:?}"
             );
         }
+    }
+}
+
+/// Nor does it take a key against who guesses: all he does is to be answered.
+#[test]
+fn who_knows_no_numbers_does_nothing_even_without_a_key() {
+    for variant in [Variant::Sdmac, Variant::Default, Variant::NewReno] {
+        let config = FlowConfig {
+            patience: Duration::from_ms(20_000),
+            ..config(variant)
+        };
+        let Outcome {
+            failures,
+            whole,
+            attacks,
+        } = attacked(&[Attack::Blind], config);
+        assert!(failures.is_empty() && whole, "{variant}: {failures:?}");
+        assert!(attacks > 50, "{variant}: {attacks}");
     }
 }
 

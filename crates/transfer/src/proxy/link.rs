@@ -96,8 +96,8 @@ impl Called for Link {
     fn packet(&mut self, now: Instant, socket: &mut Socket, peer: SocketAddr, packet: &[u8]) {
         let path = &mut socket.path(peer, self.guard.as_mut());
         match self.config.variant.refusal(packet) {
-            Some(reset) => path.request(&reset),
-            None => self.flow.handle(now, Event::Indication(packet), path),
+            Some(reset) if self.flow.state() == State::Listening => path.request(&reset),
+            _ => self.flow.handle(now, Event::Indication(packet), path),
         }
     }
 }
