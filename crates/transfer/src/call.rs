@@ -19,6 +19,8 @@ const LOOK: Duration = Duration::from_ms(2);
 const SHOW: Duration = Duration::from_ms(100);
 /// How long the end of a transfer that is done is waited for.
 const FAREWELL: Duration = Duration::from_ms(1_000);
+/// After so long a silence the other computer is believed that nobody listens there any more.
+const GONE: Duration = Duration::from_ms(3_000);
 /// Datagrams taken between two looks at timers.
 const BATCH: usize = 32;
 
@@ -98,6 +100,8 @@ struct Call {
     flow: Flow,
     /// When the flow has called.
     called: Instant,
+    /// When the last packet came.
+    heard: Instant,
     was_open: bool,
 }
 
@@ -112,6 +116,7 @@ impl Call {
             guard: config.guard()?,
             flow: Flow::caller(config, peer),
             called: Instant::MAX,
+            heard: Instant::ZERO,
             was_open: false,
         })
     }
@@ -154,6 +159,9 @@ impl Call {
             } else if done_at.is_none() {
                 self.was_open |= !self.flow.state().is_over();
                 done_at = sending.turn(now, &mut self.flow)?.then_some(now);
+                if done_at.is_none() {
+                    self.is_there(now)?;
+                }
             }
             if stop.load(Ordering::Relaxed) && done_at.is_none() {
                 return Err(TransferError::Stopped);
@@ -196,6 +204,7 @@ impl Call {
             };
             // what the network had to say is over
             self.socket.complaint = None;
+            self.heard = self.clock.now();
             self.handle(Event::Indication(packet));
             if let Some(feedback) = self.feedback(packet) {
                 shown(Seen::Feedback(feedback));
@@ -225,6 +234,14 @@ impl Call {
         }
         if now.since(self.called) >= self.patience {
             return Err(Failure::NoAnswer.into());
+        }
+        Ok(())
+    }
+
+    /// Whether the other end may still be there: its computer says when it is not. Anybody can forge that, but not silence.
+    fn is_there(&self, now: Instant) -> Result<(), TransferError> {
+        if self.socket.is_refused() && now.since(self.heard) >= GONE {
+            return Err(TransferError::Gone(self.peer));
         }
         Ok(())
     }

@@ -211,7 +211,8 @@ impl Door {
                 Some(reset) => Knock::Answer(reset.to_vec()),
                 None if calls(datagram) => Knock::In(None, datagram),
                 None if secure::calls(datagram) => Knock::Stranger(Stranger::Key),
-                None => Knock::Unheard,
+                // of a connection that was there before this program
+                None => gone(datagram).map_or(Knock::Unheard, Knock::Answer),
             };
         };
         match self.waiting.open(peer, datagram, room) {
@@ -265,6 +266,12 @@ fn make_room<G: Called>(
         .filter(gives_way)
         .min_by_key(|(peer, since)| (Reverse(of(peer.ip())), *since));
     first.is_some_and(|(peer, _)| all.remove(&peer).is_some())
+}
+
+/// What says to the other end of a connection that it is no more.
+fn gone(datagram: &[u8]) -> Option<Vec<u8>> {
+    let (header, body) = Header::parse(datagram).ok()?;
+    Some(header.refusal(body)?.octets().to_vec())
 }
 
 /// Whether a datagram is a call in clear.
@@ -459,10 +466,15 @@ mod tests {
             door.knock(at(0), peer(1), &call, &mut room),
             Knock::In(None, _)
         ));
-        assert!(matches!(
-            door.knock(at(0), peer(1), &data, &mut room),
-            Knock::Unheard
-        ));
+        let mut reset = |packet: &[u8]| match door.knock(at(0), peer(1), packet, &mut room) {
+            Knock::Answer(answer) => Header::parse(&answer).ok().map(|(h, _)| h.control),
+            _ => None,
+        };
+        // who keeps on sending hears that the connection is no more; two who have none do not tell each other so for ever
+        let is_no_more = Control::RST.with(Control::ACK);
+        assert_eq!(reset(&data), Some(is_no_more));
+        assert_eq!(reset(&Header::new(ProtocolId::Atp, is_no_more).octets()), None);
+        assert_eq!(reset(b"something else"), None);
     }
 
     impl Called for (State, Instant) {

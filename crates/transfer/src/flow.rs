@@ -71,14 +71,11 @@ impl Variant {
 
     /// The answer to a call of a transport that this one cannot speak to: a reset that it understands. `None` for everything else.
     pub fn refusal(self, packet: &[u8]) -> Option<[u8; HEADER_OCTETS]> {
-        let (call, _) = Header::parse(packet).ok()?;
+        let (call, body) = Header::parse(packet).ok()?;
         let c = call.control;
-        let is_call = c.has(Control::SYN) && !c.has(Control::ACK) && !c.has(Control::RST);
-        let refused = Header {
-            acknowledgement: call.sequence.wrapping_add(1),
-            ..Header::new(call.protocol, Control::RST.with(Control::ACK))
-        };
-        (is_call && call.protocol != self.protocol()).then(|| refused.octets())
+        let is_call = c.has(Control::SYN) && !c.has(Control::ACK);
+        let is_other = is_call && call.protocol != self.protocol();
+        Some(call.refusal(body).filter(|_| is_other)?.octets())
     }
 }
 
@@ -283,10 +280,9 @@ impl Flow {
     pub fn progress(&self) -> Progress {
         match &self.transport {
             Kind::Atp(c) => {
-                // without hops what is fed back can only be the delay of the other end's reader
-                let fed_back_us = if self.hops > 0 { c.fed_back_us() } else { 0 };
                 Progress {
-                    delay_us: fed_back_us.max(c.delay_us() as u32),
+                    // without hops what is fed back can only be the delay of the other end's reader
+                    delay_us: if self.hops > 0 { c.fed_back_us() } else { 0 },
                     spacing_us: c.spacing_us(),
                     packet_octets: c.packet_octets(),
                     resent: c.counters().resent,

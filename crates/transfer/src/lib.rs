@@ -53,6 +53,11 @@ pub enum TransferError {
     /// The other computer says that nobody listens at this port.
     #[error("nobody listens at {0}: start `sdmac atp recv` or `proxy` there first")]
     NobodyListens(std::net::SocketAddr),
+    /// The same, of one who did listen.
+    #[error(
+        "nobody listens at {0} any more: start it there again, and send again; a part that has arrived is kept"
+    )]
+    Gone(std::net::SocketAddr),
     /// The other computer takes no call like ours.
     #[error(
         "{0} refused the call: give both ends the same --variant (default, aggressive, adaptive and sdmac are ATP; tahoe and \

@@ -3,12 +3,13 @@
 mod common;
 
 use std::fs::{self, File};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, mpsc};
 
 use common::*;
 use protocols::transport::Failure;
-use protocols::transport::wire::{Control, HEADER_OCTETS, Header};
+use protocols::transport::wire::{Control, Header};
 use radio::Duration;
 use transfer::TransferError;
 use transfer::flow::{FlowConfig, Variant};
@@ -197,6 +198,31 @@ fn two_senders_with_one_name_and_one_length() {
     s.thread.join().unwrap().0.unwrap_err();
 }
 
+/// Nothing is written through a name that somebody has put there.
+#[test]
+fn a_part_that_leads_elsewhere_is_not_written() {
+    type Put = fn(&Path, &Path) -> std::io::Result<()>;
+    let ways: [(Put, &str); 2] = [
+        (|to, at| std::os::unix::fs::symlink(to, at), "symbolic link"),
+        (|to, at| fs::hard_link(to, at), "other names"),
+    ];
+    for (put, says) in ways {
+        let dir = tempfile::tempdir().unwrap();
+        let config = config(Variant::Sdmac);
+        let of_another = dir.path().join("of another");
+        fs::write(&of_another, b"precious").unwrap();
+        put(&of_another, &dir.path().join(".content.sdmac-part")).unwrap();
+        let s = server_with(folder(dir.path()), None, config);
+        let content = Content::File(file_with(dir.path(), b"content"));
+        let ended = caller(s.address, "content", content, &config, &never());
+        let why = ended.recv_timeout(HANGS).unwrap().0.unwrap_err().to_string();
+        assert!(why.contains(says), "{why}");
+        assert_eq!(fs::read(&of_another).unwrap(), b"precious");
+        assert!(!dir.path().join("content").exists());
+        s.stop.store(true, Ordering::Relaxed);
+    }
+}
+
 /// What another program has done to the part is noticed, although the stream was whole.
 #[test]
 fn a_part_that_is_changed_meanwhile_is_not_kept() {
@@ -365,23 +391,24 @@ fn progress_counts_what_has_arrived() {
     }
 }
 
-/// The reader of the other end delays, too, but D is the delay of hops.
+/// The reader of the other end delays, too, and hops delay what comes back; but D is the delay of hops on the way there.
 #[test]
-fn the_delay_is_that_of_hops() {
-    const TOLD_US: u32 = 3_000;
+fn the_delay_is_that_of_hops_on_the_way_there() {
+    const THERE_US: u32 = 3_000;
+    const BACK_US: u32 = 9_000;
     for hops in [0, 2] {
         let dir = tempfile::tempdir().unwrap();
         let config = config(Variant::Sdmac);
         let s = server_with(folder(dir.path()), Some(1), config);
         let stop = never();
-        let to = relay(s.address, &stop, move |_, datagram| {
-            let (mut header, _) = Header::parse(datagram).unwrap();
+        let to = middle(s.address, &stop, move |_, way, datagram, send| {
+            let (mut header, body) = Header::parse(datagram).unwrap();
             if hops > 0 && !header.is_feedback() {
+                let there = matches!(way, Way::ToReceiver);
                 header.hops += hops;
-                header.delay_us = header.delay_us.max(TOLD_US);
+                header.delay_us = header.delay_us.max(if there { THERE_US } else { BACK_US });
             }
-            datagram[..HEADER_OCTETS].copy_from_slice(&header.octets());
-            true
+            send(way, &[&header.octets(), body].concat());
         });
         let content = Content::File(file_with(dir.path(), &noise(100_000, 1)));
         let ended = caller(to, "content", content, &config, &never());
@@ -389,10 +416,42 @@ fn the_delay_is_that_of_hops() {
         result.unwrap();
         match hops {
             0 => assert_eq!(progress.delay_us, 0),
-            _ => assert!(progress.delay_us >= TOLD_US, "{progress:?}"),
+            _ => assert!((THERE_US..BACK_US).contains(&progress.delay_us), "{progress:?}"),
         }
         stop.store(true, Ordering::Relaxed);
         s.thread.join().unwrap().0.unwrap();
+    }
+}
+
+/// A receiver that was killed is missed by its computer, or by who listens in its place, long before patience has an end.
+#[test]
+fn a_receiver_that_is_gone_is_told_of() {
+    let config = FlowConfig {
+        patience: Duration::from_ms(300_000),
+        ..config(Variant::Sdmac)
+    };
+    for again in [false, true] {
+        let dir = tempfile::tempdir().unwrap();
+        let socket = std::net::UdpSocket::bind(LOCAL_TUPLE).unwrap();
+        let content = Content::File(file_with(dir.path(), &noise(100_000, 1)));
+        let ended = caller(
+            socket.local_addr().unwrap(),
+            "content",
+            content,
+            &config,
+            &never(),
+        );
+        let address = answers_and_is_gone(socket);
+        let s = again.then(|| server_at(address, folder(dir.path()), None, config));
+        let why = ended.recv_timeout(HANGS).unwrap().0.unwrap_err();
+        let expected = match again {
+            true => matches!(why, TransferError::Connection(Failure::Reset)),
+            false => matches!(why, TransferError::Gone(at) if at == address),
+        };
+        assert!(expected, "{again}: {why}");
+        if let Some(s) = s {
+            s.stop.store(true, Ordering::Relaxed);
+        }
     }
 }
 

@@ -204,6 +204,20 @@ impl Header {
         Ok(())
     }
 
+    /// What is answered to a packet with `body` of a connection that is not there: a reset that the other end believes. None to a reset, nor
+    /// to what a hop says of a path.
+    pub fn refusal(&self, body: &[u8]) -> Option<Header> {
+        let c = self.control;
+        let taken = if self.is_feedback() { 0 } else { body.len() as u32 };
+        let ends = u32::from(c.has(Control::SYN)) + u32::from(c.has(Control::FIN));
+        let answered = !c.has(Control::RST) && !c.has(Control::PATH_FAILURE);
+        answered.then(|| Header {
+            sequence: self.acknowledgement,
+            acknowledgement: self.sequence.wrapping_add(taken).wrapping_add(ends),
+            ..Header::new(self.protocol, Control::RST.with(Control::ACK))
+        })
+    }
+
     /// The octets of the header. The body follows them.
     pub fn octets(&self) -> [u8; HEADER_OCTETS] {
         let mut out = [0; HEADER_OCTETS];

@@ -2,11 +2,11 @@
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Seek, SeekFrom, Write};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use rustix::fs::{CWD, RenameFlags, renameat_with};
+use rustix::fs::{CWD, OFlags, RenameFlags, renameat_with};
 use rustix::io::Errno;
 
 use super::{digest, digest_of};
@@ -50,13 +50,19 @@ pub(super) struct Part {
 
 impl Part {
     pub fn open(path: PathBuf, whole: PathBuf, replace: bool) -> Result<Part, String> {
-        let wrong = |e: io::Error| format!("{}: {e}", path.display());
+        let leads_elsewhere = |what: &str| format!("{} {what}: remove it", path.display());
+        let wrong = |e: io::Error| match Errno::from_io_error(&e) {
+            Some(Errno::LOOP) => leads_elsewhere("is a symbolic link"),
+            _ => format!("{}: {e}", path.display()),
+        };
         loop {
             let file = OpenOptions::new()
                 .read(true)
                 .write(true)
                 .create(true)
                 .truncate(false)
+                // whoever may put one there could have any file written that we may write
+                .custom_flags(OFlags::NOFOLLOW.bits().cast_signed())
                 .open(&path)
                 .map_err(wrong)?;
             match file.try_lock() {
@@ -70,8 +76,11 @@ impl Part {
             if !ours.is_file() {
                 return Err(format!("{} is no file", path.display()));
             }
+            if ours.nlink() > 1 {
+                return Err(leads_elsewhere("is a file that has other names, too"));
+            }
             // before it was locked, another one may have given it its last name
-            let there = std::fs::metadata(&path);
+            let there = std::fs::symlink_metadata(&path);
             if there.is_ok_and(|there| (there.dev(), there.ino()) == (ours.dev(), ours.ino())) {
                 return Ok(Part {
                     file,

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread;
 
+use protocols::transport::wire::{Control, Header};
 use radio::Duration;
 use transfer::call::Seen;
 use transfer::flow::{FlowConfig, Variant};
@@ -46,7 +47,11 @@ pub fn server(place: Place, count: Option<u64>, variant: Variant) -> Server {
 }
 
 pub fn server_with(place: Place, count: Option<u64>, config: FlowConfig) -> Server {
-    let socket = Socket::bind(LOCAL.into(), config.variant).unwrap();
+    server_at(LOCAL.into(), place, count, config)
+}
+
+pub fn server_at(address: SocketAddr, place: Place, count: Option<u64>, config: FlowConfig) -> Server {
+    let socket = Socket::bind(address, config.variant).unwrap();
     let address = socket.address().unwrap();
     let stop = Arc::new(AtomicBool::new(false));
     let stopped = Arc::clone(&stop);
@@ -171,6 +176,28 @@ pub fn relay(
             }
         }
     });
+    address
+}
+
+/// A call of ATP comes in and is answered, and then nobody is there any more. Tells where that was.
+pub fn answers_and_is_gone(socket: std::net::UdpSocket) -> SocketAddr {
+    let address = socket.local_addr().unwrap();
+    let mut octets = [0; 2_000];
+    let (n, from) = socket.recv_from(&mut octets).unwrap();
+    let (call, _) = Header::parse(&octets[..n]).unwrap();
+    let answer = Header {
+        sequence: 7,
+        acknowledgement: call.sequence.wrapping_add(1),
+        spacing_us: call.spacing_us,
+        ..Header::new(
+            call.protocol,
+            Control::SYN
+                .with(Control::ACK)
+                .with(Control::SACK_OPT)
+                .with(Control::SACK_REQ),
+        )
+    };
+    socket.send_to(&answer.octets(), from).unwrap();
     address
 }
 

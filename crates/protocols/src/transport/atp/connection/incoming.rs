@@ -275,16 +275,7 @@ fn is_call(h: &Header) -> bool {
 
 /// Says that there is no such connection. Resets are never answered.
 fn refuse(h: &Header, body: &[u8], path: &mut dyn Path) {
-    let c = h.control;
-    if c.has(Control::RST) || c.has(Control::PATH_FAILURE) {
-        return;
+    if let Some(reset) = h.refusal(body) {
+        path.request(&reset.octets());
     }
-    let taken = if h.is_feedback() { 0 } else { body.len() as u32 };
-    let ends = u32::from(c.has(Control::SYN)) + u32::from(c.has(Control::FIN));
-    let reset = Header {
-        sequence: h.acknowledgement,
-        acknowledgement: h.sequence.wrapping_add(taken).wrapping_add(ends),
-        ..Header::new(ProtocolId::Atp, Control::RST.with(Control::ACK))
-    };
-    path.request(&reset.octets());
 }
