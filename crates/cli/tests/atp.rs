@@ -87,11 +87,29 @@ fn with_a_key_of_its_own_making() {
         .output()
         .unwrap();
     assert!(sent.status.success(), "{}", String::from_utf8_lossy(&sent.stderr));
+    assert!(!String::from_utf8_lossy(&sent.stderr).contains("chmod"));
     assert!(child.wait_with_output().unwrap().status.success());
     assert_eq!(
         std::fs::read(there.path().join("copy")).unwrap(),
         std::fs::read(path).unwrap()
     );
+    // a key that others can read is taken, and the user hears of it
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o644)).unwrap();
+    let sent = sdmac()
+        .args([
+            "atp",
+            "send",
+            path,
+            "127.0.0.1:9",
+            "--key",
+            path,
+            "--patience",
+            "200ms",
+        ])
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&sent.stderr);
+    assert!(said.contains(&format!("chmod 600 {path}")), "{said}");
 }
 
 /// Who calls with another key hears nothing, and whoever waits is told why.

@@ -211,7 +211,13 @@ pub fn addresses(place: &str) -> Result<Vec<SocketAddr>, String> {
             "'{place}' has no port: write HOST:PORT, 192.0.2.1:7800 for example"
         ));
     }
-    let found = place.to_socket_addrs().map_err(|e| format!("'{place}': {e}"))?;
+    // an interface by its name is understood without brackets only
+    let bracketed = place.strip_prefix('[').and_then(|rest| rest.split_once("]:"));
+    let found = match bracketed.filter(|(host, _)| host.contains('%')) {
+        Some((host, port)) => format!("{host}:{port}").to_socket_addrs(),
+        None => place.to_socket_addrs(),
+    };
+    let found = found.map_err(|e| format!("'{place}': {e}"))?;
     let found: Vec<_> = found.collect();
     if found.is_empty() {
         return Err(format!("'{place}' has no address"));
@@ -290,6 +296,15 @@ mod tests {
         assert!(resolve("127.0.0.1").unwrap_err().contains("HOST:PORT"));
         assert!(addresses("127.0.0.1:0").is_ok());
         assert!(resolve("127.0.0.1:70000").is_err());
+    }
+
+    /// As the tools of Linux write an address that is one of a link only.
+    #[test]
+    fn an_interface_may_be_named() {
+        let resolved = resolve("[fe80::1%lo]:7800").unwrap();
+        assert_eq!(resolved, resolve("[fe80::1%1]:7800").unwrap());
+        assert!(matches!(resolved[..], [SocketAddr::V6(to)] if to.scope_id() == 1 && to.port() == 7_800));
+        assert!(resolve("[fe80::1%no-such]:7800").is_err());
     }
 
     #[test]

@@ -2,25 +2,35 @@
 
 use std::fs::File;
 use std::io::{ErrorKind, Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use serde_json::json;
 use transfer::secure::Key;
 
-use crate::ui::{Failure, Ui};
+use crate::ui::{Failure, Ui, warn};
 
 /// A file of a key is no longer than this.
 const MAX_KEY_OCTETS: u64 = 4_096;
+/// Mode of files that the group or all can read.
+const OTHERS_READ: u32 = 0o044;
 
 /// The key in a file.
 pub fn read(path: &Path) -> Result<Key, Failure> {
     let place = path.display();
     let mut octets = Vec::new();
-    File::open(path)
-        .and_then(|file| file.take(MAX_KEY_OCTETS).read_to_end(&mut octets))
-        .map_err(|e| Failure::input(format!("{place}: {e}")))?;
+    let wrong = |e| Failure::input(format!("{place}: {e}"));
+    let file = File::open(path).map_err(wrong)?;
+    let about = file.metadata().map_err(wrong)?;
+    if about.is_file() && about.mode() & OTHERS_READ != 0 {
+        warn(&format!(
+            "others than its owner can read {place}, and so use the key: chmod 600 {place}"
+        ));
+    }
+    file.take(MAX_KEY_OCTETS)
+        .read_to_end(&mut octets)
+        .map_err(wrong)?;
     Key::parse(&String::from_utf8_lossy(&octets)).ok_or_else(|| {
         Failure::input(format!(
             "{place} is no key: it has 64 hexadecimal digits, as `sdmac atp key` makes them"
