@@ -127,6 +127,7 @@ pub fn beside(m: &Measured) -> Vec<Beside> {
         (Bed::B, "B"),
         (Bed::RetryingA, "A, 7 tries"),
         (Bed::RetryingB, "B, 7 tries"),
+        (Bed::CalibratedA, "A, calibrated"),
     ];
     let mut all = Vec::new();
     for (bed, name) in beds {
@@ -317,7 +318,7 @@ mod tests {
         let scenes = [What::Stack, What::Files(8), What::Streams(32)];
         let of = |tries| scenes.map(|what| names(what, tries).1);
         let judged_as = [1, DEFAULT_TRIES].into_iter().flat_map(of);
-        let beds = ["A", "B", "A, 7 tries", "B, 7 tries"];
+        let beds = ["A", "B", "A, 7 tries", "B, 7 tries", "A, calibrated"];
         let chains = beds
             .iter()
             .flat_map(|bed| [1, 2, 5].map(|n| format!("{bed}: flows {n}")));
@@ -330,6 +331,6 @@ mod tests {
             .values
             .iter()
             .all(|v| named.contains(&v.name) && !v.name.contains("flows 1"));
-        assert!(fair && aims[1].values.len() == stated.len() - 4);
+        assert!(fair && aims[1].values.len() == stated.len() - beds.len());
     }
 }

@@ -59,7 +59,13 @@ impl Plan {
                 }));
             }
         };
-        for bed in [Bed::A(LOSS), Bed::B, Bed::RetryingA, Bed::RetryingB] {
+        for bed in [
+            Bed::A(LOSS),
+            Bed::B,
+            Bed::RetryingA,
+            Bed::RetryingB,
+            Bed::CalibratedA,
+        ] {
             [1, 2, 5].into_iter().for_each(|flows| add(bed, flows));
         }
         for loss in self.losses() {

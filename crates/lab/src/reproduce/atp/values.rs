@@ -9,6 +9,7 @@ use crate::reproduce::estimate::Estimate;
 use crate::reproduce::values::Values;
 
 const A: Bed = Bed::A(LOSS);
+const CALIBRATED: Bed = Bed::CalibratedA;
 const ATP: [Kind; 3] = [Default, Aggressive, Adaptive];
 /// Runs that an interval needs at least.
 const FEW: usize = 5;
@@ -152,10 +153,10 @@ impl Values {
         self.put("1-20", "over aggressive", gain(A, &hops, Adaptive, Aggressive));
         self.put("1-21", "gain", gain(A, &hops, Adaptive, Tahoe));
         let losses = [0, 20, 100].map(|loss| (Bed::A(loss), format!("at {} % loss", f64::from(loss) / 10.0)));
-        for (bed, at) in losses
-            .into_iter()
-            .chain([(Bed::RetryingA, "with 7 tries".into())])
-        {
+        for (bed, at) in losses.into_iter().chain([
+            (Bed::RetryingA, "with 7 tries".into()),
+            (CALIBRATED, "calibrated".into()),
+        ]) {
             let hops = m.hops(bed, 1);
             for (id, of, over) in [
                 ("1-19", Aggressive, Default),
@@ -167,7 +168,11 @@ impl Values {
         }
         for (name, h) in [("1 hop", 1), ("6 hops", 6)] {
             self.put("1-22", name, gain(A, &[h], Default, Tahoe));
+            let calibrated = gain(CALIBRATED, &[h], Default, Tahoe);
+            self.put("1-22", &format!("{name}, calibrated"), calibrated);
         }
+        let all = m.hops(CALIBRATED, 1);
+        self.put("1-22", "mean, calibrated", gain(CALIBRATED, &all, Default, Tahoe));
         let deviation = |hops, kind| {
             let kbps = m.kbps(Case {
                 bed: A,
@@ -254,13 +259,24 @@ impl Values {
 
     /// Section 5.2: two and five flows in testbed A.
     fn several(&mut self, m: &Measured) {
-        let hops = m.hops(A, 2);
-        for (name, over) in [("tahoe", Tahoe), ("default", Default), ("aggressive", Aggressive)] {
-            self.put("1-31", name, m.gain(A, 2, &hops, Adaptive, over));
+        for (bed, how) in [(A, ""), (CALIBRATED, ", calibrated")] {
+            let hops = m.hops(bed, 2);
+            let mut put = |id: &str, name: &str, value| self.put(id, &format!("{name}{how}"), value);
+            for (name, over) in [("tahoe", Tahoe), ("default", Default), ("aggressive", Aggressive)] {
+                put("1-31", name, m.gain(bed, 2, &hops, Adaptive, over));
+            }
+            let at = |h| m.gain(bed, 2, &[h], Aggressive, Default);
+            put("1-31", "shrinks", at(1).zip(at(6)).map(|(one, six)| one - six));
+            let many: Vec<u32> = m.hops(bed, 5).into_iter().filter(|h| *h > 1).collect();
+            put("1-33", "adaptive", m.gain(bed, 5, &many, Adaptive, Default));
+            put("1-33", "aggressive", m.gain(bed, 5, &many, Aggressive, Default));
         }
-        let at = |h| m.gain(A, 2, &[h], Aggressive, Default);
-        self.put("1-31", "shrinks", at(1).zip(at(6)).map(|(one, six)| one - six));
-        for (bed, how) in [(A, ""), (Bed::RetryingA, ", 7 tries")] {
+        let beds = [
+            (A, ""),
+            (Bed::RetryingA, ", 7 tries"),
+            (CALIBRATED, ", calibrated"),
+        ];
+        for (bed, how) in beds {
             for (id, flows) in [("1-32", &[2][..]), ("1-34", &[2, 5][..])] {
                 for (name, over) in [("default", Default), ("tahoe", Tahoe)] {
                     let cases = flows
@@ -275,9 +291,6 @@ impl Values {
                 }
             }
         }
-        let many: Vec<u32> = m.hops(A, 5).into_iter().filter(|h| *h > 1).collect();
-        self.put("1-33", "adaptive", m.gain(A, 5, &many, Adaptive, Default));
-        self.put("1-33", "aggressive", m.gain(A, 5, &many, Aggressive, Default));
     }
 
     /// Section 5.3.
