@@ -33,6 +33,23 @@ fn a_link_is_as_the_last_hello_says() {
     }
 }
 
+/// RFC 3626, 6.1.1: a symmetric link to no neighbour, a type of neighbour that there is not, and codes above 15.
+#[test]
+fn an_invalid_link_code_says_nothing() {
+    for code in [0b0010, 0b1110, 0b1101, 0b1_0110, 0b1_0001].map(LinkCode) {
+        let mut lone = Lone::new();
+        lone.hello(10, 1, &[(code, ME)]);
+        assert_eq!(lone.routes(), [], "{code:?}");
+        lone.hello(20, 1, &[(SYM, ME), (SYM, 2), (code, 3)]);
+        lone.hello(30, 1, &[(code, ME), (code, 2)]);
+        assert_eq!(lone.routes(), [(1, 1, 1), (2, 1, 2)], "{code:?}");
+    }
+    let mut lone = Lone::new();
+    lone.hello(10, 1, &[(SYM, ME)]);
+    lone.hello(20, 1, &[(LinkCode(0b1_0011), ME)]);
+    assert_eq!(lone.routes(), [(1, 1, 1)]);
+}
+
 /// A link is told as lost for as long after its end as three HELLOs take, one that was never symmetric not at all.
 #[test]
 fn a_lost_link_is_told_for_a_while() {
@@ -107,4 +124,22 @@ fn hellos_come_at_uneven_intervals() {
     assert!(gaps.clone().all(|g| (1_499..=2_000).contains(&g)), "{at:?}");
     let (least, most) = (gaps.clone().min(), gaps.max());
     assert!(least < Some(1_600) && most > Some(1_900), "{least:?} {most:?}");
+}
+
+/// RFC 3626, 3.3: each packet has the number after that of the one before, whatever else happens in between.
+#[test]
+fn packets_and_messages_are_numbered_without_gaps() {
+    let mut lone = Lone::new();
+    for n in 0..8 {
+        lone.hello(1_000 * n, 1, &[(SYM, ME)]);
+    }
+    lone.run_until(30_000);
+    assert!(lone.packets.len() > 14);
+    assert!(
+        lone.packets.windows(2).all(|w| w[1] == w[0] + 1),
+        "{:?}",
+        lone.packets
+    );
+    let numbers: Vec<u16> = lone.own(wire::HELLO).map(|h| h.number).collect();
+    assert!(numbers.windows(2).all(|w| w[1] == w[0] + 1), "{numbers:?}");
 }

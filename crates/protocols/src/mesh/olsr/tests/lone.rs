@@ -77,13 +77,20 @@ pub fn hello(w: &mut Writer<'_>, of: usize, willingness: u8, names: &[(LinkCode,
 pub struct Lone {
     pub olsr: Olsr<16>,
     pub sent: Vec<Sent>,
+    /// Numbers of its packets.
+    pub packets: Vec<u16>,
 }
 
 impl Lone {
     pub fn new() -> Lone {
+        Lone::with(OlsrConfig::standard(node(ME), 1))
+    }
+
+    pub fn with(config: OlsrConfig) -> Lone {
         Lone {
-            olsr: Olsr::new(&OlsrConfig::standard(node(ME), 1)),
+            olsr: Olsr::new(&config),
             sent: Vec::new(),
+            packets: Vec::new(),
         }
     }
 
@@ -94,6 +101,7 @@ impl Lone {
             let Some(packet) = self.olsr.emit(at, &mut out) else {
                 continue;
             };
+            self.packets.push(u16::from_be_bytes([packet[2], packet[3]]));
             self.sent.extend(wire::messages(packet).unwrap().map(|m| Sent {
                 at_ms: at.as_ns() / MS,
                 kind: m.kind,

@@ -1,6 +1,6 @@
 //! TC by TC: what is passed on, what is held, and what is told of the selectors.
 
-use super::lone::{Lone, ME, Tc};
+use super::lone::{Lone, ME, Tc, hello};
 use super::*;
 use wire::LinkCode;
 
@@ -103,6 +103,32 @@ fn a_tc_of_a_stranger_is_neither_held_nor_passed_on() {
     }
 }
 
+/// A message is judged by what those before it in the packet have said.
+#[test]
+fn a_tc_behind_a_hello_counts_as_the_hello_says() {
+    let mut lone = Lone::new();
+    lone.hear(10, 1, |w| {
+        hello(w, 1, 3, &[(MPR, ME), (SYM, 5)]);
+        OF_5.write(w);
+    });
+    assert_eq!(lone.routes(), WITH_8);
+    lone.run_until(1_000);
+    assert_eq!(numbers(&lone), [100]);
+    let more = Tc {
+        number: 101,
+        advertised: &[9],
+        ..OF_5
+    };
+    lone.hear(1_010, 1, |w| {
+        hello(w, 1, 3, &[(LOST, ME)]);
+        more.write(w);
+    });
+    lone.hello(1_020, 1, &[(SYM, ME), (SYM, 5)]);
+    assert_eq!(lone.routes(), WITH_8);
+    lone.run_until(2_000);
+    assert_eq!(numbers(&lone), [100]);
+}
+
 #[test]
 fn an_older_tc_changes_nothing_and_a_newer_one_all() {
     // (ANSN held, ANSN that comes, what is advertised then)
@@ -158,19 +184,30 @@ fn a_tc_counts_for_as_long_as_it_says() {
     assert_eq!(lone.routes(), WITHOUT_8);
 }
 
+/// RFC 3626, 18.3: a number is known for 30 s after it was heard last.
 #[test]
 fn a_message_is_passed_on_once_in_half_a_minute() {
     let mut lone = Lone::new();
-    for ms in (0..40).map(|s| s * 1_000) {
+    for ms in (0..65).map(|s| s * 1_000) {
         lone.hello(ms, 1, &[(MPR, ME)]);
-        if [0, 1_000, 30_000, 31_000].contains(&ms) {
+        if [0, 1_000, 30_000, 60_000].contains(&ms) {
             lone.tc(ms, 1, OF_5);
         }
-        if ms == 31_000 {
-            lone.run_until(32_000);
-            assert_eq!(lone.passed_on().len(), 1, "heard until then");
-        }
     }
+    let at: Vec<u64> = lone.passed_on().iter().map(|s| s.at_ms / 1_000).collect();
+    assert_eq!(at, [0, 60]);
+}
+
+#[test]
+fn its_own_messages_that_come_back_say_nothing() {
+    let mut lone = relay();
+    let tc = Tc { of: ME, ..OF_5 };
+    lone.tc(10, 1, tc);
+    lone.hello(20, ME, &[(SYM, 9)]);
+    assert_eq!(lone.routes(), WITHOUT_8);
+    lone.run_until(1_000);
+    let c = lone.olsr.counters();
+    assert_eq!((c.forwarded, c.malformed, c.no_place), (0, 0, 0));
 }
 
 /// Of a node's numbers the last 64 are known; a jump farther than that, either way, is a node that has begun anew.
@@ -231,6 +268,19 @@ fn messages_are_passed_on_after_uneven_times() {
 }
 
 #[test]
+fn tcs_come_at_uneven_intervals() {
+    let mut lone = Lone::new();
+    for ms in (0..100).map(|s| s * 1_000) {
+        lone.hello(ms, 1, &[(MPR, ME)]);
+    }
+    let at: Vec<u64> = lone.own(wire::TC).map(|t| t.at_ms).collect();
+    let gaps = at.windows(2).map(|w| w[1] - w[0]);
+    assert!(gaps.clone().all(|g| (4_499..=5_000).contains(&g)), "{at:?}");
+    let (least, most) = (gaps.clone().min(), gaps.max());
+    assert!(least < Some(4_700) && most > Some(4_800), "{least:?} {most:?}");
+}
+
+#[test]
 fn the_number_of_a_tc_goes_up_when_the_selectors_are_others() {
     let mut lone = Lone::new();
     // who selects it from second to second
@@ -267,4 +317,30 @@ fn a_lost_neighbour_is_no_selector_when_it_comes_back() {
     lone.run_until(5_000);
     assert_eq!(numbers(&lone), []);
     assert!(lone.own(wire::TC).all(|t| t.advertises().1.is_empty()));
+}
+
+/// RFC 3626, 9.3: until what was told of the last selectors has run out everywhere.
+#[test]
+fn who_has_no_selectors_any_more_says_so_for_a_while() {
+    for interval_ms in [2_000, 5_000, 10_000] {
+        let config = OlsrConfig {
+            tc_interval: Duration::from_ms(interval_ms),
+            ..OlsrConfig::standard(node(ME), 1)
+        };
+        let mut lone = Lone::with(config);
+        lone.run_until(20_000);
+        assert_eq!(lone.own(wire::TC).count(), 0, "there was nothing to tell");
+        lone.hello(20_000, 1, &[(MPR, ME)]);
+        lone.hello(25_000, 1, &[(MPR, ME)]);
+        let gone_ms = 31_000;
+        lone.run_until(100_000);
+        let (told, empty): (Vec<_>, Vec<_>) = lone.own(wire::TC).partition(|t| t.at_ms < gone_ms);
+        assert!(!told.is_empty() && told.iter().all(|t| t.advertises().1 == [node(1)]));
+        assert!(empty.iter().all(|t| t.advertises().1.is_empty()));
+        let last = told.iter().map(|t| t.advertises().0).max().unwrap();
+        assert!(empty.iter().all(|t| t.advertises().0 > last), "news");
+        let until_ms = empty.last().map(|t| t.at_ms - gone_ms);
+        assert!(until_ms > Some(2 * interval_ms - 500), "{until_ms:?}");
+        assert!(until_ms < Some(3 * interval_ms), "{until_ms:?}");
+    }
 }
