@@ -27,8 +27,6 @@ use wire::{Head, Hello, Message, Writer};
 pub const MAX_PACKET_OCTETS: usize = 1_024;
 /// The port of OLSR.
 pub const PORT: u16 = 698;
-/// How long a TC counts (RFC 3626, 18.3: three intervals).
-const TOP_HOLD: Duration = Duration::from_ms(15_000);
 /// Octets of the longest message that is forwarded: a TC of 64 nodes.
 const MAX_MESSAGE_OCTETS: usize = wire::MESSAGE_HEADER_OCTETS + 4 + 64 * 6;
 /// Messages that wait to be forwarded.
@@ -155,11 +153,16 @@ impl<const N: usize> Olsr<N> {
         first.min(self.hello_at).min(self.tc_at).min(self.tables.expiry())
     }
 
+    /// How long a TC counts (RFC 3626, 18.3).
+    fn top_hold(&self) -> Duration {
+        self.config.tc_interval.times(3)
+    }
+
     fn refresh(&mut self, now: Instant) {
         let before = (self.tables.neighbour_count(), self.tables.routes().count());
         if self.tables.refresh(now) {
             self.ansn = self.ansn.wrapping_add(1);
-            self.tcs_until = now + TOP_HOLD;
+            self.tcs_until = now + self.top_hold();
         }
         let lost = before.0.saturating_sub(self.tables.neighbour_count());
         let withdrawn = before.1.saturating_sub(self.tables.routes().count());
@@ -192,7 +195,7 @@ impl<const N: usize> Olsr<N> {
             return;
         }
         // RFC 3626, 3.4.1 and 9.5: only what comes from symmetric neighbours counts, and only the first time
-        if !self.tables.is_symmetric(from) || !self.tables.is_new(m, now) {
+        if !self.tables.is_symmetric(from, now) || !self.tables.is_new(m, now) {
             return;
         }
         if m.kind == wire::TC {
@@ -203,7 +206,7 @@ impl<const N: usize> Olsr<N> {
             let has_place = self.tables.tc(now, m.originator, ansn, advertised, m.valid);
             self.counters.no_place += u64::from(!has_place);
         }
-        if m.ttl > 1 && self.tables.is_selector(from) {
+        if m.ttl > 1 && self.tables.is_selector(from, now) {
             self.forward(now, m);
         }
     }
@@ -256,7 +259,7 @@ impl<const N: usize> Olsr<N> {
             let jitter = self.jitter();
             self.tc_at = now + self.config.tc_interval.less(jitter);
             if self.tables.has_selectors() || now < self.tcs_until {
-                let head = self.head(wire::TC, 255, self.config.tc_interval.times(3));
+                let head = self.head(wire::TC, 255, self.top_hold());
                 if w.tc(&head, self.ansn, self.tables.selectors()) {
                     self.counters.tcs += 1;
                 }
@@ -270,8 +273,10 @@ impl<const N: usize> Olsr<N> {
                 *f = None;
             }
         }
-        self.packet_number = self.packet_number.wrapping_add(1);
-        w.finish(self.packet_number)
+        let number = self.packet_number.wrapping_add(1);
+        let packet = w.finish(number)?;
+        self.packet_number = number;
+        Some(packet)
     }
 }
 

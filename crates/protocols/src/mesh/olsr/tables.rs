@@ -120,13 +120,13 @@ impl<const N: usize> Tables<N> {
     }
 
     /// Whether the node `a` and this one hear each other.
-    pub fn is_symmetric(&self, a: MacAddr) -> bool {
-        self.find(a).is_some_and(|i| self.symmetric & 1 << i != 0)
+    pub fn is_symmetric(&self, a: MacAddr, now: Instant) -> bool {
+        self.find(a).is_some_and(|i| self.links[i].sym > now)
     }
 
     /// Whether the neighbour `a` has chosen this node to relay.
-    pub fn is_selector(&self, a: MacAddr) -> bool {
-        self.find(a).is_some_and(|i| self.selectors & 1 << i != 0)
+    pub fn is_selector(&self, a: MacAddr, now: Instant) -> bool {
+        self.find(a).is_some_and(|i| self.links[i].selector > now)
     }
 
     /// Neighbours that have chosen this node to relay.
@@ -176,7 +176,8 @@ impl<const N: usize> Tables<N> {
         let link = &mut self.links[i];
         link.asym = until;
         link.willingness = hello.willingness;
-        for (code, _) in hello.neighbours().filter(|(_, a)| *a == me) {
+        let named = || hello.neighbours().filter(|(code, _)| code.is_valid());
+        for (code, _) in named().filter(|(_, a)| *a == me) {
             if code.is_lost() {
                 link.sym = now;
             } else if code.is_heard() {
@@ -192,7 +193,7 @@ impl<const N: usize> Tables<N> {
             return true;
         }
         let mut has_place = true;
-        for (code, a) in hello.neighbours().filter(|(_, a)| *a != me) {
+        for (code, a) in named().filter(|(_, a)| *a != me) {
             if code.is_sym_neighbour() {
                 match self.index(a, now) {
                     Some(j) => self.two_hop[i][j] = until,

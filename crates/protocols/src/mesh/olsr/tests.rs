@@ -5,6 +5,10 @@ use proptest::prelude::*;
 use std::vec;
 use std::vec::Vec;
 
+mod hellos;
+mod lone;
+mod tcs;
+
 const SECOND_NS: u64 = 1_000_000_000;
 
 struct Network {

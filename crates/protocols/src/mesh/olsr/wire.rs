@@ -69,6 +69,11 @@ impl LinkCode {
     /// Was heard.
     pub const LOST: LinkCode = LinkCode(3);
 
+    /// Neither a symmetric link to no neighbour, nor a type of neighbour that there is not, nor above 15 (RFC 3626, 6.1.1).
+    pub const fn is_valid(self) -> bool {
+        self.0 < 12 && self.0 != 2
+    }
+
     /// The link is heard in at least one direction.
     pub const fn is_heard(self) -> bool {
         matches!(self.0 & 3, 1 | 2)
