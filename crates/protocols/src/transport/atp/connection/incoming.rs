@@ -205,10 +205,16 @@ where
             let (Some(left), Some(right)) = (near(left), near(right)) else {
                 break;
             };
-            if left < behind || right <= left || right > self.outbox.next() {
+            if right <= left || right > self.outbox.next() {
+                // of no receiver
+                break;
+            }
+            if right <= behind {
                 // older than what is known by now
                 continue;
             }
+            // of a late one a part may be acknowledged by now; the rest is missing all the same
+            let left = left.max(behind);
             self.outbox.arrive((behind, left));
             self.outbox.miss(now, (left, right), guard);
             behind = right;

@@ -1,6 +1,7 @@
 //! Connections by hand and over networks that nobody would build.
 
 mod calls;
+mod feedback;
 mod narrow;
 mod strangers;
 

@@ -75,6 +75,57 @@ fn without_delays_losses_tell() {
     assert_eq!(r.hz(), 200.0, "nothing was sent since");
 }
 
+/// What a sender goes at after so many packets, of which so many were lost before, and a feedback without a delay.
+fn after(r: &mut Rate, now: Instant, sent: u32, lost: u32) -> f64 {
+    (0..sent).for_each(|i| r.sent(now, i < lost));
+    r.feedback(now, 0, true);
+    r.hz()
+}
+
+#[test]
+fn up_by_an_eighth_unless_one_of_sixteen_is_lost() {
+    let mut r = running(&Config::adaptive(), 0, 0);
+    assert_eq!(after(&mut r, at(40), 7, 0), 100.0, "too few to tell");
+    assert_eq!(after(&mut r, at(80), 1, 0), 112.5, "eight by now");
+    assert_eq!(after(&mut r, at(120), 16, 1), 126.562_5);
+    r.set_hz(at(120), 1_000.0);
+    assert_eq!(after(&mut r, at(160), 15, 1), 700.0);
+}
+
+/// What is lost until then was sent at the rate before.
+#[test]
+fn down_once_in_a_feedback_and_a_round_trip() {
+    let mut r = running(&Config::adaptive(), 0, 0);
+    r.round_trip(Duration::from_ms(100));
+    r.set_hz(at(0), 1_000.0);
+    let told = [1_000, 1_040, 1_143, 1_144].map(|ms| after(&mut r, at(ms), 10, 10).round());
+    assert_eq!(told, [700.0, 700.0, 700.0, 490.0]);
+}
+
+/// Neither losses nor a reader that was slow keep a sender below the rate that it begins with where nobody knows the delay.
+#[test]
+fn never_slower_than_it_began_without_delays() {
+    let mut r = running(&Config::adaptive(), 0, 0);
+    r.set_hz(at(0), 110.0);
+    assert_eq!(after(&mut r, at(40), 10, 10), 100.0);
+    r.feedback(at(80), 50_000, true);
+    assert_eq!(r.hz(), 20.0, "a slow reader");
+    assert_eq!(after(&mut r, at(120), 0, 0), 100.0, "is so no more");
+}
+
+/// Half an epoch, or a round trip and two spacings if those are longer.
+#[test]
+fn what_has_just_gone_is_left_alone() {
+    let guard_ms = |config: &Config, rtt_ms| {
+        let mut r = running(config, 10_000, 1);
+        r.round_trip(Duration::from_ms(rtt_ms));
+        r.guard().as_us() / 1_000
+    };
+    assert_eq!([0, 100].map(|ms| guard_ms(&Config::standard(), ms)), [500; 2]);
+    let short = [0, 5, 100].map(|ms| guard_ms(&Config::aggressive(), ms));
+    assert_eq!(short, [20, 25, 120]);
+}
+
 /// From a tenth of the fed back rate to where it is maintained: as many epochs as
 /// `ln(0.101) / ln(1 - kappa)` says.
 #[test]

@@ -24,6 +24,25 @@ fn call_and_answer() {
     assert_eq!((a.spacing_us(), b.rate.is_searching()), (1_000, true));
 }
 
+/// The further it is, the slower the caller begins.
+#[test]
+fn an_answer_tells_the_hops_of_the_call() {
+    for (hops, spacing_us) in [(1, 3_000), (3, 4_000), (5, 5_000)] {
+        let [mut a, mut b] = ends(5, &Config::adaptive());
+        let (mut s, mut back) = (Sheet::default(), Sheet::default());
+        a.handle(at(0), Event::Start, &mut s);
+        let mut call = s.one();
+        for _ in 0..hops {
+            crate::transport::wire::pass(&mut call, |_| 1_000);
+        }
+        b.handle(at(0), Event::Indication(&call), &mut back);
+        let answer = back.one();
+        assert_eq!(parse(&answer).hops, hops);
+        a.handle(at(0), Event::Indication(&answer), &mut s);
+        assert_eq!(a.spacing_us(), spacing_us);
+    }
+}
+
 /// About once a second, 64 times.
 #[test]
 fn nobody_answers() {

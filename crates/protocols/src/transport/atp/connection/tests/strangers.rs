@@ -36,6 +36,79 @@ struct Met {
     foreign: u64,
 }
 
+fn forged(control: Control, sequence: u32, acknowledgement: u32) -> Vec<u8> {
+    let header = Header {
+        sequence,
+        acknowledgement,
+        ..Header::new(ProtocolId::Atp, control)
+    };
+    header.octets().to_vec()
+}
+
+/// An end whose other end has more octets than can be on the way at once.
+fn far_on() -> End {
+    let [mut a, _] = connected(&Config::standard(), 1_000);
+    let mut s = Sheet::default();
+    for n in 1..=50 {
+        a.write(at(2 * n), &[7; MAX_DATA_OCTETS]);
+        a.handle(at(2 * n), Event::Timer, &mut s);
+        assert_eq!(s.one().len(), MAX_PACKET_OCTETS);
+        let number = a.ours.number(a.outbox.next());
+        let acknowledged = forged(Control::ACK, a.theirs.number(0), number);
+        a.handle(at(2 * n), Event::Indication(&acknowledged), &mut s);
+    }
+    assert!(a.outbox.acknowledged() == a.outbox.next() && a.outbox.next() > a.outbox.capacity());
+    a
+}
+
+/// RFC 5961, section 5.
+#[test]
+fn an_acknowledgement_older_than_all_that_can_be_on_the_way_is_a_strangers() {
+    let oldest = |a: &End| a.outbox.acknowledged() - a.outbox.capacity();
+    for (older, octets) in [(0, 1), (1, 0)] {
+        let mut a = far_on();
+        let number = a.ours.number(oldest(&a) - older);
+        let mut data = forged(Control::ACK, a.theirs.number(0), number);
+        data.push(7);
+        a.handle(at(200), Event::Indication(&data), &mut Sheet::default());
+        assert_eq!((a.inbox.unread(), a.counters.foreign), (octets, older));
+    }
+}
+
+#[test]
+fn a_reset_with_an_old_acknowledgement_is_a_strangers() {
+    let mut a = far_on();
+    let (sequence, number) = (a.theirs.number(0), a.ours.number(a.outbox.acknowledged()));
+    let reset = |older| {
+        forged(
+            Control::RST.with(Control::ACK),
+            sequence,
+            number.wrapping_sub(older),
+        )
+    };
+    for (older, foreign) in [(1, 1), (1_448, 2)] {
+        a.handle(at(200), Event::Indication(&reset(older)), &mut Sheet::default());
+        assert_eq!((a.state(), a.counters.foreign), (State::Open, foreign));
+    }
+    a.handle(at(200), Event::Indication(&reset(0)), &mut Sheet::default());
+    assert_eq!(a.state(), State::Failed(Failure::Reset));
+}
+
+/// 64 MiB ahead: what it acknowledges is not believed either.
+#[test]
+fn a_sequence_far_from_the_expected_one_is_a_strangers() {
+    for (ahead, believed) in [((1 << 26) - 1, true), (1 << 26, false)] {
+        let [mut a, _] = connected(&Config::standard(), 1_000);
+        let mut s = Sheet::default();
+        a.write(at(1), b"abc");
+        a.handle(at(1), Event::Timer, &mut s);
+        let packet = forged(Control::ACK, a.theirs.number(ahead), a.ours.number(3));
+        a.handle(at(2), Event::Indication(&packet), &mut s);
+        let known = (a.outbox.acknowledged(), a.counters.foreign);
+        assert_eq!(known, if believed { (3, 0) } else { (0, 1) });
+    }
+}
+
 /// A call with the caller's address that comes before his first packet takes his place, since he may have begun anew. He is told at once.
 #[test]
 fn whose_place_is_taken_is_told() {
