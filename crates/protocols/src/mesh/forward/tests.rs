@@ -186,3 +186,66 @@ fn circles_end() {
     assert_eq!(room.flights.len(), usize::from(MOST_HOPS));
     room.close();
 }
+
+/// A radio by hand: what was requested last, and for how long its medium was busy so far.
+#[derive(Default)]
+struct Ear {
+    tokens: u64,
+    frame: Vec<u8>,
+    busy_time_us: u64,
+}
+
+impl Radio for Ear {
+    fn token(&mut self) -> Token {
+        self.tokens += 1;
+        Token(self.tokens)
+    }
+    fn request(&mut self, _: Token, frame: &[u8], _: &TxHow) {
+        self.frame = frame.into();
+    }
+    fn set(&mut self, _: Token, _: AdapterId, _: Attribute) {}
+    fn get(&self, _: AdapterId, name: AttributeName) -> Option<Attribute> {
+        let counters = radio::Counters {
+            busy_time_us: self.busy_time_us,
+            ..radio::Counters::default()
+        };
+        (name == AttributeName::Counters).then_some(Attribute::Counters(counters))
+    }
+    fn abort(&mut self, _: Token) {}
+    fn deliver(&mut self, _: Msdu<'_>) {}
+}
+
+/// Sends a packet each 200 ms, each of which ends so after 1 ms; between two of them the medium is busy for so long. Tells the delay that
+/// the last one has learnt, in microseconds.
+fn learnt_us(outcome: Outcome, busy_ms: u64) -> u32 {
+    let mut f = forwarder(0, 2);
+    let mut ear = Ear::default();
+    for ms in [0, 200, 400] {
+        let at = |ms: u64| Instant::from_us(1_000 * ms);
+        let payload = packet(Control::ACK, 0);
+        f.handle(at(ms), Event::Submit(Msdu::new(node(1), &payload)), &mut ear);
+        let confirm = Confirm::without_air(Token(ear.tokens), outcome, Rate::OFDM_6);
+        f.handle(at(ms + 1), Event::Confirm(confirm), &mut ear);
+        ear.busy_time_us += 1_000 * busy_ms;
+    }
+    let (_, packet) = ear.frame.split_last_chunk::<PACKET_OCTETS>().unwrap();
+    Packet::parse(packet).unwrap().0.delay_us
+}
+
+#[test]
+fn a_failed_frame_counts_as_one_that_arrives() {
+    let all = [
+        Outcome::Acked,
+        Outcome::NotAcked,
+        Outcome::Expired,
+        Outcome::Unknown,
+    ];
+    assert_eq!(all.map(|outcome| learnt_us(outcome, 100)), [1_000, 1_000, 0, 0]);
+}
+
+/// Where others talk packets will meet them, and nothing is to be multiplied.
+#[test]
+fn a_channel_on_which_others_talk_is_not_idle() {
+    let shares = [0, 9, 11, 200].map(|busy_ms| learnt_us(Outcome::Acked, busy_ms));
+    assert_eq!(shares, [3_000, 3_000, 1_000, 1_000]);
+}
