@@ -3,9 +3,9 @@
 //!
 //! Testbed A is a chain at 24 Mb/s and 10 dBm with links that lose packets, testbed B one at 6 Mb/s and 17 dBm with
 //! links that do not. What the thesis does not print is assumed once, here ([`Bed`]), and no value of it follows from
-//! a claim: its curve of Tahoe, on which the loss of the links could have been calibrated, is a figure without
-//! numbers. [`Plan`] therefore runs testbed A with other losses, too, and both testbeds with adapters that try again, and
-//! shows what comes of that.
+//! a claim, but for one: its curve of Tahoe is a figure without numbers, and what its text implies of that curve is what
+//! the loss of [`Bed::CalibratedA`] is calibrated on. [`Plan`] also runs testbed A with other losses, and both testbeds with
+//! adapters that try again, and shows what comes of that.
 
 mod constants;
 mod feedback;

@@ -67,12 +67,54 @@ fn sizes() {
     let full = Plan { quick: false, ..PLAN };
     assert_eq!(
         (full.cases().len(), full.scenes().len()),
-        ((4 * 3 + 3) * 6 * 5, (6 + 6 + 1) * 5 * 2 + 2 + 1)
+        ((5 * 3 + 3) * 6 * 5, (6 + 6 + 1) * 5 * 2 + 2 + 1)
     );
     assert_eq!(
         (PLAN.cases().len(), PLAN.scenes().len(), PLAN.runs()),
-        (180, 43, 1115)
+        (225, 43, 1340)
     );
+}
+
+/// The table of the book on which the loss of the links is read off: one flow over A by tries and loss.
+#[test]
+#[ignore = "a measurement of some minutes: cargo test -p sdmac-lab --lib calibration -- --ignored --nocapture"]
+fn calibration() {
+    const PER_MILLE: [(u8, u16); 6] = [(1, 0), (1, 50), (4, 50), (6, 185), (7, 50), (7, CALIBRATED_LOSS)];
+    let plan = Plan {
+        quick: false,
+        seed: 2018,
+    };
+    for (tries, loss) in PER_MILLE {
+        let mean = |kind, hops: u32| {
+            let case = Case {
+                bed: Bed::A(loss),
+                hops,
+                flows: 1,
+                kind,
+            };
+            let runs = 0..plan.seeds();
+            let kbps = runs.clone().map(|n| {
+                let seed = sim::rng::mix3(plan.seed, u64::from(hops) << 8 | 1, n);
+                let chain = crate::mesh::chain::Chain {
+                    tries,
+                    ..case.chain(plan.octets(), 120)
+                };
+                chain.run(seed, &AtomicBool::new(false)).0[0].goodput_kbps()
+            });
+            kbps.sum::<f64>() / runs.count() as f64
+        };
+        let means: Vec<[f64; 4]> = (1..=6)
+            .map(|hops| [Kind::Tahoe, Kind::Default, Kind::Aggressive, Kind::Adaptive].map(|k| mean(k, hops)))
+            .collect();
+        let gain = |of: usize, over: usize| {
+            let ratios = means.iter().map(|m| m[of] / m[over]);
+            100.0 * (ratios.sum::<f64>() / means.len() as f64 - 1.0)
+        };
+        let gains = [gain(1, 0), gain(2, 1), gain(3, 1), gain(3, 0)];
+        println!("{tries} tries, loss {loss} of 1000: {gains:.0?}");
+        let is_calibrated = tries == DEFAULT_TRIES && loss == CALIBRATED_LOSS;
+        assert!(!is_calibrated || (12.0..32.0).contains(&gains[0]), "{gains:?}");
+    }
 }
 
 /// Each has an id of its own, says something, is not judged where it must not be, and is satisfied by the thesis.
