@@ -3,6 +3,7 @@
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::process::ExitCode;
+use std::time::{Duration, Instant};
 
 use serde_json::json;
 use transfer::TransferError;
@@ -64,6 +65,32 @@ fn listen<T>(at: &[SocketAddr], bind: impl Fn(SocketAddr) -> io::Result<T>) -> R
     Err(Failure::input(why))
 }
 
+/// Within so long of the last one, a connection that ended for the same reason has no line of its own.
+const ALIKE: Duration = Duration::from_secs(1);
+
+/// Why connections ended early: when a path goes, all of them do at once.
+#[derive(Default)]
+struct Reasons {
+    last: Option<(String, Instant)>,
+    unsaid: u64,
+}
+
+impl Reasons {
+    /// What is said of one more, if anything.
+    fn told(&mut self, now: Instant, peer: SocketAddr, why: &str) -> Option<String> {
+        let before = self.last.replace((why.to_owned(), now));
+        if before.is_some_and(|(last, at)| last == why && now < at + ALIKE) {
+            self.unsaid += 1;
+            return None;
+        }
+        let others = match std::mem::take(&mut self.unsaid) {
+            0 => String::new(),
+            n => format!(" ({n} more ended as the one before)"),
+        };
+        Some(format!("connection of {peer}: {why}{others}"))
+    }
+}
+
 /// Runs the command.
 pub fn main(args: &Args, ui: &Ui) -> Result<ExitCode, Failure> {
     let (end, from, to) = ends(&args.from, &args.to).map_err(Failure::input)?;
@@ -76,13 +103,16 @@ pub fn main(args: &Args, ui: &Ui) -> Result<ExitCode, Failure> {
         ..args.common.config()?
     };
     let (mut connections, mut failed, mut octets) = (0_u64, 0_u64, (0_u64, 0_u64));
+    let mut reasons = Reasons::default();
     let tell = |ended: Ended| {
         connections += 1;
         octets.0 += ended.octets.0;
         octets.1 += ended.octets.1;
         if let Err(why) = ended.result {
             failed += 1;
-            ui.tell(&format!("connection of {}: {why}", ended.peer));
+            if let Some(told) = reasons.told(Instant::now(), ended.peer, &why.to_string()) {
+                ui.tell(&told);
+            }
         }
     };
     match end {
@@ -121,6 +151,21 @@ pub fn main(args: &Args, ui: &Ui) -> Result<ExitCode, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn many_that_end_at_once_are_one_line() {
+        let (now, peer) = (Instant::now(), SocketAddr::from(([192, 0, 2, 7], 80)));
+        let mut reasons = Reasons::default();
+        let mut told = |ms, why| reasons.told(now + Duration::from_millis(ms), peer, why);
+        assert_eq!(told(0, "silent").unwrap(), "connection of 192.0.2.7:80: silent");
+        assert!(told(500, "silent").is_none() && told(1_400, "silent").is_none());
+        assert!(
+            told(1_500, "reset")
+                .unwrap()
+                .ends_with(": reset (2 more ended as the one before)")
+        );
+        assert!(told(2_600, "reset").unwrap().ends_with(": reset"));
+    }
 
     #[test]
     fn one_of_each() {
