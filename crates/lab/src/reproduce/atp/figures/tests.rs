@@ -101,7 +101,7 @@ fn stopped_before_it_began() {
     let none = PLAN.run(1, &AtomicBool::new(true), &|_| {});
     let all = figures(&none);
     assert!(all.iter().all(|(file, _)| {
-        ["5.1.", "5.4", "5.5", "5.6", "5.7"]
+        ["5.1.", "5.1_", "5.4", "5.5", "5.6", "5.7"]
             .iter()
             .any(|n| file.contains(n))
     }));
@@ -111,7 +111,9 @@ fn stopped_before_it_began() {
 fn order_and_numbers() {
     assert!(number("fig5.9e.svg") < number("fig5.10-02.svg"));
     assert!(number("fig5.10-02.svg") < number("fig5.10-16.svg"));
-    assert!(number("fig5.1.svg") < number("fig5.2a-delay.svg"));
+    assert!(number("fig5.1.svg") < number("fig5.1_calibrated.svg"));
+    assert!(number("fig5.1_calibrated.svg") < number("fig5.2a-delay.svg"));
+    assert!(number("fig5.4a.svg") < number("fig5.4a_calibrated.svg"));
     assert_eq!(over_runs(3.0, &[]), None);
     assert_eq!(
         over_runs(3.0, &[1.0, 3.0]),
