@@ -41,11 +41,14 @@ const TOTAL: &str = "test result: ";
 
 /// All but what tests that passed have printed.
 pub(super) fn without_passed(text: &str) -> String {
-    let mut passed = false;
+    let (mut quotes, mut lists) = (false, false);
     let mut shown = |line: &&str| {
-        let (begins, ends) = (*line == PASSED, *line == FAILED || line.starts_with(TOTAL));
-        passed = begins || (passed && !ends);
-        !passed
+        if *line == PASSED {
+            (quotes, lists) = (!quotes, quotes);
+        }
+        // what is quoted may look like the end
+        lists &= *line != FAILED && !line.starts_with(TOTAL);
+        !quotes && !lists
     };
     let lines = text.lines().filter(|line| shown(line));
     lines.flat_map(|line| [line, "\n"]).collect()
@@ -92,10 +95,21 @@ impl Counts {
             let name = line
                 .strip_prefix("---- ")
                 .and_then(|rest| rest.strip_suffix(" stdout ----"));
-            if line == FAILED {
+            if line == PASSED {
+                // once above what they have printed, and once above their names
+                part = match part {
+                    Part::Passed(_) => Part::Results,
+                    _ => Part::Passed(false),
+                };
+            } else if let Part::Passed(has_said) = part {
+                if name.is_some() {
+                    part = Part::Passed(false);
+                } else if let Some(why) = line.strip_prefix(SKIPPED).filter(|_| !has_said) {
+                    part = Part::Passed(true);
+                    *counts.skipped.entry(why.to_owned()).or_default() += 1;
+                }
+            } else if line == FAILED {
                 part = Part::Names;
-            } else if line == PASSED || (name.is_some() && matches!(part, Part::Passed(_))) {
-                part = Part::Passed(false);
             } else if let Some(name) = name {
                 part = Part::Quote;
                 counts.failures.push(Failure::new(name));
@@ -113,11 +127,6 @@ impl Counts {
             } else if part == Part::Quote {
                 let failure = counts.failures.last_mut();
                 failure.into_iter().for_each(|f| f.said.push(line.to_owned()));
-            } else if part == Part::Passed(false)
-                && let Some(why) = line.strip_prefix(SKIPPED)
-            {
-                part = Part::Passed(true);
-                *counts.skipped.entry(why.to_owned()).or_default() += 1;
             }
         }
         Ok(counts)
@@ -234,17 +243,15 @@ mod tests {
     #[test]
     fn what_passed_without_running_is_told() {
         let text = "running 4 tests\ntest a::b ... ok\ntest a::c ... ok\ntest d ... ok\ntest e ... FAILED\n\nsuccesses:\n\n\
-            ---- a::b stdout ----\nskipped: no tshark\nskipped: again\n\n---- a::c stdout ----\nat a::c\n\n\
+            ---- a::b stdout ----\nskipped: no tshark\nskipped: again\n\n---- a::c stdout ----\nat a::c\ntest result: FAILED. 1 passed; 1 failed\nfailures:\n\n\
             ---- d stdout ----\nskipped: no tshark\n\n\nsuccesses:\n    a::b\n    a::c\n    d\n\nfailures:\n\n\
             ---- e stdout ----\nskipped: no root\n\n\nfailures:\n    e\n\n\
             test result: FAILED. 3 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out\n";
         let failed = Counts::parse(text).unwrap();
         assert_eq!(failed.skipped, BTreeMap::from([("no tshark".to_owned(), 2)]));
         assert_eq!(failed.failures.len(), 1);
-        let end =
-            |name| format!("\nsuccesses:\n    {name}\n\ntest result: ok. 3 passed; 0 failed; 0 ignored\n");
-        let (before, _) = text.split_once("\nfailures:").unwrap();
-        let good = before.to_owned() + &end("a::b");
+        let (before, _) = text.split_once("failures:\n\n---- e").unwrap();
+        let good = before.to_owned() + "test result: ok. 3 passed; 0 failed; 0 ignored\n";
         assert_eq!(
             Counts::parse(&(good.clone() + &good.replace("no tshark", "no root")))
                 .unwrap()
@@ -253,6 +260,7 @@ mod tests {
             "6 tests; 4 of them skipped: 2 no root; 2 no tshark"
         );
         let shown = without_passed(text);
+        assert!(!shown.contains("1 passed"), "{shown}");
         assert!(
             shown.contains("test a::b ... ok")
                 && !shown.contains("no tshark")
