@@ -135,6 +135,7 @@ impl FlowConfig {
 /// One end of a connection.
 #[derive(Debug)]
 pub struct Flow {
+    variant: Variant,
     transport: Kind,
     /// Nodes that data have passed on their way to the other end, as its latest feedback says.
     hops: u8,
@@ -162,9 +163,18 @@ impl Flow {
         Flow::new(config, peer, false)
     }
 
+    /// As [`Variant::refusal`], while nobody has called: once there is a connection, a call of another transport is a stranger's, and
+    /// [`handle`](Transport::handle) counts it as such.
+    pub fn refusal(&self, packet: &[u8]) -> Option<[u8; HEADER_OCTETS]> {
+        self.variant
+            .refusal(packet)
+            .filter(|_| self.state() == State::Listening)
+    }
+
     fn new(config: &FlowConfig, peer: SocketAddr, calls: bool) -> Flow {
         let overhead = HEADER_OCTETS + config.key.map_or(0, |_| OVERHEAD_OCTETS);
         Flow {
+            variant: config.variant,
             transport: Flow::transport(config, longest_packet(peer) - overhead, calls),
             hops: 0,
             told_spacing_us: 0,

@@ -9,7 +9,7 @@ use radio::{Duration, Instant};
 
 use crate::claims::Claims;
 use crate::door::{Called, Door};
-use crate::flow::{Flow, FlowConfig, Variant};
+use crate::flow::{Flow, FlowConfig};
 use crate::receive::Receiving;
 use crate::secure::Guard;
 use crate::sink::Place;
@@ -71,7 +71,6 @@ pub enum Told<'a> {
 }
 
 struct Guest {
-    variant: Variant,
     flow: Flow,
     guard: Option<Guard>,
     /// When its first datagram came.
@@ -110,7 +109,6 @@ pub fn serve(
             &mut guests,
             &mut rooms,
             |peer, guard, now| Guest {
-                variant: config.variant,
                 flow: Flow::listener(config, peer),
                 guard,
                 receiving: Receiving::new(place, peer),
@@ -186,14 +184,13 @@ impl Called for Guest {
     fn packet(&mut self, now: Instant, socket: &mut Socket, peer: SocketAddr, packet: &[u8]) {
         self.heard = now;
         let path = &mut socket.path(peer, self.guard.as_mut());
-        match self.variant.refusal(packet) {
-            // once there is a connection, that is a stranger's: the flow counts it as such
-            Some(reset) if self.flow.state() == State::Listening => {
+        match self.flow.refusal(packet) {
+            Some(reset) => {
                 path.request(&reset);
                 // it stays to be told again, should that have been lost, and nobody waits for it
                 self.over = true;
             }
-            _ => self.flow.handle(now, Event::Indication(packet), path),
+            None => self.flow.handle(now, Event::Indication(packet), path),
         }
     }
 }

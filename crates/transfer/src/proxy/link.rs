@@ -95,9 +95,9 @@ impl Called for Link {
 
     fn packet(&mut self, now: Instant, socket: &mut Socket, peer: SocketAddr, packet: &[u8]) {
         let path = &mut socket.path(peer, self.guard.as_mut());
-        match self.config.variant.refusal(packet) {
-            Some(reset) if self.flow.state() == State::Listening => path.request(&reset),
-            _ => self.flow.handle(now, Event::Indication(packet), path),
+        match self.flow.refusal(packet) {
+            Some(reset) => path.request(&reset),
+            None => self.flow.handle(now, Event::Indication(packet), path),
         }
     }
 }
