@@ -26,11 +26,13 @@ NeighboursOnly(const NodeContainer& nodes)
     return loss;
 }
 
-/// The TCP of the comparison, which never gives a connection up. `newreno` is RFC 6582 and no more: an acknowledgement for each
-/// segment, a first window of three, limited transmit, no SACK, no options, as `sdmac` has it. Otherwise Linux's Reno with timestamps and SACK.
+/// The TCP of the comparison, which never gives a connection up. `newreno` is NewReno with an acknowledgement for each segment, a
+/// first window of three, limited transmit and no options but SACK; `nosack` has not even that. Otherwise Linux's Reno with
+/// timestamps, SACK and delayed acknowledgements.
 void
-ConfigureTcp(bool newreno)
+ConfigureTcp(const std::string& tcp)
 {
+    const bool newreno = tcp != "linux";
     const TypeId type = newreno ? TcpNewReno::GetTypeId() : TcpLinuxReno::GetTypeId();
     Config::SetDefault("ns3::TcpL4Protocol::SocketType", TypeIdValue(type));
     const uint32_t window = newreno ? 65535 : 131072;
@@ -46,7 +48,8 @@ ConfigureTcp(bool newreno)
     {
         Config::SetDefault("ns3::TcpSocket::" + name, UintegerValue(value));
     }
-    for (const std::string option : {"Sack", "Timestamp", "WindowScaling"})
+    Config::SetDefault("ns3::TcpSocketBase::Sack", BooleanValue(tcp != "nosack"));
+    for (const std::string option : {"Timestamp", "WindowScaling"})
     {
         Config::SetDefault("ns3::TcpSocketBase::" + option, BooleanValue(!newreno));
     }
@@ -97,11 +100,16 @@ main(int argc, char** argv)
     experiment.Option("rate", "Mb/s of data and ACK frames", mbps);
     experiment.Option("flows", "parallel TCP connections", flows);
     experiment.Option("octets", "octets per connection", octets);
-    experiment.Option("tcp", "newreno or linux", tcp);
+    experiment.Option("tcp", "newreno, nosack or linux", tcp);
     experiment.Option("queue", "frames that a node holds at most", queue);
     experiment.Parse(argc, argv);
 
-    ConfigureTcp(tcp == "newreno");
+    if (tcp != "newreno" && tcp != "nosack" && tcp != "linux")
+    {
+        std::cerr << "chain: --tcp is newreno, nosack or linux\n";
+        return 2;
+    }
+    ConfigureTcp(tcp);
     Config::SetDefault("ns3::WifiMacQueue::MaxSize", StringValue(std::to_string(queue) + "p"));
     peer::Radio radio;
     radio.dataMbps = mbps;

@@ -59,6 +59,26 @@ fn the_ns3_variant_waits_for_difs_from_the_arrival() {
     assert_eq!(lab.starts(0), [5 * MS + 34 * US]);
 }
 
+/// In ns-3 the frame of an idle station never draws a backoff, not even if the medium turns busy before its DIFS is over.
+#[test]
+fn the_ns3_variant_draws_no_backoff_after_an_arrival_at_rest() {
+    for seed in 0..8 {
+        let mut lab = Lab::near(seed);
+        let adapter = AdapterConfig {
+            rules: AccessRules::ns3(),
+            ..station(0)
+        };
+        lab.adapter(adapter, vec![(5 * MS, send(1, 0, 0, one_shot()))]);
+        // 5.010 ms .. 5.042 ms: within the DIFS of 0
+        lab.node(vec![(
+            5 * MS + 10 * US,
+            Act::Send(data(None, 1, 0, 50), one_shot()),
+        )]);
+        lab.run(10);
+        assert_eq!(lab.starts(0), [5 * MS + (10 + 32 + 34) * US], "seed {seed}");
+    }
+}
+
 /// A frame that comes when the medium has been idle for less than DIFS goes when DIFS is over, without a backoff.
 #[test]
 fn idle_for_less_than_the_interframe_space() {

@@ -16,7 +16,7 @@ use sim::{LinkLoss, NodeConfig, NoiseConfig, Process, World};
 use std::rc::Rc;
 
 const SATURATION: u64 = 0x2e88_c7c7_5ecb_bc3f;
-const GRID: u64 = 0x3a1b_3522_e824_a4f8;
+const GRID: u64 = 0xc79d_0b6e_778f_5268;
 const EVERYTHING: u64 = 0xfc68_631b_d744_1bf4;
 
 fn run_saturation() -> u64 {

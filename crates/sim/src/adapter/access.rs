@@ -39,7 +39,9 @@ impl Core {
             }
             if d.immediate {
                 d.immediate = false;
-                d.backoff = a.backoff_stream.below(u64::from(d.cw) + 1) as u32;
+                if a.rules.immediate == Immediate::AtOnce {
+                    d.backoff = a.backoff_stream.below(u64::from(d.cw) + 1) as u32;
+                }
             } else if onset > d.base {
                 let passed = onset - d.base;
                 // a countdown rarely has more than 2^32 ns behind it, and short divisions are faster

@@ -13,7 +13,8 @@ pub enum Immediate {
     /// (IEEE 802.11-2016, 10.3.4.2; what Atheros adapters do).
     #[default]
     AtOnce,
-    /// After an interframe space counted from its arrival (ns-3).
+    /// After an interframe space counted from its arrival; if the medium turns busy meanwhile, after an interframe space from the
+    /// end of that, and still without a backoff (ns-3).
     AfterSpaceFromArrival,
 }
 
