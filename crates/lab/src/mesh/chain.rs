@@ -93,7 +93,7 @@ impl Chain {
             ),
             losses: links.filter(|l| l.2 > 0.0).collect(),
             outages: Vec::new(),
-            gone_after: None,
+            gone_after: self.kind.gone_after(self.tries),
             greetings: (0..4).flat_map(greeting).collect(),
             demands: (0..self.flows).map(demand).collect(),
             kind: self.kind,

@@ -38,6 +38,12 @@ impl Kind {
         self == Kind::Sdmac
     }
 
+    /// After how many datagrams in a row that a neighbour has not acknowledged, each tried `tries` times, hops give a notice of path failure. Those of the thesis
+    /// give none; where frames are sent once a loss says nothing about the path.
+    pub fn gone_after(self, tries: u8) -> Option<u8> {
+        (self == Kind::Sdmac && tries > 1).then_some(3)
+    }
+
     /// In lower case.
     pub fn word(self) -> &'static str {
         match self {

@@ -113,6 +113,7 @@ impl Scene {
         };
         Net {
             tries: self.tries,
+            gone_after: self.kind.gone_after(self.tries),
             ..net
         }
     }

@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 use sim::rng::mix3;
 
 use crate::mesh::metrics::unfairness;
-use crate::mesh::{Chain, Ended, Kind};
+use crate::mesh::{Chain, Ended, Kind, Net};
 use crate::scenario::Scenario;
 use crate::scenario::protocol::Protocol;
 use crate::testbed::air::AirError;
@@ -313,7 +313,12 @@ pub fn simulated(
         octets: case.octets,
         most_seconds: MOST_SECONDS,
     };
-    let ran = chain.net().run_in(scenario, seed, stop);
+    let net = Net {
+        // the hops are Linux, which gives no notices
+        gone_after: None,
+        ..chain.net()
+    };
+    let ran = net.run_in(scenario, seed, stop);
     let goodput = |e: &Ended| if e.done { e.goodput_kbps() } else { 0.0 };
     let feedback = |(flow, e): (u64, &Ended)| {
         let called_ns = Chain::START_NS + flow * STAGGER_NS;

@@ -1,9 +1,14 @@
 //! The sender's rate S in packets per second, or its inverse, the spacing D_s.
 
+mod older;
+mod silence;
+
 use super::pace::Pace;
 use super::{Config, idle_multiplier, meter};
 use crate::transport::micros;
+use older::Older;
 use radio::{Duration, Instant};
+use silence::Silence;
 
 /// Missed feedbacks after which the rate is looked for anew (thesis, section 2.3).
 pub const MISSES: u8 = 3;
@@ -40,8 +45,8 @@ fn spacing(hz: f64) -> Duration {
 /// What the sender is doing about its rate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Phase {
-    /// Looks for it: data are held, and a probe is due at this instant.
-    QuickStart { probe_at: Option<Instant> },
+    /// Looks for it: data are held, and a probe is due at this instant. `told`: because a notice said that the path has failed.
+    QuickStart { probe_at: Option<Instant>, told: bool },
     /// Has one.
     Running,
 }
@@ -63,6 +68,7 @@ pub struct Rate {
     /// One has come since that was set last.
     heard: bool,
     missed: u8,
+    silence: Silence,
     /// Smoothed time from a packet to its acknowledgement.
     rtt: Duration,
     /// What that is at most, until one is measured.
@@ -77,37 +83,6 @@ pub struct Rate {
     older: Older,
 }
 
-/// The slowest rate of a stretch of time that ends now and is one to two times as long as asked for.
-#[derive(Clone, Debug)]
-struct Older {
-    /// The slowest of this stretch, and of the one before.
-    hz: [f64; 2],
-    /// When this one began.
-    since: Instant,
-}
-
-impl Older {
-    const NONE: Older = Older {
-        hz: [f64::INFINITY; 2],
-        since: Instant::ZERO,
-    };
-
-    fn note(&mut self, now: Instant, hz: f64, stretch: Duration) {
-        if now.since(self.since) >= stretch {
-            *self = Older {
-                hz: [hz, self.hz[0]],
-                since: now,
-            };
-        } else {
-            self.hz[0] = self.hz[0].min(hz);
-        }
-    }
-
-    fn slowest(&self) -> f64 {
-        self.hz[0].min(self.hz[1])
-    }
-}
-
 impl Rate {
     /// Without a rate: data wait until [`quick_start`](Rate::quick_start).
     pub fn new(config: &Config) -> Rate {
@@ -115,13 +90,17 @@ impl Rate {
             config: *config,
             hz: 1e6 / micros(config.unmeasured_spacing),
             gain: config.gain,
-            phase: Phase::QuickStart { probe_at: None },
+            phase: Phase::QuickStart {
+                probe_at: None,
+                told: false,
+            },
             pace: Pace::default(),
             expect_at: None,
             sent_at: Instant::ZERO,
             rested_until: Instant::ZERO,
             heard: true,
             missed: 0,
+            silence: Silence::new(config.initial_number),
             rtt: Duration::ZERO,
             rtt_at_most: Duration::ZERO,
             packets: (0, 0),
@@ -185,6 +164,7 @@ impl Rate {
     pub fn feedback(&mut self, now: Instant, delay_us: u32, waiting: bool) {
         self.missed = 0;
         self.heard = true;
+        self.silence.heard();
         // the next epoch is that of the packets that are on the way: before the rate changes
         let next = now + self.wait();
         // where nobody steers, what was sent after a rest has its round trip, even if feedback from before it is still coming
@@ -295,26 +275,45 @@ impl Rate {
     /// When a probe is due, while data are held.
     pub fn probe_at(&self) -> Option<Instant> {
         match self.phase {
-            Phase::QuickStart { probe_at } => Some(probe_at.unwrap_or(Instant::ZERO)),
+            Phase::QuickStart { probe_at, .. } => Some(probe_at.unwrap_or(Instant::ZERO)),
             Phase::Running => None,
         }
     }
 
-    /// A probe was sent; the next one follows after an epoch.
+    /// A probe was sent; the next one follows after an epoch, or after a silence if a notice was the reason.
     pub fn probed(&mut self, now: Instant) {
-        if self.is_searching() {
-            let probe_at = Some(now + self.epoch());
-            self.phase = Phase::QuickStart { probe_at };
+        if let Phase::QuickStart { told, .. } = self.phase {
+            let wait = match told {
+                true => self.epoch().max(self.silence.next()),
+                false => self.epoch(),
+            };
+            self.hold(now + wait, told);
         }
     }
 
-    /// The path has failed, or the rate is not to be trusted for another reason: data are held until a probe comes
-    /// back.
-    pub fn search(&mut self, now: Instant) {
+    /// The rate is not to be trusted: data are held until a probe comes back.
+    fn search(&mut self, now: Instant) {
         if !self.is_searching() {
-            self.phase = Phase::QuickStart { probe_at: Some(now) };
+            self.hold(now, false);
         }
         self.expect_at = None;
+    }
+
+    /// A node on the way says that the path has failed: data are held until a probe comes back. A sender whose epoch adjusts itself is
+    /// [silent](silence) before each, the first one included.
+    pub fn path_failed(&mut self, now: Instant) {
+        if self.config.adjusting && !self.is_searching() {
+            let silence = self.silence.next();
+            self.hold(now + silence, true);
+        }
+        self.search(now);
+    }
+
+    fn hold(&mut self, probe_at: Instant, told: bool) {
+        self.phase = Phase::QuickStart {
+            probe_at: Some(probe_at),
+            told,
+        };
     }
 
     /// When a feedback counts as missed.
@@ -328,6 +327,7 @@ impl Rate {
     /// A feedback has not come. True if that is one too many, and a new rate is looked for.
     pub fn miss(&mut self, now: Instant) -> bool {
         self.missed += 1;
+        self.silence.missed();
         self.set_hz(now, self.hz * self.miss_penalty().max(1e-6));
         self.expect_at = Some(now + self.wait());
         let too_many = self.missed >= MISSES;

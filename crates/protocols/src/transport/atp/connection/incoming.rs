@@ -173,13 +173,13 @@ where
         }
     }
 
-    /// A node on the way has lost the path: nothing goes until a probe comes back.
+    /// A node on the way has lost the path: no data go until a probe comes back.
     fn path_failed(&mut self, now: Instant, h: &Header) {
         let sent = self.outbox.acknowledged()..self.outbox.next();
         let of_ours = self.ours.offset(h.sequence, sent.start);
         if self.state == State::Open && of_ours.is_some_and(|n| sent.contains(&n)) {
             self.counters.path_failures += 1;
-            self.rate.search(now);
+            self.rate.path_failed(now);
         } else {
             self.counters.foreign += 1;
         }

@@ -223,6 +223,50 @@ fn three_misses_start_again() {
     );
 }
 
+/// Who is told that the path has failed is silent before each probe; that of the thesis probes at once, and then every epoch.
+#[test]
+fn a_notice_silences() {
+    let mut thesis = running(&Config::adaptive(), 1_000, 1);
+    thesis.path_failed(at(10));
+    assert_eq!(thesis.probe_at(), Some(at(10)));
+    thesis.probed(at(10));
+    assert_eq!(thesis.probe_at(), Some(at(50)));
+
+    let mut r = running(&Config::sdmac(), 1_000, 1);
+    let silent = |r: &Rate, since: u64| r.probe_at().unwrap().since(at(since)).as_us() / 1_000;
+    r.path_failed(at(10));
+    assert_eq!((r.send_at(), r.expect_at()), (None, None));
+    assert!((100..300).contains(&silent(&r, 10)), "{:?}", r.probe_at());
+    let first = r.probe_at();
+    r.path_failed(at(11));
+    assert_eq!(r.probe_at(), first, "it is silent already");
+    r.probed(at(400));
+    assert!((200..600).contains(&silent(&r, 400)), "{:?}", r.probe_at());
+    r.quick_start(at(900), 2_000, 1, true);
+    assert!(!r.is_searching());
+    r.path_failed(at(1_000));
+    let third = silent(&r, 1_000);
+    assert!(
+        (400..1_200).contains(&third),
+        "{third}: the answer to a probe makes nothing forgotten"
+    );
+    r.quick_start(at(3_000), 2_000, 1, true);
+    for n in 0..4 {
+        r.feedback(at(3_001 + n), 2_000, true);
+    }
+    r.path_failed(at(4_000));
+    assert!((100..300).contains(&silent(&r, 4_000)), "the path has held");
+    // missed feedback is another matter
+    let mut missed = running(&Config::sdmac(), 1_000, 1);
+    missed.sent(at(0), false);
+    for n in 1..=3 {
+        missed.miss(at(n * 1_000));
+    }
+    assert_eq!(missed.probe_at(), Some(at(3_000)));
+    missed.probed(at(3_000));
+    assert!(missed.probe_at() <= Some(at(3_200)), "{:?}", missed.probe_at());
+}
+
 /// Spacing is kept on average by a timer that is late, and no two packets go at once.
 /// Who sends so seldom that each packet comes after a rest finds out all the same that nobody answers.
 #[test]
