@@ -59,24 +59,42 @@ fn the_ns3_variant_waits_for_difs_from_the_arrival() {
     assert_eq!(lab.starts(0), [5 * MS + 34 * US]);
 }
 
-/// In ns-3 the frame of an idle station never draws a backoff, not even if the medium turns busy before its DIFS is over.
+/// In ns-3 the frame of an idle station never draws a backoff, however often the medium turns busy before its DIFS is over.
 #[test]
 fn the_ns3_variant_draws_no_backoff_after_an_arrival_at_rest() {
-    for seed in 0..8 {
+    // others send at 5.010 ms and at 5.052 ms, for 32 us each: within the DIFS after the arrival, and within the next one
+    let start = |rules, arrival_us: u64, seed| {
         let mut lab = Lab::near(seed);
-        let adapter = AdapterConfig {
-            rules: AccessRules::ns3(),
-            ..station(0)
-        };
-        lab.adapter(adapter, vec![(5 * MS, send(1, 0, 0, one_shot()))]);
-        // 5.010 ms .. 5.042 ms: within the DIFS of 0
-        lab.node(vec![(
-            5 * MS + 10 * US,
-            Act::Send(data(None, 1, 0, 50), one_shot()),
-        )]);
+        let adapter = AdapterConfig { rules, ..station(0) };
+        lab.adapter(
+            adapter,
+            vec![(5 * MS + arrival_us * US, send(1, 0, 0, one_shot()))],
+        );
+        for at in [10, 52] {
+            let mut other = station(at);
+            other.edca = [no_backoff(2); 5];
+            let off = (0, Act::Set(Attribute::CarrierSense(false)));
+            let one = Act::Send(data(None, 1, 0, 50), one_shot());
+            lab.adapter(other, vec![off, (5 * MS + u64::from(at) * US, one)]);
+        }
         lab.run(10);
-        assert_eq!(lab.starts(0), [5 * MS + (10 + 32 + 34) * US], "seed {seed}");
-    }
+        lab.starts(0)[0]
+    };
+    let waits = |rules, arrival_us| -> std::collections::BTreeSet<u64> {
+        let first = 5 * MS + (52 + 32 + 34) * US;
+        (0..16)
+            .map(|seed| (start(rules, arrival_us, seed) - first) / (9 * US))
+            .collect()
+    };
+    assert_eq!(waits(AccessRules::ns3(), 0), [0].into());
+    let standard = AccessRules {
+        immediate: Immediate::AtOnce,
+        ..AccessRules::ns3()
+    };
+    assert_eq!(start(standard, 0, 1), 5 * MS, "it was idle for long enough");
+    // 3 us after the first one of the others: for the standard that is no rest
+    assert!(waits(standard, 45).len() > 4, "{:?}", waits(standard, 45));
+    assert_eq!(waits(AccessRules::ns3(), 45), [0].into());
 }
 
 /// A frame that comes when the medium has been idle for less than DIFS goes when DIFS is over, without a backoff.

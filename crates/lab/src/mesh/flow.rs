@@ -38,8 +38,8 @@ impl Kind {
         self == Kind::Sdmac
     }
 
-    /// After how many datagrams in a row that a neighbour has not acknowledged, each tried `tries` times, hops give a notice of path failure. Those of the thesis
-    /// give none; where frames are sent once a loss says nothing about the path.
+    /// After how many datagrams in a row that a neighbour has not acknowledged, each tried `tries` times, hops give a notice of path failure: those of our variant, where
+    /// adapters try again. Where frames are sent once a loss says nothing about the path.
     pub fn gone_after(self, tries: u8) -> Option<u8> {
         (self == Kind::Sdmac && tries > 1).then_some(3)
     }

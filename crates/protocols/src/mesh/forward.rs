@@ -366,6 +366,7 @@ fn failure(payload: &[u8]) -> Option<[u8; PACKET_OCTETS]> {
         && !packet.control.has(Control::RST);
     let notice = Packet {
         sequence: packet.sequence,
+        acknowledgement: packet.acknowledgement,
         ..Packet::new(ProtocolId::Atp, Control::PATH_FAILURE)
     };
     counts.then(|| notice.octets())

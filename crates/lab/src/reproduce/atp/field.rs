@@ -338,6 +338,38 @@ mod tests {
         assert!(outcome.starved() == 0.5 && outcome.total_kbps() == 101.5);
     }
 
+    /// Hops of our variant give notices where adapters try again, and where many contend that helps.
+    #[test]
+    fn notices_help_flows_that_contend() {
+        let plan = Plan { seed: 1, quick: true };
+        let scene = |kind, tries| Scene {
+            what: What::Files(24),
+            tries,
+            kind,
+        };
+        let told = |kind, tries| scene(kind, tries).net(&plan, 1).gone_after;
+        assert_eq!(
+            [
+                told(Kind::Sdmac, 7),
+                told(Kind::Sdmac, 1),
+                told(Kind::Adaptive, 7)
+            ],
+            [Some(3), None, None]
+        );
+        let sums = [Some(3), None].map(|gone_after| {
+            let total = |seed| {
+                let net = Net {
+                    gone_after,
+                    ..scene(Kind::Sdmac, 7).net(&plan, seed)
+                };
+                let ran = net.run(seed, &AtomicBool::new(false));
+                ran.flows.iter().map(Ended::goodput_kbps).sum::<f64>()
+            };
+            (1..=6).map(total).sum::<f64>()
+        });
+        assert!(sums[0] > 1.1 * sums[1], "{sums:?}");
+    }
+
     /// The middle flow of the stack is the one that hears both others.
     #[test]
     fn the_middle_of_the_stack_gets_least() {

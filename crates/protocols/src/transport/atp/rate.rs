@@ -164,7 +164,6 @@ impl Rate {
     pub fn feedback(&mut self, now: Instant, delay_us: u32, waiting: bool) {
         self.missed = 0;
         self.heard = true;
-        self.silence.heard();
         // the next epoch is that of the packets that are on the way: before the rate changes
         let next = now + self.wait();
         // where nobody steers, what was sent after a rest has its round trip, even if feedback from before it is still coming
@@ -283,9 +282,11 @@ impl Rate {
     /// A probe was sent; the next one follows after an epoch, or after a silence if a notice was the reason.
     pub fn probed(&mut self, now: Instant) {
         if let Phase::QuickStart { told, .. } = self.phase {
-            let wait = match told {
-                true => self.epoch().max(self.silence.next()),
-                false => self.epoch(),
+            let wait = if told {
+                self.silence.end();
+                self.epoch().max(self.silence.draw())
+            } else {
+                self.epoch()
             };
             self.hold(now + wait, told);
         }
@@ -300,13 +301,21 @@ impl Rate {
     }
 
     /// A node on the way says that the path has failed: data are held until a probe comes back. A sender whose epoch adjusts itself is
-    /// [silent](silence) before each, the first one included.
+    /// [silent](silence) before each, the first one included, whether or not it was looking for a rate already.
     pub fn path_failed(&mut self, now: Instant) {
-        if self.config.adjusting && !self.is_searching() {
-            let silence = self.silence.next();
+        let is_silent = matches!(self.phase, Phase::QuickStart { told: true, .. });
+        if self.config.adjusting && !is_silent {
+            let silence = self.silence.draw();
             self.hold(now + silence, true);
         }
         self.search(now);
+    }
+
+    /// A feedback was about data that have come, so that the path holds.
+    pub fn came_through(&mut self) {
+        if !self.is_searching() {
+            self.silence.heard();
+        }
     }
 
     fn hold(&mut self, probe_at: Instant, told: bool) {

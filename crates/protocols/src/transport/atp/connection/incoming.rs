@@ -177,7 +177,13 @@ where
     fn path_failed(&mut self, now: Instant, h: &Header) {
         let sent = self.outbox.acknowledged()..self.outbox.next();
         let of_ours = self.ours.offset(h.sequence, sent.start);
-        if self.state == State::Open && of_ours.is_some_and(|n| sent.contains(&n)) {
+        // what the packet that could not go on acknowledged: a stranger would have to guess both
+        let read = self.inbox.acknowledgement();
+        let told = read.saturating_sub(self.inbox.capacity() as u64)..=read;
+        let acknowledged = self.theirs.offset(h.acknowledgement, read);
+        let is_ours =
+            of_ours.is_some_and(|n| sent.contains(&n)) && acknowledged.is_some_and(|n| told.contains(&n));
+        if self.state == State::Open && is_ours {
             self.counters.path_failures += 1;
             self.rate.path_failed(now);
         } else {
@@ -231,6 +237,9 @@ where
             self.rate.quick_start(now, h.delay_us, h.hops, waiting);
         } else {
             self.rate.feedback(now, h.delay_us, waiting);
+            if !h.control.has(Control::SACK_MORE) {
+                self.rate.came_through();
+            }
         }
     }
 

@@ -294,19 +294,16 @@ fn a_path_that_fails() {
     a.write(at(0), &[1; 5_000]);
     a.handle(at(1), Event::Timer, &mut s);
     let lost = parse(&s.one());
-    let notice = |sequence| {
-        Header {
-            sequence,
-            ..Header::new(ProtocolId::Atp, Control::PATH_FAILURE)
-        }
-        .octets()
-    };
-    a.handle(
-        at(2),
-        Event::Indication(&notice(lost.sequence.wrapping_add(9_999))),
-        &mut s,
-    );
-    assert!(!a.rate.is_searching(), "not of ours");
+    let notice = |sequence| failure(sequence, lost.acknowledgement);
+    let strangers = [
+        notice(lost.sequence.wrapping_add(9_999)),
+        failure(lost.sequence, lost.acknowledgement.wrapping_add(1)),
+        failure(lost.sequence, lost.acknowledgement.wrapping_sub(1 << 20)),
+    ];
+    for stranger in strangers {
+        a.handle(at(2), Event::Indication(&stranger), &mut s);
+        assert!(!a.rate.is_searching(), "not of ours");
+    }
     s.0.clear();
     a.handle(at(3), Event::Indication(&notice(lost.sequence)), &mut s);
     let probe = parse(&s.one());
@@ -319,6 +316,55 @@ fn a_path_that_fails() {
         "again after an epoch"
     );
     assert_eq!(a.counters().path_failures, 1);
+}
+
+/// Ours is silent before it probes, for longer each time, and goes on with the answer.
+#[test]
+fn a_path_that_fails_silences_ours() {
+    let [mut a, mut b] = connected(&Config::sdmac(), 1_000);
+    let mut s = Sheet::default();
+    a.write(at(0), &[1; 50_000]);
+    a.handle(at(1), Event::Timer, &mut s);
+    let lost = parse(&s.one());
+    let notice = failure(lost.sequence, lost.acknowledgement);
+    a.handle(at(2), Event::Indication(&notice), &mut s);
+    a.handle(at(3), Event::Indication(&notice), &mut s);
+    assert!(s.0.is_empty() && a.rate.is_searching());
+    let mut probes = Vec::new();
+    while probes.len() < 4 {
+        let due = a.deadline().unwrap();
+        a.handle(due, Event::Timer, &mut s);
+        assert!(parse(&s.one()).control.has(Control::SACK_REQ), "no data");
+        probes.push(due.as_ns() / 1_000_000);
+    }
+    let silences: Vec<_> = (0..4)
+        .map(|n| probes[n] - if n == 0 { 2 } else { probes[n - 1] })
+        .collect();
+    for (silence, mean) in silences.iter().zip([200, 400, 800, 1_600]) {
+        assert!((mean / 2..=mean * 3 / 2).contains(silence), "{silences:?}");
+    }
+    let due = a.deadline().unwrap();
+    a.handle(due, Event::Timer, &mut s);
+    let probe = s.one();
+    b.handle(due, Event::Indication(&probe), &mut s);
+    let answer = s.one();
+    a.handle(due, Event::Indication(&answer), &mut s);
+    a.handle(a.deadline().unwrap(), Event::Timer, &mut s);
+    let data = parse(&s.0[0]);
+    assert!(
+        !a.rate.is_searching() && !data.control.has(Control::SACK_REQ),
+        "data again"
+    );
+}
+
+/// A notice of path failure about the packet with these numbers.
+fn failure(sequence: u32, acknowledgement: u32) -> [u8; HEADER_OCTETS] {
+    Header {
+        sequence,
+        acknowledgement,
+        ..Header::new(ProtocolId::Atp, Control::PATH_FAILURE)
+    }
+    .octets()
 }
 
 #[test]
