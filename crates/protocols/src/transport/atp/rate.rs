@@ -301,7 +301,7 @@ impl Rate {
     }
 
     /// A node on the way says that the path has failed: data are held until a probe comes back. A sender whose epoch adjusts itself is
-    /// [silent](silence) before each, the first one included, whether or not it was looking for a rate already.
+    /// silent before each, the first one included, whether or not it was looking for a rate already.
     pub fn path_failed(&mut self, now: Instant) {
         let is_silent = matches!(self.phase, Phase::QuickStart { told: true, .. });
         if self.config.adjusting && !is_silent {
