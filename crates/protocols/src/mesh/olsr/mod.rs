@@ -15,7 +15,7 @@ pub mod mpr;
 pub mod tables;
 pub mod wire;
 
-pub use tables::{NEIGHB_HOLD, Route};
+pub use tables::Route;
 
 use crate::dice::{self, Dice};
 use frame::MacAddr;
@@ -57,6 +57,11 @@ impl OlsrConfig {
             willingness: 3,
             seed,
         }
+    }
+
+    /// For how long its HELLOs count, and for how long it tells of a lost link: three HELLOs (RFC 3626, 18.3).
+    fn valid(&self) -> Duration {
+        self.hello_interval.times(3)
     }
 }
 
@@ -110,7 +115,7 @@ impl<const N: usize> Olsr<N> {
         let address = u64::from(u32::from_be_bytes([a, b, c, d]));
         let mut olsr = Olsr {
             config: *config,
-            tables: Tables::new(config.me),
+            tables: Tables::new(config.me, config.valid()),
             forwards: [None; FORWARDS],
             hello_at: Instant::ZERO,
             tc_at: Instant::ZERO,
@@ -245,7 +250,7 @@ impl<const N: usize> Olsr<N> {
         self.refresh(now);
         let mut w = Writer::new(out);
         if self.hello_at <= now {
-            let valid = self.config.hello_interval.times(3);
+            let valid = self.config.valid();
             let head = self.head(wire::HELLO, 1, valid);
             let neighbours = self.tables.neighbours(now);
             let (interval, willingness) = (self.config.hello_interval, self.config.willingness);

@@ -7,8 +7,6 @@ use super::wire::{Hello, LinkCode, Message};
 use frame::MacAddr;
 use radio::{Duration, Instant};
 
-/// How long a lost link is told (RFC 3626, 18.3: three HELLOs).
-pub const NEIGHB_HOLD: Duration = Duration::from_ms(6_000);
 /// How long numbers are remembered (RFC 3626, 18.3).
 const DUP_HOLD: Duration = Duration::from_ms(30_000);
 
@@ -57,6 +55,8 @@ pub struct Tables<const N: usize> {
     topology: [[Instant; N]; N],
     ansn: [u16; N],
     heard: [Heard; N],
+    /// How long a lost link is told.
+    hold: Duration,
     // what follows from these
     symmetric: u64,
     relays: u64,
@@ -67,8 +67,8 @@ pub struct Tables<const N: usize> {
 }
 
 impl<const N: usize> Tables<N> {
-    /// The node `me`, alone.
-    pub fn new(me: MacAddr) -> Self {
+    /// The node `me`, alone. A lost link is told for `hold` (NEIGHB_HOLD_TIME; RFC 3626, 18.3).
+    pub fn new(me: MacAddr, hold: Duration) -> Self {
         const { assert!(N >= 1 && N <= 64, "sets of nodes have 64 bits") };
         Tables {
             addresses: [me; N],
@@ -78,6 +78,7 @@ impl<const N: usize> Tables<N> {
             topology: [[Instant::ZERO; N]; N],
             ansn: [0; N],
             heard: [Heard::default(); N],
+            hold,
             symmetric: 0,
             relays: 0,
             selectors: 0,
@@ -182,7 +183,7 @@ impl<const N: usize> Tables<N> {
                 link.sym = now;
             } else if code.is_heard() {
                 link.sym = until;
-                link.known = link.known.max(until + NEIGHB_HOLD);
+                link.known = link.known.max(until + self.hold);
             }
             if code.is_mpr() {
                 link.selector = until;
