@@ -131,9 +131,9 @@ main(int argc, char** argv)
     for (uint32_t flow = 0; flow < flows; flow++)
     {
         const uint16_t port = 5000 + flow;
-        const std::string tcp = "ns3::TcpSocketFactory";
-        sinks.Add(PacketSinkHelper(tcp, InetSocketAddress(Ipv4Address::GetAny(), port)).Install(last));
-        BulkSendHelper source(tcp, InetSocketAddress(at.GetAddress(hops), port));
+        const std::string factory = "ns3::TcpSocketFactory";
+        sinks.Add(PacketSinkHelper(factory, InetSocketAddress(Ipv4Address::GetAny(), port)).Install(last));
+        BulkSendHelper source(factory, InetSocketAddress(at.GetAddress(hops), port));
         source.SetAttribute("MaxBytes", UintegerValue(octets));
         source.SetAttribute("SendSize", UintegerValue(1448));
         const uint64_t phaseUs = peer::Mix3(experiment.Run(), flow, 4) % 10'000;

@@ -275,7 +275,6 @@ fn a_notice_silences() {
     );
 }
 
-/// Spacing is kept on average by a timer that is late, and no two packets go at once.
 /// Who sends so seldom that each packet comes after a rest finds out all the same that nobody answers.
 #[test]
 fn rests_hide_no_silence() {
@@ -296,6 +295,7 @@ fn rests_hide_no_silence() {
     assert_eq!(missed, Some(360));
 }
 
+/// Spacing is kept on average by a timer that is late, and no two packets go at once.
 #[test]
 fn pacing() {
     let mut r = running(&Config::standard(), 1_000, 1);
