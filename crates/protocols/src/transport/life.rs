@@ -8,6 +8,8 @@ pub(super) struct Life {
     patience: Duration,
     heard_at: Instant,
     ask_at: Instant,
+    /// From one question to the next.
+    again: Duration,
 }
 
 impl Life {
@@ -22,6 +24,7 @@ impl Life {
             patience,
             heard_at: Instant::ZERO,
             ask_at: Instant::MAX,
+            again: patience,
         }
     }
 
@@ -33,6 +36,22 @@ impl Life {
     pub(super) fn heard(&mut self, now: Instant) {
         self.heard_at = now;
         self.ask_at = now + self.part(Self::FIRST);
+        self.again = self.part(Self::AGAIN);
+    }
+
+    /// A call was answered, and there is nothing to send that would tell the other end that the answer has come. What tells it may get lost, so one
+    /// asks each `wait` until something else comes.
+    pub(super) fn answered(&mut self, now: Instant, wait: Duration) {
+        self.heard(now);
+        self.ask_at = now + wait;
+        self.again = wait;
+    }
+
+    /// Something goes that the other end answers by itself.
+    pub(super) fn spoken(&mut self) {
+        if self.again != self.part(Self::AGAIN) {
+            self.heard(self.heard_at);
+        }
     }
 
     /// It is time to ask.
@@ -42,7 +61,7 @@ impl Life {
 
     /// One has asked.
     pub(super) fn asked(&mut self, now: Instant) {
-        self.ask_at = now + self.part(Self::AGAIN);
+        self.ask_at = now + self.again;
     }
 
     /// When patience is at its end.
@@ -76,5 +95,20 @@ mod tests {
         assert_eq!(asked, 4);
         life.heard(at(1_700));
         assert_eq!(life.deadline(), at(2_100));
+        life.answered(at(2_200), Duration::from_ms(50));
+        for ms in [2_250, 2_300, 2_350] {
+            assert_eq!(life.deadline(), at(ms));
+            life.asked(at(ms));
+        }
+        assert_eq!(life.over_at(), at(3_000));
+        life.heard(at(2_360));
+        assert_eq!(life.deadline(), at(2_760), "there is no more doubt");
+        life.answered(at(2_400), Duration::from_ms(50));
+        life.asked(at(2_450));
+        life.spoken();
+        assert_eq!(life.deadline(), at(2_800));
+        life.asked(at(2_800));
+        life.spoken();
+        assert_eq!(life.deadline(), at(2_900));
     }
 }

@@ -308,6 +308,7 @@ where
             && let Some(piece) = self.outbox.take(now, self.size.wanted(now).into())
         {
             self.rate.sent(now, piece.again);
+            self.life.spoken();
             self.size.sent(&piece);
             self.send(&piece, path);
         }

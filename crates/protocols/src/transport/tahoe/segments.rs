@@ -5,6 +5,9 @@ use crate::transport::wire::{Control, HEADER_OCTETS, Header, MAX_DATA_OCTETS, Pr
 use crate::transport::{Failure, Path, State};
 use radio::{Duration, Instant};
 
+/// How long a caller that has nothing to send waits for a sign that its acknowledgement of the answer has come: as long as the first timer lasts (RFC 6298, 2.1).
+const UNANSWERED: Duration = Duration::from_ms(1_000);
+
 /// The time stamp of an instant: never 0, which means none.
 fn stamp(now: Instant) -> u32 {
     ((now.as_ns() / 1_000) as u32).max(1)
@@ -61,6 +64,7 @@ impl<O: AsRef<[u8]> + AsMut<[u8]>, const H: usize> Connection<O, H> {
         out[..HEADER_OCTETS].copy_from_slice(&header.octets());
         self.ring.get(at, &mut out[HEADER_OCTETS..HEADER_OCTETS + octets]);
         path.request(&out[..HEADER_OCTETS + octets]);
+        self.life.spoken();
         if at < self.highest {
             self.counters.resent += 1;
         } else {
@@ -112,6 +116,9 @@ impl<O: AsRef<[u8]> + AsMut<[u8]>, const H: usize> Connection<O, H> {
                     self.open(now, &h, State::Open);
                     self.measure(now, &h);
                     self.timer.restart(now, false);
+                    if self.end() == 0 {
+                        self.life.answered(now, UNANSWERED);
+                    }
                     self.acknowledge(now, path);
                 } else {
                     self.counters.foreign += 1;

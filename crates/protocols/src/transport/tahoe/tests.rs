@@ -317,3 +317,28 @@ fn silence_ends_a_connection() {
     answered.handle(Instant::from_us(50_000_000), Event::Indication(&ask), &mut s);
     assert_eq!(s.0.len(), 1);
 }
+
+/// Who calls and has nothing to send asks until he hears something: his acknowledgement of the answer may have got lost.
+#[test]
+fn an_end_that_is_called_may_speak_first() {
+    let config = Config::new(Recovery::NewReno);
+    let mut a: End = Connection::caller(&config, buffers(10_000));
+    let mut b: End = Connection::listener(&config, buffers(10_000));
+    let (mut there, mut back) = (Sheet::default(), Sheet::default());
+    a.handle(Instant::ZERO, Event::Start, &mut there);
+    b.handle(Instant::ZERO, Event::Indication(&there.0.remove(0)), &mut back);
+    a.handle(Instant::ZERO, Event::Indication(&back.0.remove(0)), &mut there);
+    b.write(Instant::ZERO, b"220 ready");
+    there.0.clear();
+    let now = Instant::from_us(SECOND);
+    assert_eq!(a.deadline(), Some(now));
+    a.handle(now, Event::Timer, &mut there);
+    b.handle(now, Event::Indication(&there.0.remove(0)), &mut back);
+    assert_eq!(b.state(), State::Open);
+    back.0
+        .iter()
+        .for_each(|d| a.handle(now, Event::Indication(d), &mut there));
+    let mut text = [0; 20];
+    assert_eq!(a.read(now, &mut text), 9);
+    assert!(a.deadline().unwrap() > now + Duration::from_ms(20_000));
+}

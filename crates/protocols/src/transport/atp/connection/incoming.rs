@@ -68,7 +68,11 @@ where
             self.state = State::Failed(Failure::Reset);
         } else if for_us && c.has(Control::SYN) && h.is_feedback() {
             self.state = State::Open;
-            self.life.heard(now);
+            if self.has_work() {
+                self.life.heard(now);
+            } else {
+                self.life.answered(now, self.call_wait);
+            }
             self.call_at = None;
             self.theirs.initial = h.sequence;
             self.meter.set_epoch(h.spacing_us);

@@ -105,6 +105,50 @@ fn any_kind_talks_with_any_other() {
     }
 }
 
+/// Who calls and has nothing to send asks until he hears something: that the answer has come is told once, and may get lost.
+#[test]
+fn an_end_that_is_called_may_speak_first() {
+    for config in ALL {
+        let [mut a, mut b] = ends(5, &config());
+        let (mut there, mut back) = (Sheet::default(), Sheet::default());
+        a.handle(at(0), Event::Start, &mut there);
+        b.handle(at(0), Event::Indication(&there.one()), &mut back);
+        a.handle(at(1), Event::Indication(&back.one()), &mut there);
+        b.write(at(1), b"220 ready");
+        // what says that the answer has come, and two questions
+        there.one();
+        let mut now = at(1);
+        for _ in 0..2 {
+            now = a.deadline().unwrap();
+            a.handle(now, Event::Timer, &mut there);
+            assert!(parse(&there.one()).control.has(Control::SACK_REQ));
+        }
+        assert_eq!((b.state(), back.0.len()), (State::Opening, 0));
+        let asked = now;
+        let mut text = [0; 20];
+        while a.read(now, &mut text) == 0 {
+            now = sooner(a.deadline(), b.deadline()).unwrap();
+            a.handle(now, Event::Timer, &mut there);
+            b.handle(now, Event::Timer, &mut back);
+            while there.0.len() + back.0.len() > 0 {
+                let (to_b, to_a) = (std::mem::take(&mut there.0), std::mem::take(&mut back.0));
+                to_b.iter()
+                    .for_each(|d| b.handle(now, Event::Indication(d), &mut back));
+                to_a.iter()
+                    .for_each(|d| a.handle(now, Event::Indication(d), &mut there));
+            }
+        }
+        assert!(text.starts_with(b"220 ready") && now < asked + config().call_wait.times(2));
+        assert_eq!(a.counters().probes, 3);
+        while a.deadline().unwrap() < now + Duration::from_ms(20_000) {
+            // what is still due is feedback for the text
+            let due = a.deadline().unwrap();
+            a.handle(due, Event::Timer, &mut there);
+        }
+        assert_eq!(a.counters().probes, 3);
+    }
+}
+
 /// Where frames are sent once, calls at one instant are all lost. The next ones must not meet again.
 #[test]
 fn callers_that_began_together_part() {
