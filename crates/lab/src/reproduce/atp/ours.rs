@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use super::plan::Measured;
 use super::summary::Summary;
 use super::values::{average, mean};
-use super::{Bed, Case, LOSS, Outcome, Scene, THESIS, What};
+use super::{Bed, Case, LOSS, Scene, THESIS, What};
 use crate::mesh::Kind::{self, Sdmac};
-use crate::mesh::metrics::unfairness;
+use crate::mesh::metrics::{unfairness, utility};
 use crate::report::html::{Align, Table};
 use crate::reproduce::estimate::Estimate;
 use crate::reproduce::values::Values;
@@ -35,6 +35,9 @@ pub struct Beside {
     pub excess: Estimate,
     /// That of the other with the most goodput.
     pub of_best: f64,
+    /// Geometric mean of the flows' goodputs over that of the other that has most of it, by the mean utility of the runs. The
+    /// thesis judges goodput and fairness together by that utility, the sum of logarithms (section 5.4).
+    pub utility: f64,
 }
 
 /// Whether an aim is reached.
@@ -70,41 +73,64 @@ impl Beside {
     }
 }
 
-/// Goodput and unfairness of each run of a transport.
-type Runs = BTreeMap<u64, (f64, f64)>;
+/// What is compared of a run.
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Run {
+    goodput: f64,
+    unfairness: f64,
+    /// Utility over the number of flows.
+    utility: f64,
+}
+
+impl Run {
+    /// Of flows with these goodputs, in kb/s.
+    fn of(kbps: &[f64]) -> Run {
+        let flows = kbps.len().max(1) as f64;
+        Run {
+            goodput: kbps.iter().sum::<f64>() / flows,
+            unfairness: unfairness(kbps),
+            utility: utility(kbps) / flows,
+        }
+    }
+}
+
+/// Those of a transport, by number.
+type Runs = BTreeMap<u64, Run>;
 
 /// What one number of hops, or one scene, says.
 fn point(setting: &str, hops: Option<u32>, of: impl Fn(Kind) -> Runs) -> Option<Beside> {
-    let goodput = |runs: &Runs| average(runs.values().map(|r| r.0));
-    let unfairness = |runs: &Runs| average(runs.values().map(|r| r.1));
+    let goodput = |runs: &Runs| average(runs.values().map(|r| r.goodput));
+    let unfairness = |runs: &Runs| average(runs.values().map(|r| r.unfairness));
+    let utility = |runs: &Runs| average(runs.values().map(|r| r.utility));
     let others: Vec<Runs> = THESIS.map(&of).into_iter().filter(|r| !r.is_empty()).collect();
-    let by = |of: fn(&(f64, f64)) -> f64| {
+    let by = |of: fn(&Run) -> f64| {
         move |a: &&Runs, b: &&Runs| {
             let mean = |runs: &Runs| average(runs.values().map(of)).unwrap_or(f64::NAN);
             mean(a).total_cmp(&mean(b))
         }
     };
-    let best = others.iter().max_by(by(|r| r.0))?;
-    let fairest = others.iter().min_by(by(|r| r.1))?;
+    let best = others.iter().max_by(by(|r| r.goodput))?;
+    let fairest = others.iter().min_by(by(|r| r.unfairness))?;
+    let most_utility = others.iter().max_by(by(|r| r.utility))?;
     let ours = of(Sdmac);
     // the runs of one number have the same seed
-    let beside = |other: &Runs, difference: &dyn Fn((f64, f64), (f64, f64)) -> f64| {
+    let beside = |other: &Runs, difference: &dyn Fn(Run, Run) -> f64| {
         let both = ours.iter().filter_map(|(n, r)| Some((*r, *other.get(n)?)));
         mean(&both.map(|(a, b)| difference(a, b)).collect::<Vec<_>>())
     };
     let (least, ratio) = (goodput(best)?, goodput(&ours)? / goodput(best)?);
     // that of the ratio of two means
-    let error = beside(best, &|a, b| (a.0 - ratio * b.0) / least)?;
-    let (unfairness, of_fairest) = (unfairness(&ours)?, unfairness(fairest)?);
+    let error = beside(best, &|a, b| (a.goodput - ratio * b.goodput) / least)?;
     Some(Beside {
         setting: setting.into(),
         judged_as: setting.into(),
         hops,
         goodput: error + (ratio - error.value),
-        unfairness,
-        fairest: of_fairest,
-        excess: beside(fairest, &|a, b| a.1 - b.1)?,
-        of_best: average(best.values().map(|r| r.1))?,
+        unfairness: unfairness(&ours)?,
+        fairest: unfairness(fairest)?,
+        excess: beside(fairest, &|a, b| a.unfairness - b.unfairness)?,
+        of_best: unfairness(best)?,
+        utility: 10_f64.powf(utility(&ours)? - utility(most_utility)?),
     })
 }
 
@@ -140,7 +166,7 @@ pub fn beside(m: &Measured) -> Vec<Beside> {
                     flows,
                     kind,
                 };
-                let run = |s: &Summary| (s.mean_kbps(), s.unfairness);
+                let run = |s: &Summary| Run::of(&s.kbps);
                 point(&setting, Some(hops), |kind| {
                     let runs = (0..m.seeds()).filter_map(|n| Some((n, run(m.get(case(kind), n)?))));
                     runs.collect()
@@ -151,10 +177,9 @@ pub fn beside(m: &Measured) -> Vec<Beside> {
     }
     for tries in [1, DEFAULT_TRIES] {
         let mut add = |what: What| {
-            let run = |o: &Outcome| (o.total_kbps(), unfairness(&o.kbps));
             let of = |kind| {
                 let runs = m.runs_of(Scene { what, tries, kind });
-                runs.map(|(n, outcome)| (n, run(outcome))).collect()
+                runs.map(|(n, outcome)| (n, Run::of(&outcome.kbps))).collect()
             };
             let (setting, judged_as) = names(what, tries);
             let point = point(&setting, None, of);
@@ -212,6 +237,7 @@ pub(super) fn table(lines: &[Beside]) -> Table {
         ("unfairness", Align::Right),
         ("of the fairest other", Align::Right),
         ("of the best other", Align::Right),
+        ("geometric mean over the most of the others", Align::Right),
         ("aim", Align::Left),
     ];
     let count = |aim| lines.iter().filter(|l| l.aim() == aim).count();
@@ -235,6 +261,7 @@ pub(super) fn table(lines: &[Beside]) -> Table {
             format!("{:.3}", l.unfairness),
             format!("{:.3}", l.fairest),
             format!("{:.3}", l.of_best),
+            format!("{:.2}", l.utility),
             l.aim().word().into(),
         ])
     })
@@ -251,7 +278,12 @@ mod tests {
     fn runs(goodput: f64, unfairness: f64, off: f64) -> Runs {
         let run = |n| {
             let sign = if n % 2 == 0 { 1.0 } else { -1.0 };
-            (n, (goodput + sign * off, unfairness + sign * off / 1e3))
+            let run = Run {
+                goodput: goodput + sign * off,
+                unfairness: unfairness + sign * off / 1e3,
+                utility: goodput.log10() - unfairness,
+            };
+            (n, run)
         };
         (0..10).map(run).collect()
     }
@@ -274,8 +306,10 @@ mod tests {
             p.fairest,
             p.excess.value,
             p.of_best,
+            p.utility,
         ];
-        for (found, expected) in found.into_iter().zip([0.96, 0.2, 0.1, 0.1, 0.4]) {
+        let utility = 96.0 / 80.0 * 10_f64.powf(0.1 - 0.2);
+        for (found, expected) in found.into_iter().zip([0.96, 0.2, 0.1, 0.1, 0.4, utility]) {
             assert!((found - expected).abs() < 1e-9, "{p:?}");
         }
         assert_eq!(p.aim(), Aim::Missed, "less fair than the fairest");
