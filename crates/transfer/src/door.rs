@@ -215,7 +215,7 @@ impl Door {
                 None => gone(datagram).map_or(Knock::Unheard, Knock::Answer),
             };
         };
-        match self.waiting.open(peer, datagram, room) {
+        match self.waiting.open(now, peer, datagram, room) {
             (Opened::Packet(n), guard) => return Knock::In(guard, &room[..n]),
             (Opened::Handshake(answer), _) => return answer.map_or(Knock::Unheard, Knock::Answer),
             (Opened::Anew | Opened::Nothing, _) => {}
@@ -276,7 +276,8 @@ fn gone(datagram: &[u8]) -> Option<Vec<u8>> {
 
 /// Whether a datagram is a call in clear.
 fn calls(datagram: &[u8]) -> bool {
-    Header::parse(datagram).is_ok_and(|(h, _)| h.control.has(Control::SYN))
+    let is_call = Header::parse(datagram).is_ok_and(|(h, _)| h.control.has(Control::SYN));
+    is_call && !secure::is_sealed(datagram)
 }
 
 #[cfg(test)]
@@ -453,6 +454,59 @@ mod tests {
                 panic!("not let in at {ms}")
             };
             door.turn_away(at(ms), peer(1), Some(guard));
+        }
+    }
+
+    /// Who calls again waits anew, and who has sealed his call has a key.
+    #[test]
+    fn who_calls_again_is_not_forgotten() {
+        let mut door = door(Some(KEY));
+        let mut room = new_octets();
+        let (mut owner, call) = caller();
+        for ms in [0, 9_000] {
+            let Knock::Answer(answer) = door.knock(at(ms), peer(1), &call, &mut room) else {
+                panic!("no answer at {ms}")
+            };
+            owner.open(&answer, &mut new_octets());
+        }
+        door.knock(at(18_000), peer(2), &caller().1, &mut room);
+        let header = Header::new(ProtocolId::Atp, Control::SYN).octets();
+        let sealed = owner.seal(&header).unwrap().to_vec();
+        let mut elsewhere = self::door(Some(Key([8; KEY_OCTETS])));
+        let knock = elsewhere.knock(at(0), peer(1), &sealed, &mut room);
+        assert!(matches!(knock, Knock::Unheard));
+        let knock = door.knock(at(18_001), peer(1), &sealed, &mut room);
+        assert!(matches!(knock, Knock::In(Some(_), _)));
+    }
+
+    /// Two of five datagrams get lost each way.
+    #[test]
+    fn with_a_key_who_calls_comes_in_through_losses() {
+        let mut room = new_octets();
+        for seed in 0..300 {
+            let mut door = door(Some(KEY));
+            let mut drawn = seed;
+            let mut comes = move || {
+                drawn = u64::wrapping_mul(drawn, 6_364_136_223_846_793_005)
+                    .wrapping_add(1_442_695_040_888_963_407);
+                (drawn >> 33) % 5 > 1
+            };
+            let mut owner = Guard::caller(&KEY, PATIENCE.times(3)).unwrap();
+            let header = Header::new(ProtocolId::Atp, Control::SYN).octets();
+            let comes_in = (0..60_000).step_by(50).find(|&ms| {
+                if let Some(call) = owner.call(at(ms)).unwrap().map(<[u8]>::to_vec)
+                    && comes()
+                    && let Knock::Answer(answer) = door.knock(at(ms), peer(1), &call, &mut room)
+                    && comes()
+                {
+                    owner.open(&answer, &mut new_octets());
+                }
+                // the transport calls once a second, too
+                let sealed = owner.seal(&header).filter(|_| ms % 1_000 == 0 && comes());
+                let knock = sealed.map(|sealed| door.knock(at(ms), peer(1), sealed, &mut room));
+                matches!(knock, Some(Knock::In(..)))
+            });
+            assert!(comes_in.is_some_and(|ms| ms < 40_000), "{seed}: {comes_in:?}");
         }
     }
 

@@ -38,6 +38,7 @@ impl Waiting {
     /// over; the others at its address have not made the call.
     pub fn open(
         &mut self,
+        now: Instant,
         peer: SocketAddr,
         datagram: &[u8],
         room: &mut Octets,
@@ -49,12 +50,17 @@ impl Waiting {
             }
             opened != Opened::Nothing
         });
-        let guard = at.filter(|_| matches!(opened, Opened::Packet(_))).map(|at| {
-            let caller = self.callers.remove(at);
+        let Some(at) = at else {
+            return (opened, None);
+        };
+        let caller = self.callers.remove(at);
+        if matches!(opened, Opened::Packet(_)) {
             self.callers.retain(|other| other.peer != peer);
-            caller.guard
-        });
-        (opened, guard)
+            return (opened, Some(caller.guard));
+        }
+        // he has called again, and begins to wait anew
+        self.callers.push(Caller { since: now, ..caller });
+        (opened, None)
     }
 
     /// One more waits, for as long as `patience` says.

@@ -7,8 +7,8 @@ use snow::HandshakeState;
 use super::key::Key;
 use super::{CALL, builder, handshake};
 
-/// From one call to the next at most; the first is repeated after 1 s.
-const MOST_WAIT: Duration = Duration::from_ms(8_000);
+/// From one call to the next on average, as the transport calls: that one is lost says nothing about congestion.
+const WAIT_MS: u64 = 1_000;
 
 /// The calls until a packet of the other end has come: one that was answered is not repeated, a new one is made.
 pub(super) struct Calling {
@@ -17,10 +17,11 @@ pub(super) struct Calling {
     /// What the answer to the call is read with; `None` once there was one.
     noise: Option<Box<HandshakeState>>,
     call: Vec<u8>,
-    calls: u32,
+    calls: usize,
     at: Instant,
-    /// When it gives up; known from the first call on.
+    /// When it gives up, if none was answered; known from the first call on.
     until: Option<Instant>,
+    was_answered: bool,
 }
 
 /// A handshake of this end, and its first message.
@@ -43,6 +44,7 @@ impl Calling {
             calls: 0,
             at: Instant::ZERO,
             until: None,
+            was_answered: false,
         })
     }
 
@@ -55,12 +57,15 @@ impl Calling {
             return Ok(None);
         }
         let until = *self.until.get_or_insert(now.after(self.patience));
-        if now >= until {
+        if self.was_answered {
+            // whoever has answered once is there, and how long its silence is borne is the transport's affair
+            self.at = now.after(self.wait());
+        } else if now < until {
+            self.at = now.after(self.wait()).min(until);
+        } else {
             return Err(Failure::NoAnswer);
         }
-        let wait = Duration::from_ms(1_000 << self.calls).min(MOST_WAIT);
-        self.at = now.after(wait).min(until);
-        self.calls = (self.calls + 1).min(8);
+        self.calls += 1;
         if self.noise.is_none() {
             // as long as the system has no random numbers there is no new one
             let Ok((noise, call)) = first(&self.key) else {
@@ -71,9 +76,10 @@ impl Calling {
         Ok(Some(&self.call))
     }
 
-    /// Whether it has taken too long.
-    pub fn is_over(&self, now: Instant) -> bool {
-        self.until.is_some_and(|until| now >= until)
+    /// 3/4 to 5/4 of the mean, drawn by an octet of the call, which has random ones: callers that began together part.
+    fn wait(&self) -> Duration {
+        let octet = self.call.iter().rev().nth(self.calls % 16).copied().unwrap_or(0);
+        Duration::from_us(WAIT_MS * 750 + WAIT_MS * 500 * u64::from(octet) / 255)
     }
 
     /// When the next one is due.
@@ -86,6 +92,7 @@ impl Calling {
         // a forged answer must not end the handshake: a failed read leaves it as it is
         let noise = self.noise.as_mut()?;
         noise.read_message(message, out).ok()?;
+        self.was_answered = true;
         self.noise.take()
     }
 }
