@@ -8,6 +8,7 @@ use protocols::transport::wire::{Control, HEADER_OCTETS, Header, ProtocolId};
 use protocols::transport::{Buffers, Event, Path, Sent, State, Transport, atp, tahoe};
 use radio::{Duration, Instant};
 
+use crate::memory::Memory;
 use crate::secure::{Guard, Key, OVERHEAD_OCTETS};
 use crate::socket::longest_packet;
 use crate::{Progress, TransferError};
@@ -147,9 +148,9 @@ pub struct Flow {
 
 #[derive(Debug)]
 enum Kind {
-    Atp(Box<atp::Connection<Vec<u8>, Vec<Sent>>>),
+    Atp(Box<atp::Connection<Memory, Vec<Sent>>>),
     /// Behind the same header.
-    Tcp(Box<tahoe::Connection<Vec<u8>>>, u16),
+    Tcp(Box<tahoe::Connection<Memory>>, u16),
 }
 
 impl Flow {
@@ -183,7 +184,7 @@ impl Flow {
     }
 
     fn transport(config: &FlowConfig, packet_octets: usize, calls: bool) -> Kind {
-        let buffer = || vec![0; config.buffer_octets];
+        let buffer = || Memory::new(config.buffer_octets);
         let records = config.buffer_octets / RECORD_OCTETS;
         let initial_number = random();
         let standard = match config.variant {

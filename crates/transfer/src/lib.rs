@@ -25,6 +25,7 @@ mod door;
 pub mod flow;
 pub mod hop;
 mod ledger;
+mod memory;
 pub mod message;
 mod plain;
 pub mod proxy;

@@ -81,6 +81,11 @@ impl Waiting {
         self.callers.push(Caller { peer, guard, since });
     }
 
+    /// Whether somebody waits who has made this call, or replays it.
+    pub fn has(&self, call: &[u8]) -> bool {
+        self.callers.iter().any(|c| c.guard.called() == call)
+    }
+
     /// Whether another one can wait without that anybody gives way.
     pub fn has_room(&self) -> bool {
         self.callers.len() < MOST_WAITING
