@@ -43,6 +43,52 @@ fn an_answer_tells_the_hops_of_the_call() {
     }
 }
 
+/// So does one to a probe: who looks for the rate again begins as slowly as who calls over so many hops.
+#[test]
+fn an_answer_tells_the_hops_of_the_probe() {
+    for (hops, spacing_us) in [(1, 3_000), (3, 4_000), (5, 5_000)] {
+        let [mut a, mut b] = connected(&Config::adaptive(), 2_000);
+        let (mut s, mut back) = (Sheet::default(), Sheet::default());
+        a.write(at(0), &[1; 5_000]);
+        a.handle(at(10), Event::Timer, &mut s);
+        let lost = parse(&s.one());
+        let notice = failure(lost.sequence, lost.acknowledgement);
+        a.handle(at(11), Event::Indication(&notice), &mut s);
+        let mut probe = s.one();
+        for _ in 0..hops {
+            crate::transport::wire::pass(&mut probe, |_| 1_000);
+        }
+        b.handle(at(12), Event::Indication(&probe), &mut back);
+        let answer = back.one();
+        assert_eq!(parse(&answer).hops, hops);
+        a.handle(at(13), Event::Indication(&answer), &mut s);
+        assert_eq!(a.spacing_us(), spacing_us);
+    }
+}
+
+/// A caller that has begun anew refuses the answer to the call before; its next call is answered.
+#[test]
+fn who_refuses_an_answer_may_call_again() {
+    let [mut a, mut b] = ends(5, &Config::adaptive());
+    let (mut s, mut back) = (Sheet::default(), Sheet::default());
+    a.handle(at(0), Event::Start, &mut s);
+    let call = s.one();
+    b.handle(at(0), Event::Indication(&call), &mut back);
+    let answer = back.one();
+    let [mut anew, _] = ends(6, &Config::adaptive());
+    anew.handle(at(1), Event::Start, &mut s);
+    let next = s.one();
+    anew.handle(at(1), Event::Indication(&answer), &mut s);
+    let refusal = s.one();
+    assert!(parse(&refusal).control.has(Control::RST));
+    b.handle(at(1), Event::Indication(&refusal), &mut back);
+    assert_eq!((b.state(), b.deadline()), (State::Listening, None));
+    b.handle(at(2), Event::Indication(&next), &mut back);
+    anew.handle(at(2), Event::Indication(&back.one()), &mut s);
+    b.handle(at(2), Event::Indication(&s.one()), &mut back);
+    assert_eq!([anew.state(), b.state()], [State::Open; 2]);
+}
+
 /// About once a second, 64 times.
 #[test]
 fn nobody_answers() {

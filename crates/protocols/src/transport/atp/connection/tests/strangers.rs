@@ -94,6 +94,35 @@ fn a_reset_with_an_old_acknowledgement_is_a_strangers() {
     assert_eq!(a.state(), State::Failed(Failure::Reset));
 }
 
+/// Neither to a call before his, nor to one after it, nor what acknowledges no call at all.
+#[test]
+fn a_caller_believes_no_answer_to_another_call() {
+    let answer = Control::SYN.with(Control::SACK_OPT);
+    for (control, state) in [
+        (answer, State::Open),
+        (Control::RST, State::Failed(Failure::Reset)),
+    ] {
+        let [mut a, _] = ends(5, &Config::adaptive());
+        let mut s = Sheet::default();
+        a.handle(at(0), Event::Start, &mut s);
+        let number = parse(&s.one()).sequence.wrapping_add(1);
+        let to = control.with(Control::ACK);
+        for (n, other) in [
+            forged(to, 9, number.wrapping_sub(1)),
+            forged(to, 9, number.wrapping_add(1)),
+            forged(control, 9, number),
+        ]
+        .iter()
+        .enumerate()
+        {
+            a.handle(at(1), Event::Indication(other), &mut s);
+            assert_eq!((a.state(), a.counters.foreign), (State::Opening, n as u64 + 1));
+        }
+        a.handle(at(2), Event::Indication(&forged(to, 9, number)), &mut s);
+        assert_eq!((a.state(), a.counters.foreign), (state, 3));
+    }
+}
+
 /// 64 MiB ahead: what it acknowledges is not believed either.
 #[test]
 fn a_sequence_far_from_the_expected_one_is_a_strangers() {
