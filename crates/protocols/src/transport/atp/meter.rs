@@ -255,6 +255,24 @@ mod tests {
         assert_eq!(m.deadline(), Some(at(43)), "told, and kept");
     }
 
+    /// From a millisecond to ten seconds, whatever the other end says.
+    #[test]
+    fn an_epoch_that_is_told_is_bounded() {
+        for (us, epoch_us) in [
+            (1, 1_000),
+            (999, 1_000),
+            (1_001, 1_001),
+            (9_999_999, 9_999_999),
+            (10_000_001, 10_000_000),
+            (u32::MAX, 10_000_000),
+        ] {
+            let mut m = Meter::new(&Config::standard());
+            m.set_epoch(us);
+            m.data(at(1), &sample(1_000, 0));
+            assert_eq!(m.deadline(), Some(at(1) + Duration::from_us(epoch_us)));
+        }
+    }
+
     /// What hops tell is an average already.
     #[test]
     fn whose_epoch_adjusts_itself_believes_the_last_delay() {

@@ -378,12 +378,11 @@ mod tests {
         }
     }
 
-    /// Where every other packet is lost, three longer ones that are lost are no news.
-    #[test]
-    fn losses_make_it_try_more_often() {
+    /// How many packets of one length are lost, where so many have arrived and been lost before, until it is known not to pass.
+    fn tries(told: [u32; 2]) -> u64 {
         let mut size = Size::new(1_448);
         until_changed(&mut size, 1_448, 4).unwrap();
-        size.told = [100; 2];
+        size.told = told;
         learn(&mut size, came(524)).unwrap();
         let now = at(0);
         let octets = size.wanted(now);
@@ -398,6 +397,18 @@ mod tests {
             });
             size.learn(now, PATIENCE, News::NONE, Fate::Missing).unwrap();
         }
-        assert_eq!(tried, 8);
+        tried
+    }
+
+    #[test]
+    fn three_longer_packets_are_tried_where_nothing_else_is_lost() {
+        assert_eq!(tries([0; 2]), 3);
+        assert_eq!(tries([200, 2]), 3);
+    }
+
+    /// Where every other packet is lost, three longer ones that are lost are no news.
+    #[test]
+    fn losses_make_it_try_more_often() {
+        assert_eq!(tries([100; 2]), 8);
     }
 }
