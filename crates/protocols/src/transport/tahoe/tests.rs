@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::transport::testing::{Link, Network, Work};
-use crate::transport::wire::{Control, Header, ProtocolId};
+use crate::transport::wire::{Control, HEADER_OCTETS, Header, ProtocolId};
 use proptest::prelude::*;
 use radio::Duration;
 use std::format;
@@ -101,6 +101,120 @@ fn slow_start_and_avoidance() {
     let before = end.window;
     acknowledge(&mut end, 4, 4_000);
     assert_eq!(end.window, before + 1_000_000 / before);
+}
+
+/// 4380 octets, or four segments if these are fewer (RFC 3390).
+#[test]
+fn the_first_window() {
+    for (segment_octets, window) in [
+        (1_448, 4_380),
+        (1_095, 4_380),
+        (1_094, 4_376),
+        (500, 2_000),
+        (1, 4),
+    ] {
+        let config = Config {
+            segment_octets,
+            ..Config::new(Recovery::Tahoe)
+        };
+        let end: End = Connection::caller(&config, buffers(10));
+        assert_eq!(end.window_octets(), window);
+    }
+}
+
+/// Half of what was on the way, but two segments at least (RFC 5681, equation 4).
+#[test]
+fn a_loss_leaves_a_threshold_of_two_segments_or_more() {
+    for (segments, threshold) in [(1, 2_000), (3, 2_000), (5, 2_500), (8, 4_000)] {
+        let (mut end, acknowledge) = connected(Recovery::Tahoe);
+        end.window = segments * 1_000;
+        assert_eq!(acknowledge(&mut end, 1, 0).len() as u64, segments);
+        let due = end.deadline().unwrap();
+        end.handle(due, Event::Timer, &mut Sheet::default());
+        assert_eq!((end.counters.timeouts, end.threshold), (1, threshold));
+    }
+}
+
+/// Whole segments within what it has told last, from its answer on.
+#[test]
+fn no_more_goes_than_the_window_of_the_peer_holds() {
+    for (told, written, segments) in [
+        (0, 9_000, 0),
+        (999, 9_000, 0),
+        (1_000, 9_000, 1),
+        (2_999, 9_000, 2),
+        (4_000, 9_000, 4),
+        (9_000, 9_000, 4),
+        (1_999, 1_400, 1),
+        (2_000, 1_400, 2),
+    ] {
+        for first in [told, 65_535] {
+            let mut end = calling();
+            let mut s = Sheet::default();
+            let answer = from_peer(Control::SYN.with(Control::ACK), 1, 0, first);
+            end.handle(Instant::ZERO, Event::Indication(&answer), &mut s);
+            s.0.clear();
+            end.write(Instant::ZERO, &vec![0; written]);
+            if first != told {
+                let ack = from_peer(Control::ACK, 1, 1, told);
+                end.handle(Instant::ZERO, Event::Indication(&ack), &mut s);
+            }
+            while end.deadline() <= Some(Instant::ZERO) {
+                end.handle(Instant::ZERO, Event::Timer, &mut s);
+            }
+            assert_eq!(s.0.len(), segments, "{told} of {written}");
+        }
+    }
+}
+
+/// A caller of 1000 octet segments that waits for the answer.
+fn calling() -> End {
+    let config = Config {
+        segment_octets: 1_000,
+        ..Config::new(Recovery::Tahoe)
+    };
+    let mut end: End = Connection::caller(&config, buffers(65_535));
+    end.handle(Instant::ZERO, Event::Start, &mut Sheet::default());
+    end
+}
+
+/// A segment without data.
+fn from_peer(control: Control, acknowledgement: u32, sequence: u32, window: u16) -> [u8; HEADER_OCTETS] {
+    let header = Header {
+        size: window,
+        sequence,
+        acknowledgement,
+        ..Header::new(ProtocolId::Tcp, control)
+    };
+    header.octets()
+}
+
+/// Neither to a call before his, nor to one after it, nor what acknowledges no call at all.
+#[test]
+fn a_caller_believes_no_answer_to_another_call() {
+    for (control, state) in [
+        (Control::SYN, State::Open),
+        (Control::RST, State::Failed(Failure::Reset)),
+    ] {
+        let to = control.with(Control::ACK);
+        let mut end = calling();
+        let mut s = Sheet::default();
+        for (n, (control, number)) in [(to, 0), (to, 2), (control, 1)].into_iter().enumerate() {
+            let other = from_peer(control, number, 9, 1_000);
+            end.handle(Instant::ZERO, Event::Indication(&other), &mut s);
+            assert_eq!(
+                (end.state(), end.counters.foreign),
+                (State::Opening, n as u64 + 1)
+            );
+        }
+        assert!(s.0.is_empty());
+        end.handle(
+            Instant::ZERO,
+            Event::Indication(&from_peer(to, 1, 9, 1_000)),
+            &mut s,
+        );
+        assert_eq!((end.state(), end.counters.foreign), (state, 3));
+    }
 }
 
 #[test]
@@ -271,15 +385,8 @@ fn silence_ends_a_connection() {
         patience: Duration::from_ms(8_000),
         ..Config::new(Recovery::NewReno)
     };
-    let from_peer = |control, acknowledgement, sequence| {
-        let header = Header {
-            size: 65_535,
-            sequence,
-            acknowledgement,
-            ..Header::new(ProtocolId::Tcp, control)
-        };
-        header.octets()
-    };
+    let from_peer =
+        |control, acknowledgement, sequence| from_peer(control, acknowledgement, sequence, 65_535);
     let called = || {
         let mut end: End = Connection::listener(&config, buffers(10_000));
         let call = from_peer(Control::SYN, 0, 0);
