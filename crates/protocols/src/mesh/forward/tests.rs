@@ -145,6 +145,42 @@ fn a_missing_route_is_told() {
     room.close();
 }
 
+/// Neither what a hop says of another path, nor the end of a connection, nor a packet that is not of ATP.
+#[test]
+fn what_waits_for_no_answer_is_not_told_of_a_missing_route() {
+    let other = [
+        &[0, 1, 0, 2][..],
+        &Packet::new(ProtocolId::Tcp, Control::ACK).octets(),
+    ]
+    .concat();
+    let all = [
+        Control::PATH_FAILURE,
+        Control::RST,
+        Control::RST.with(Control::ACK),
+        Control::SACK_OPT,
+    ];
+    let all = all.map(|control| packet(control, 0));
+    for datagram in all.iter().chain([&other]) {
+        let mut room = Room::new(1);
+        for n in 0..2 {
+            room.add(node(n), move || {
+                let mut f = forwarder(n, 3);
+                if n == 1 {
+                    f.clear_route(node(2));
+                }
+                f
+            });
+        }
+        room.submit(0, 0, node(2), datagram, None);
+        // and at the source itself
+        room.submit(20_000_000, 1, node(2), datagram, None);
+        room.run_until(40_000_000);
+        let c = *room.protocol::<Forwarder<4, 8>>(1).counters();
+        assert_eq!((room.delivered.len(), c.told, c.unroutable), (0, 0, 2));
+        room.close();
+    }
+}
+
 /// The way from the second node to the third breaks and heals: from the third loss in a row on the source is told, until one is heard.
 #[test]
 fn a_neighbour_that_is_gone_is_told() {
@@ -241,6 +277,39 @@ fn a_failed_frame_counts_as_one_that_arrives() {
         Outcome::Unknown,
     ];
     assert_eq!(all.map(|outcome| learnt_us(outcome, 100)), [1_000, 1_000, 0, 0]);
+}
+
+/// A node whose ACK was lost hears the frame again. The datagram goes on, or up, once.
+#[test]
+fn what_comes_again_goes_on_once() {
+    for (to, [forwarded, delivered]) in [(2, [1, 0]), (1, [0, 1])] {
+        let mut ear = Ear::default();
+        let payload = packet(Control::ACK, 0);
+        forwarder(0, 3).handle(
+            Instant::ZERO,
+            Event::Submit(Msdu::new(node(to), &payload)),
+            &mut ear,
+        );
+        let mut frame = core::mem::take(&mut ear.frame);
+        let mut f = forwarder(1, 3);
+        for retry in [0, 8, 8] {
+            frame[1] = frame[1] & !8 | retry;
+            let heard = radio::Indication {
+                frame: &frame,
+                rate: Rate::OFDM_6,
+                signal_dbm: None,
+                tsf: None,
+                adapter: AdapterId(0),
+                stamps: radio::Stamps::NONE,
+            };
+            f.handle(Instant::ZERO, Event::Indication(heard), &mut ear);
+        }
+        let c = f.counters();
+        assert_eq!(
+            ([c.forwarded, c.delivered], f.waiting()),
+            ([forwarded, delivered], 0)
+        );
+    }
 }
 
 /// Where others talk packets will meet them, and nothing is to be multiplied.
