@@ -184,6 +184,21 @@ mod tests {
         assert_eq!((ended[0].octets, ended[0].done), (0, false));
     }
 
+    #[test]
+    fn hops_of_ours_alone_tell_flows_that_are_ahead_more() {
+        let mut all = vec![
+            Kind::Tahoe,
+            Kind::NewReno,
+            Kind::Default,
+            Kind::Aggressive,
+            Kind::Adaptive,
+            Kind::Sdmac,
+            Kind::Lenient,
+        ];
+        all.retain(|kind| chain(2, 5, *kind).net().evens);
+        assert_eq!(all, [Kind::Sdmac]);
+    }
+
     /// Five flows that a hop holds up come to send alike, and lose little by it.
     #[test]
     fn hops_even_out_their_flows() {

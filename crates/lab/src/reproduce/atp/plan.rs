@@ -236,6 +236,18 @@ pub struct Measured {
 }
 
 impl Measured {
+    /// Runs that nobody has run.
+    #[cfg(test)]
+    pub(super) fn of_runs(runs: impl IntoIterator<Item = ((Case, u64), Summary)>) -> Measured {
+        Measured {
+            runs: runs.into_iter().collect(),
+            traced: BTreeMap::new(),
+            fields: BTreeMap::new(),
+            frames: 0,
+            complete: true,
+        }
+    }
+
     /// A run of a case, if it was done.
     pub fn get(&self, case: Case, n: u64) -> Option<&Summary> {
         self.runs.get(&(case, n))

@@ -355,3 +355,45 @@ pub(super) fn unfairness_of(m: &Measured, bed: Bed, hops: u32, flows: u32, kind:
     let runs = (0..m.seeds()).filter_map(|n| m.get(case, n));
     average(runs.map(|s| s.unfairness))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Runs over one hop: those of adaptive ATP get so many kb/s, those of default ATP 100 each.
+    fn measured(kbps: &[f64]) -> Measured {
+        let run = |kind, n: usize, kbps| {
+            let case = Case {
+                bed: A,
+                hops: 1,
+                flows: 1,
+                kind,
+            };
+            let summary = Summary {
+                kbps: vec![kbps],
+                ..Summary::default()
+            };
+            ((case, n as u64), summary)
+        };
+        let runs = kbps.iter().enumerate();
+        Measured::of_runs(runs.flat_map(|(n, kbps)| [run(Adaptive, n, *kbps), run(Default, n, 100.0)]))
+    }
+
+    /// What is compared with is the same in each run, so that the gain is a mean and has its error.
+    #[test]
+    fn the_error_of_a_gain_is_that_of_a_mean() {
+        let gain = |kbps: &[f64]| measured(kbps).gain(A, 1, &[1], Adaptive, Default);
+        let kbps = [100.0, 130.0, 90.0, 150.0, 80.0, 122.0];
+        let (gain_of_all, mean_of_all) = (gain(&kbps).unwrap(), mean(&kbps.map(|k| k - 100.0)).unwrap());
+        let near = |a: f64, b: f64| (a - b).abs() < 1e-9;
+        assert!(
+            near(gain_of_all.value, 12.0)
+                && near(gain_of_all.low, mean_of_all.low)
+                && near(gain_of_all.high, mean_of_all.high),
+            "{gain_of_all:?} {mean_of_all:?}"
+        );
+        let few = gain(&kbps[..FEW - 1]).unwrap();
+        assert!(near(few.value, 17.5) && !few.is_bounded(), "{few:?}");
+        assert_eq!(gain(&[]), None);
+    }
+}
