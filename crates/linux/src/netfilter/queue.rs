@@ -45,7 +45,7 @@ const TRY: Duration = Duration::from_millis(50);
 /// What one [`Queue::turn`] did.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Taken {
-    /// Packets that came, and went on.
+    /// Packets that came, and were let go on.
     pub packets: u64,
     /// Of these, packets that were changed.
     pub changed: u64,
@@ -53,7 +53,7 @@ pub struct Taken {
     pub fragments: u64,
     /// Packets that went on without having come here, because this program was too slow.
     pub missed: u64,
-    /// Verdicts that the kernel did not take; their packets are lost.
+    /// Verdicts that the kernel said it did not take; their packets are lost. When many waited as the rules went, it says so of some.
     pub refused: u64,
 }
 

@@ -33,7 +33,8 @@ const BATCHES: usize = 8;
 /// What a hop has done so far.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counts {
-    /// Packets that came, and went on.
+    /// Packets that came, and were let go on. Those that waited here when the rules were taken away (`lapses`) the kernel had dropped by then; they are
+    /// counted all the same.
     pub packets: u64,
     /// Of these, packets that were counted and marked with the delay; the others are feedback, fragments, or not ATP.
     pub marked: u64,
@@ -41,7 +42,7 @@ pub struct Counts {
     pub fragments: u64,
     /// Packets that went on as they were, because this program was too slow.
     pub missed: u64,
-    /// Verdicts that the kernel did not take.
+    /// Verdicts that the kernel said it did not take: of packets that it had dropped. It does not say so of each.
     pub refused: u64,
     /// How often this program did not run for so long that its rules were taken away, and packets went by uncounted.
     pub lapses: u64,
