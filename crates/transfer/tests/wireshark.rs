@@ -60,9 +60,26 @@ fn what_the_dissector_shows() {
     let (mut other, _) = Guard::listener(&key, &handshake).unwrap();
     let sealed = other.seal(&data).unwrap().to_vec();
 
+    // what every receiver drops
+    let mut sized = header(Control::ACK);
+    sized.size = 8;
+    let many = Header {
+        size: 168,
+        ..header(Control::ACK.with(Control::SACK_OPT))
+    };
+    let many = [&many.octets()[..], &[0; 168]].concat();
+    let long = [&header(Control::ACK).octets()[..], &[0; 1_449]].concat();
+    let segment = Header {
+        size: 9_000,
+        ..Header::new(ProtocolId::Tcp, Control::ACK)
+    };
+    let dropped = [sized.octets().to_vec(), many, long];
+    assert!(dropped.iter().all(|d| Header::parse(d).is_err()));
+    let all = [call, data, feedback, handshake, sealed, segment.octets().to_vec()];
+
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("atp.pcap");
-    std::fs::write(&file, capture(&[call, data, feedback, handshake, sealed])).unwrap();
+    std::fs::write(&file, capture(&[&all[..], &dropped].concat())).unwrap();
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("wireshark/sdmac-atp.lua");
     let output = Command::new("tshark")
         .arg("-X")
@@ -78,6 +95,8 @@ fn what_the_dissector_shows() {
             "sdmac-atp.spacing",
             "-e",
             "sdmac-atp.block.left",
+            "-e",
+            "_ws.expert.message",
         ])
         .output()
         .unwrap();
@@ -92,6 +111,11 @@ fn what_the_dissector_shows() {
             "SACK_OPT,ACK seq=1000 ack=2000 D=1500 us, 3 hops, 2 missing\t250\t10,30",
             "Handshake, call",
             "ACK seq=1000 ack=2000 D=1500 us, 3 hops, sealed\t250",
+            "ACK seq=0 ack=0 stamp=0, 0 hops\t0",
+            "ACK seq=1000 ack=2000 D=1500 us, 3 hops\t250\t\ta SACK length in a packet that is no feedback",
+            "SACK_OPT,ACK seq=1000 ack=2000 D=1500 us, 3 hops, 21 missing\t250\t0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0\tthe SACK length does not fit the \
+             body, or is longer than 20 blocks",
+            "ACK seq=1000 ack=2000 D=1500 us, 3 hops, 1449 octets\t250\t\tmore than 1448 octets of data",
         ],
         "{said}"
     );

@@ -9,6 +9,8 @@ local atp = Proto("sdmac-atp", "ATP (sdmac)")
 
 local HEADER = 24
 local BLOCK = 8
+local MAX_BLOCKS = 20
+local MAX_DATA = 1448
 local PROTOCOLS = { [1] = "TCP behind the header of ATP", [2] = "ATP" }
 
 local flag_names = {
@@ -98,7 +100,7 @@ function atp.dissector(buffer, pinfo, root)
     tree:add(f.delay, buffer(16, 4))
     tree:add(f.spacing, buffer(20, 4))
     local info = string.format(
-        "%s seq=%u ack=%u D=%u us, %u hops",
+        is_atp and "%s seq=%u ack=%u D=%u us, %u hops" or "%s seq=%u ack=%u stamp=%u, %u hops",
         names(flags), buffer(8, 4):uint(), buffer(12, 4):uint(), buffer(16, 4):uint(), buffer(6, 1):uint()
     )
     if math.floor(buffer(7, 1):uint() / 2) % 2 == 1 and body >= 8 then
@@ -106,17 +108,25 @@ function atp.dissector(buffer, pinfo, root)
         tree:add(f.sealed, buffer(HEADER + 8))
         info = info .. ", sealed"
     elseif feedback then
-        if size ~= body or size % BLOCK ~= 0 then
-            tree:add_proto_expert_info(wrong, "the SACK length does not fit the body")
+        if size ~= body or size % BLOCK ~= 0 or size > MAX_BLOCKS * BLOCK then
+            tree:add_proto_expert_info(wrong, "the SACK length does not fit the body, or is longer than 20 blocks")
         end
         for at = HEADER, buffer:len() - BLOCK, BLOCK do
             tree:add(f.left, buffer(at, 4))
             tree:add(f.right, buffer(at + 4, 4))
         end
         info = info .. string.format(", %u missing", math.floor(size / BLOCK))
-    elseif body > 0 then
-        tree:add(f.data, buffer(HEADER))
-        info = info .. string.format(", %u octets", body)
+    else
+        if is_atp and size ~= 0 then
+            tree:add_proto_expert_info(wrong, "a SACK length in a packet that is no feedback")
+        end
+        if body > MAX_DATA then
+            tree:add_proto_expert_info(wrong, "more than 1448 octets of data")
+        end
+        if body > 0 then
+            tree:add(f.data, buffer(HEADER))
+            info = info .. string.format(", %u octets", body)
+        end
     end
     pinfo.cols.info = info
     return buffer:len()
