@@ -6,6 +6,7 @@ use anyhow::{Context, Result, ensure};
 
 use super::Outcome;
 use super::binaries::{Binaries, TESTS};
+use super::lab::get;
 pub(super) use super::lab::{lab, more as lab_more};
 use super::lanes;
 use super::tools::{
@@ -70,26 +71,27 @@ pub(super) fn clippy(workspace: &Workspace) -> Result<Outcome> {
 
 /// What `cargo test --workspace` runs, but several programs at once: most have a long test that leaves processors idle.
 pub(super) fn test(workspace: &Workspace) -> Result<Outcome> {
+    // some tests ask it, and pass where it is not there
+    let tshark = get("tshark", &["tshark"]);
     let binaries = Binaries::build(workspace)?;
     let mut commands = binaries.commands(LONG);
     commands.push(cargo_at_root(workspace, "test --workspace --doc --no-fail-fast"));
     let names: Vec<String> = commands.iter().map(shown).collect();
     let runs: Result<Vec<Run>> = lanes::run(commands).into_iter().collect();
-    let has_tshark = Command::new("tshark").arg("--version").output().is_ok();
     partly(
         vec![Run::together(names.into_iter().zip(runs?).collect()).tests()?],
-        untested(has_tshark),
+        untested(tshark),
     )
 }
 
 /// What tests have not shown that passed: those that ask a program which need not be there.
-fn untested(has_tshark: bool) -> Vec<String> {
-    let what = "what Wireshark shows of ATP, and of captures of the air (no `tshark`)";
-    if has_tshark {
-        Vec::new()
-    } else {
-        vec![what.to_owned()]
-    }
+fn untested(tshark: Result<(), String>) -> Vec<String> {
+    let what = "what Wireshark shows of ATP, and of captures of the air: there is no tshark";
+    tshark
+        .err()
+        .map(|why| format!("{what}, {why}"))
+        .into_iter()
+        .collect()
 }
 
 /// What takes minutes, and runs apart from the other tests: a day under TDMA, an hour of overlays among faults, the deepest exploration, an
@@ -389,9 +391,15 @@ mod tests {
 
     #[test]
     fn what_tests_could_not_show_is_said() {
-        assert!(untested(true).is_empty());
-        let outcome = partly(vec!["7 tests".to_owned()], untested(false)).unwrap();
-        assert!(matches!(outcome, Outcome::Partly { skipped, .. } if skipped.contains("tshark")));
+        assert!(untested(Ok(())).is_empty());
+        let outcome = partly(
+            vec!["7 tests".to_owned()],
+            untested(Err("which is gone".to_owned())),
+        )
+        .unwrap();
+        assert!(
+            matches!(outcome, Outcome::Partly { skipped, .. } if skipped.ends_with("no tshark, which is gone"))
+        );
     }
 
     #[test]
