@@ -219,7 +219,7 @@ fn without_a_key_forgeries_end_it() {
     for variant in [Variant::Sdmac, Variant::Default, Variant::NewReno] {
         for (attack, says) in attacks {
             let config = FlowConfig {
-                patience: Duration::from_ms(1_000),
+                patience: Duration::from_ms(2_000),
                 ..config(variant)
             };
             let Outcome { failures, whole, .. } = attacked(attack, config);
