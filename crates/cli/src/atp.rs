@@ -127,7 +127,8 @@ struct SendArgs {
   sdmac atp recv --listen '[::]:7800' --count 0
   sdmac atp recv --dir incoming --once --patience 10s    # in a script: 0 if one file has come and is whole, 1 if it has not
 
-Without --once a transfer that breaks off is waited for: whoever sends the file again goes on from there.")]
+Without --once a transfer that breaks off is waited for: whoever sends the file again goes on from there. When the last one that
+is waited for has ended, nobody else is taken in: other transfers are reset, and can be sent again to go on from there.")]
 struct RecvArgs {
     /// Address and port to be called at
     #[arg(long, default_value = "0.0.0.0:7800", value_name = "ADDRESS:PORT")]
@@ -290,7 +291,7 @@ fn receive(args: &RecvArgs, ui: &Ui) -> Result<ExitCode, Failure> {
     };
     let line = Line::new(ui, End::Receives);
     let (mut missing, mut refused, mut documents) = (BTreeSet::new(), false, Vec::new());
-    let mut broken = None;
+    let (mut broken, mut enough) = (None, false);
     let tell = |told: Told<'_>| match told {
         Told::TurnedAway { peer, why } => {
             line.clear();
@@ -312,6 +313,8 @@ fn receive(args: &RecvArgs, ui: &Ui) -> Result<ExitCode, Failure> {
             line.clear();
             let seconds = elapsed.as_ns() as f64 / 1e9;
             match &result {
+                // nobody waits for it
+                _ if enough => {}
                 // what is sent again has arrived in the end
                 Ok(()) => drop(missing.remove(name)),
                 Err(TransferError::Declined(_)) => refused = true,
@@ -321,7 +324,7 @@ fn receive(args: &RecvArgs, ui: &Ui) -> Result<ExitCode, Failure> {
             match &sentence {
                 None => ui.tell(&summary(End::Receives, name, &progress, seconds)),
                 // it ends with the last one
-                Some(_) if args.once => {}
+                Some(_) if args.once && !enough => {}
                 Some(sentence) => ui.tell(sentence),
             }
             documents.push(document(
@@ -331,8 +334,11 @@ fn receive(args: &RecvArgs, ui: &Ui) -> Result<ExitCode, Failure> {
                 seconds,
                 sentence.as_deref(),
             ));
-            broken = sentence.or(broken.take());
+            if !enough {
+                broken = sentence.or(broken.take());
+            }
         }
+        Told::Enough => enough = true,
     };
     let result = serve(socket, &config, &place, until, ui.stop(), tell);
     line.clear();

@@ -200,6 +200,30 @@ fn a_receiver_for_one_transfer() {
     );
 }
 
+/// The transfer that was waited for is whole: a sender that was killed costs neither time nor the exit code.
+#[test]
+fn the_exit_code_is_that_of_the_transfer_that_was_waited_for() {
+    for more in [&["--once"], &["--count=1"]] {
+        let there = tempfile::tempdir().unwrap();
+        let (child, address) = receiver(there.path(), more);
+        let mut killed = stream_sender(&address, &["--name", "x"]);
+        let mut input = killed.stdin.take().unwrap();
+        input.write_all(&[7; 20_000]).unwrap();
+        wait_for_octets(&there.path().join(".x.sdmac-part"), 20_000);
+        killed.kill().unwrap();
+        killed.wait().unwrap();
+        let begun = std::time::Instant::now();
+        let mut whole = stream_sender(&address, &["--name", "y"]);
+        drop(whole.stdin.take());
+        assert!(whole.wait().unwrap().success());
+        let out = child.wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&out.stderr);
+        assert_eq!(out.status.code(), Some(0), "{more:?}: {said}");
+        assert!(begun.elapsed().as_secs() < 30, "it waited for the other one");
+        assert!(said.contains("not waited for"), "{said}");
+    }
+}
+
 /// Standard output carries one stream; who comes second is told so.
 #[test]
 fn standard_output_is_for_one() {

@@ -108,6 +108,12 @@ pub enum TransferError {
     /// The same content comes from somebody else, and this end was silent.
     #[error("it has fallen silent, and {0} sends the same again")]
     Replaced(std::net::SocketAddr),
+    /// It has not ended when there were as many transfers as were waited for.
+    #[error(
+        "not waited for, since the transfer that was has ended; what has arrived of a file is kept, and sending it again goes on \
+         from there"
+    )]
+    Enough,
     /// Ctrl-C.
     #[error("stopped; what has arrived of a file is kept, and sending it again goes on from there")]
     Stopped,

@@ -92,6 +92,11 @@ impl Receiving {
         self.step != Step::Offer
     }
 
+    /// Whether it is known what the sender is told in the end.
+    pub fn is_done(&self) -> bool {
+        self.step == Step::Done
+    }
+
     /// Whether anything of the content may have gone where it goes to.
     pub fn has_given(&self) -> bool {
         self.given > 0

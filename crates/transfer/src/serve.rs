@@ -13,7 +13,7 @@ use crate::flow::{Flow, FlowConfig};
 use crate::receive::Receiving;
 use crate::secure::Guard;
 use crate::sink::Place;
-use crate::socket::{Clock, Socket, new_octets, without_timer_slack};
+use crate::socket::{Clock, Octets, Socket, new_octets, without_timer_slack};
 use crate::{Progress, TransferError};
 
 /// Connections at once; the calls of others are not answered. Each has two buffers of 4 MiB.
@@ -22,6 +22,8 @@ const LOOK: Duration = Duration::from_ms(2);
 const SHOW: Duration = Duration::from_ms(100);
 /// How long the last guests are answered after their transfers have ended.
 const FAREWELL: Duration = Duration::from_ms(500);
+/// Datagrams taken between two looks at timers, when nobody new is taken in any more.
+const BATCH: usize = 32;
 
 /// When a server ends by itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -32,6 +34,17 @@ pub enum Until {
     Whole(u64),
     /// When one has ended, well or not. One that went on from another port is no other one.
     One,
+}
+
+impl Until {
+    /// Whether these are enough.
+    const fn is_reached(self, good: u64, bad: u64) -> bool {
+        match self {
+            Until::Stopped => false,
+            Until::Whole(n) => good >= n,
+            Until::One => good + bad > 0,
+        }
+    }
 }
 
 /// What a server tells.
@@ -68,6 +81,8 @@ pub enum Told<'a> {
         /// How.
         result: Result<(), TransferError>,
     },
+    /// There are as many transfers as were to be waited for. What ends from now on is none of them.
+    Enough,
 }
 
 struct Guest {
@@ -82,7 +97,8 @@ struct Guest {
 }
 
 /// Receives for as long as `until` says, or until a transfer to standard output has ended in the middle. What goes wrong with a
-/// transfer is told, and transfers that have begun are brought to an end.
+/// transfer is told. When there are enough, nobody else is taken in or waited for: who still sends is reset, and who has sent
+/// everything hears the rest.
 ///
 /// # Errors
 /// [`TransferError::Stopped`] if it was stopped before, with what had arrived kept.
@@ -101,7 +117,7 @@ pub fn serve(
     let mut guests: BTreeMap<SocketAddr, Guest> = BTreeMap::new();
     let mut claims = Claims::new(config.patience);
     let (mut good, mut bad, mut spoilt) = (0, 0, false);
-    let (mut show_at, mut leave_at) = (Instant::ZERO, None);
+    let mut show_at = Instant::ZERO;
     loop {
         door.take(
             &clock,
@@ -126,6 +142,7 @@ pub fn serve(
         if shows {
             show_at = now.after(SHOW);
         }
+        let mut enough = false;
         for (peer, guest) in &mut guests {
             let told = guest.turn(now, &mut socket, *peer, shows, &mut claims, &mut tell);
             good += u64::from(told == Some(true));
@@ -133,18 +150,29 @@ pub fn serve(
             // what another one would write behind a part of something else is of no use to anybody
             let written = *place == Place::Stdout && guest.receiving.has_given();
             spoilt |= told == Some(false) && written;
+            enough = until.is_reached(good, bad);
+            if enough {
+                break;
+            }
         }
         guests.retain(|_, g| !(g.over && g.flow.state().is_over() || g.is_late(now)));
-        let enough = match until {
-            Until::Stopped => false,
-            Until::Whole(n) => good >= n,
-            Until::One => good + bad > 0,
-        };
-        if enough && guests.values().all(|g| g.over) {
-            let end = *leave_at.get_or_insert(now.after(FAREWELL));
-            if now >= end || guests.is_empty() {
-                return Ok(());
+        if enough {
+            tell(Told::Enough);
+            guests.retain(|peer, g| g.stays(now, &mut socket, *peer, &mut tell));
+            part(
+                &clock,
+                &mut socket,
+                &mut guests,
+                &mut rooms,
+                stop,
+                |peer, guest, now, socket| {
+                    guest.turn(now, socket, peer, false, &mut claims, &mut tell);
+                },
+            );
+            for (peer, guest) in &mut guests {
+                guest.tell_verdict(clock.now(), *peer, &mut tell);
             }
+            return Ok(());
         }
         let stopped = stop.load(Ordering::Relaxed);
         if stopped || spoilt {
@@ -160,6 +188,38 @@ pub fn serve(
         let due = guests.values().filter_map(|g| g.flow.deadline()).min();
         let looks = guests.values().any(|g| !g.over && g.receiving.waits_for_sink());
         socket.wait(clock.now(), due, if looks { LOOK } else { SHOW });
+    }
+}
+
+/// Goes on with those who are still there, and with nobody else, until they have parted or it takes too long.
+fn part(
+    clock: &Clock,
+    socket: &mut Socket,
+    guests: &mut BTreeMap<SocketAddr, Guest>,
+    [octets, room]: &mut [Octets; 2],
+    stop: &AtomicBool,
+    mut turn: impl FnMut(SocketAddr, &mut Guest, Instant, &mut Socket),
+) {
+    let end = clock.now().after(FAREWELL);
+    loop {
+        let now = clock.now();
+        for (peer, guest) in &mut *guests {
+            turn(*peer, guest, now, socket);
+        }
+        guests.retain(|_, g| !(g.over && g.flow.state().is_over()));
+        if guests.is_empty() || now >= end || stop.load(Ordering::Relaxed) {
+            return;
+        }
+        let due = guests.values().filter_map(|g| g.flow.deadline()).min();
+        socket.wait(now, due.map(|due| due.min(end)), SHOW);
+        for _ in 0..BATCH {
+            let Some((datagram, peer)) = socket.receive(octets) else {
+                break;
+            };
+            if let Some(guest) = guests.get_mut(&peer) {
+                guest.datagram(clock.now(), socket, peer, datagram, room);
+            }
+        }
     }
 }
 
@@ -245,14 +305,49 @@ impl Guest {
     /// The server stops.
     fn stop(&mut self, now: Instant, socket: &mut Socket, peer: SocketAddr, tell: &mut impl FnMut(Told<'_>)) {
         let has_called = self.flow.state() != State::Listening;
+        self.reset(now, socket, peer);
+        // the sender may know it already
+        self.tell_verdict(now, peer, tell);
+        if has_called && !self.over {
+            self.end(now, peer, Err(TransferError::Stopped), tell);
+        }
+    }
+
+    /// There are enough transfers: whether this one has ended, too, so that only its sender has to hear so. Others are reset.
+    fn stays(
+        &mut self,
+        now: Instant,
+        socket: &mut Socket,
+        peer: SocketAddr,
+        tell: &mut impl FnMut(Told<'_>),
+    ) -> bool {
+        if self.over || self.receiving.is_done() {
+            return true;
+        }
+        // to a call a reset would say that it is one of another transport
+        if !matches!(self.flow.state(), State::Listening | State::Opening) {
+            self.reset(now, socket, peer);
+        }
+        if self.receiving.is_offered() {
+            self.end(now, peer, Err(TransferError::Enough), tell);
+        }
+        false
+    }
+
+    /// Ends the connection at once; what was taken is written.
+    fn reset(&mut self, now: Instant, socket: &mut Socket, peer: SocketAddr) {
         self.flow.abort(now);
         self.flow
             .handle(now, Event::Timer, &mut socket.path(peer, self.guard.as_mut()));
         self.receiving.close();
-        if has_called && !self.over {
-            // the sender may know it already
-            let verdict = self.receiving.verdict();
-            self.end(now, peer, verdict.unwrap_or(Err(TransferError::Stopped)), tell);
+    }
+
+    /// Tells what the sender was told, if that has not been told.
+    fn tell_verdict(&mut self, now: Instant, peer: SocketAddr, tell: &mut impl FnMut(Told<'_>)) {
+        if !self.over
+            && let Some(verdict) = self.receiving.verdict()
+        {
+            self.end(now, peer, verdict, tell);
         }
     }
 

@@ -340,27 +340,3 @@ fn who_says_nothing_keeps_nobody_out() {
     assert_eq!(fs::read(dir.path().join("content")).unwrap(), b"content");
     drop(mute);
 }
-
-fn open_and_say_nothing(to: SocketAddr) -> UdpSocket {
-    const FIRST: u32 = 1_000;
-    let socket = UdpSocket::bind(LOCAL_TUPLE).unwrap();
-    socket.connect(to).unwrap();
-    socket.set_read_timeout(Some(HANGS)).unwrap();
-    let call = Header {
-        sequence: FIRST,
-        spacing_us: 40_000,
-        ..Header::new(ProtocolId::Atp, Control::SYN.with(Control::SACK_REQ))
-    };
-    socket.send(&call.octets()).unwrap();
-    let mut octets = [0; 2_000];
-    let n = socket.recv(&mut octets).unwrap();
-    let (answer, _) = Header::parse(&octets[..n]).unwrap();
-    assert!(answer.control.has(Control::SYN.with(Control::ACK)), "{answer:?}");
-    let heard = Header {
-        sequence: FIRST + 1,
-        acknowledgement: answer.sequence.wrapping_add(1),
-        ..Header::new(ProtocolId::Atp, Control::SACK_OPT.with(Control::ACK))
-    };
-    socket.send(&heard.octets()).unwrap();
-    socket
-}

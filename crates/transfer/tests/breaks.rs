@@ -346,7 +346,7 @@ fn a_long_part_holds_nobody_up() {
     let config = config(Variant::Sdmac);
     let part = File::create(dir.path().join(".long.sdmac-part")).unwrap();
     part.set_len(1 << 42).unwrap();
-    let s = server_with(folder(dir.path()), Some(1), config);
+    let s = server_with(folder(dir.path()), None, config);
     let gives_up = never();
     let content = Content::File(file_with(dir.path(), b"long"));
     let long = caller(s.address, "long", content, &config, &gives_up);
@@ -361,7 +361,8 @@ fn a_long_part_holds_nobody_up() {
         long.recv_timeout(HANGS).unwrap().0,
         Err(TransferError::Stopped)
     ));
-    s.thread.join().unwrap().0.unwrap();
+    s.stop.store(true, Ordering::Relaxed);
+    s.thread.join().unwrap().0.unwrap_err();
 }
 
 /// What is done is what has arrived, not what waits in a buffer; and how far it came is told in the end.

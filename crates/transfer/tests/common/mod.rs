@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread;
 
-use protocols::transport::wire::{Control, Header};
+use protocols::transport::wire::{Control, Header, ProtocolId};
 use radio::Duration;
 use transfer::call::Seen;
 use transfer::flow::{FlowConfig, Variant};
@@ -256,10 +256,38 @@ pub fn middle(
     address
 }
 
+/// Makes a connection on which nothing is said.
+pub fn open_and_say_nothing(to: SocketAddr) -> std::net::UdpSocket {
+    const FIRST: u32 = 1_000;
+    let socket = std::net::UdpSocket::bind(LOCAL_TUPLE).unwrap();
+    socket.connect(to).unwrap();
+    socket.set_read_timeout(Some(HANGS)).unwrap();
+    let call = Header {
+        sequence: FIRST,
+        spacing_us: 40_000,
+        ..Header::new(ProtocolId::Atp, Control::SYN.with(Control::SACK_REQ))
+    };
+    socket.send(&call.octets()).unwrap();
+    let mut octets = [0; 2_000];
+    let n = socket.recv(&mut octets).unwrap();
+    let (answer, _) = Header::parse(&octets[..n]).unwrap();
+    assert!(answer.control.has(Control::SYN.with(Control::ACK)), "{answer:?}");
+    let heard = Header {
+        sequence: FIRST + 1,
+        acknowledgement: answer.sequence.wrapping_add(1),
+        ..Header::new(ProtocolId::Atp, Control::SACK_OPT.with(Control::ACK))
+    };
+    socket.send(&heard.octets()).unwrap();
+    socket
+}
+
 pub const LOCAL_TUPLE: (&str, u16) = ("127.0.0.1", 0);
 
 /// Nothing here takes as long; what hangs fails.
 pub const HANGS: std::time::Duration = std::time::Duration::from_secs(60);
+
+/// What a sender tells in the end: how that was, and how far it was then.
+pub type Outcome = mpsc::Receiver<(Result<(), TransferError>, Progress)>;
 
 /// A sender in a thread of its own; tells how it has ended, and how far it was then.
 pub fn caller(
@@ -268,7 +296,7 @@ pub fn caller(
     content: Content,
     config: &FlowConfig,
     stop: &Arc<AtomicBool>,
-) -> mpsc::Receiver<(Result<(), TransferError>, Progress)> {
+) -> Outcome {
     let (tell, ended) = mpsc::channel();
     let mut sending = Sending::new(name, content).unwrap();
     let (config, stop) = (*config, Arc::clone(stop));

@@ -1,0 +1,130 @@
+//! How a receiver ends by itself: with the transfers that were waited for, whoever else is there.
+
+mod common;
+
+use std::fs;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
+use std::time::Instant;
+
+use common::*;
+use protocols::transport::Failure;
+use radio::Duration;
+use transfer::TransferError;
+use transfer::flow::{FlowConfig, Variant};
+use transfer::secure::Key;
+use transfer::send::Content;
+use transfer::source::Source;
+
+fn never() -> Arc<AtomicBool> {
+    Arc::default()
+}
+
+/// Nothing here waits for this.
+fn patient(key: Option<Key>) -> FlowConfig {
+    FlowConfig {
+        patience: Duration::from_ms(600_000),
+        key,
+        ..config(Variant::Sdmac)
+    }
+}
+
+/// Sends something of the name of its content.
+fn send_whole(s: &Server, dir: &Path, name: &str, config: &FlowConfig) -> Result<(), TransferError> {
+    let content = Content::File(file_with(dir, name.as_bytes()));
+    let ended = caller(s.address, name, content, config, &never());
+    ended.recv_timeout(HANGS).expect("it ends").0
+}
+
+/// Whether the server has ended.
+fn wait_for_end(s: Server) -> Ended {
+    let begun = Instant::now();
+    while !s.thread.is_finished() {
+        assert!(begun.elapsed() < HANGS, "it does not end");
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    let (result, ended) = s.thread.join().unwrap();
+    result.unwrap();
+    ended
+}
+
+#[test]
+fn after_the_last_transfer_nobody_is_taken_in() {
+    for key in [None, Some(Key::random().unwrap())] {
+        let (dir, config) = (tempfile::tempdir().unwrap(), patient(key));
+        let s = server_with(folder(dir.path()), Some(1), config);
+        send_whole(&s, dir.path(), "first", &config).unwrap();
+        let late = FlowConfig {
+            patience: Duration::from_ms(5_000),
+            ..config
+        };
+        let why = send_whole(&s, dir.path(), "second", &late).unwrap_err();
+        if key.is_none() {
+            assert!(matches!(why, TransferError::NobodyListens(_)), "{why}");
+        }
+        assert_eq!(wait_for_end(s), [("first".to_owned(), Ok(()))]);
+        assert!(!dir.path().join("second").exists());
+    }
+}
+
+#[test]
+fn an_open_connection_that_says_nothing_does_not_hold_the_end_up() {
+    let (dir, config) = (tempfile::tempdir().unwrap(), patient(None));
+    let s = server_with(folder(dir.path()), Some(1), config);
+    let mute = open_and_say_nothing(s.address);
+    send_whole(&s, dir.path(), "content", &config).unwrap();
+    assert_eq!(wait_for_end(s), [("content".to_owned(), Ok(()))]);
+    drop(mute);
+}
+
+/// A stream in the middle, and the channel that has more of it; what it has sent is written.
+fn half_a_stream(
+    dir: &Path,
+    to: std::net::SocketAddr,
+    config: &FlowConfig,
+) -> (Outcome, mpsc::Sender<Vec<u8>>) {
+    let (give, take) = mpsc::channel();
+    let stream = Content::Stream(Source::new(Slow(take, Vec::new())));
+    let ended = caller(to, "half", stream, config, &never());
+    give.send(noise(100_000, 2)).unwrap();
+    while fs::metadata(dir.join(".half.sdmac-part")).map_or(0, |m| m.len()) < 100_000 {
+        assert!(ended.try_recv().is_err(), "it goes on");
+    }
+    (ended, give)
+}
+
+#[test]
+fn who_still_sends_is_reset_and_what_has_arrived_is_kept() {
+    for key in [None, Some(Key::random().unwrap())] {
+        let (dir, config) = (tempfile::tempdir().unwrap(), patient(key));
+        let s = server_with(folder(dir.path()), Some(1), config);
+        let (half, give) = half_a_stream(dir.path(), s.address, &config);
+        send_whole(&s, dir.path(), "whole", &config).unwrap();
+        let why = half.recv_timeout(HANGS).expect("it hears so").0.unwrap_err();
+        assert!(matches!(why, TransferError::Connection(Failure::Reset)), "{why}");
+        let ended = wait_for_end(s);
+        let [(first, Ok(())), (second, Err(why))] = &ended[..] else {
+            panic!("{ended:?}")
+        };
+        assert_eq!((&first[..], &second[..]), ("whole", "half"));
+        assert!(why.contains("not waited for") && why.contains("kept"), "{why}");
+        let part = fs::read(dir.path().join(".half.sdmac-part")).unwrap();
+        assert!(part == noise(100_000, 2));
+        drop(give);
+    }
+}
+
+#[test]
+fn another_sender_that_was_killed_is_not_waited_for() {
+    let (dir, config) = (tempfile::tempdir().unwrap(), patient(None));
+    let s = server_with(folder(dir.path()), Some(1), config);
+    let killed = never();
+    let gone = Arc::clone(&killed);
+    let to = between(s.address, &never(), move |_, _| !gone.load(Ordering::Relaxed));
+    let (_half, _give) = half_a_stream(dir.path(), to, &config);
+    killed.store(true, Ordering::Relaxed);
+    send_whole(&s, dir.path(), "whole", &config).unwrap();
+    let ended = wait_for_end(s);
+    assert!(matches!(&ended[..], [(_, Ok(())), (_, Err(_))]), "{ended:?}");
+}
