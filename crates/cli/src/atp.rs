@@ -297,6 +297,10 @@ fn receive(args: &RecvArgs, ui: &Ui) -> Result<ExitCode, Failure> {
             line.clear();
             ui.tell(&format!("call of {peer}: {why}"));
         }
+        Told::NoOffer { peer, why } => {
+            line.clear();
+            ui.tell(&format!("a connection from {peer}: {why}"));
+        }
         Told::Progress {
             name,
             elapsed,

@@ -325,6 +325,26 @@ fn proxy_end(from: &str, to: &str) -> (std::process::Child, String) {
     (child, address)
 }
 
+/// A browser that went astray has sent nothing that could be missing.
+#[test]
+fn who_has_offered_nothing_does_not_count() {
+    for more in [&["--once"], &["--count=1"]] {
+        let there = tempfile::tempdir().unwrap();
+        let (mut child, address) = receiver(there.path(), more);
+        let (mut stranger, at) = proxy_end("tcp:127.0.0.1:0", &format!("atp:{address}"));
+        let mut browser = std::net::TcpStream::connect(at).unwrap();
+        browser.write_all(b"GET / HTTP/1.0\r\n\r\n").unwrap();
+        let line = said(&mut child);
+        assert!(line.contains("sdmac: a connection from 127.0.0.1:"), "{line}");
+        let mut whole = stream_sender(&address, &["--name", "y"]);
+        drop(whole.stdin.take());
+        assert!(whole.wait().unwrap().success(), "{more:?}");
+        assert_eq!(child.wait().unwrap().code(), Some(0), "{more:?}");
+        stranger.kill().unwrap();
+        stranger.wait().unwrap();
+    }
+}
+
 /// One end is killed: the program at the other one gets an error, and not a stream that looks whole, and not a wait for ever.
 #[test]
 fn a_proxy_that_is_killed_is_noticed() {

@@ -61,12 +61,19 @@ pub enum Told<'a> {
     Progress {
         /// Whose.
         peer: SocketAddr,
-        /// Its name, empty while that is not known.
+        /// Its name.
         name: &'a str,
         /// Since its first datagram came.
         elapsed: Duration,
         /// How far.
         progress: Progress,
+    },
+    /// A connection has ended on which nothing was offered: it was no transfer.
+    NoOffer {
+        /// Whose.
+        peer: SocketAddr,
+        /// Why.
+        why: TransferError,
     },
     /// A transfer has ended.
     Ended {
@@ -282,6 +289,11 @@ impl Guest {
             self.flow.handle(now, Event::Timer, path);
         }
         match ended {
+            Some(Err(why)) if !self.receiving.is_offered() => {
+                self.over = true;
+                tell(Told::NoOffer { peer, why });
+                None
+            }
             Some(result) => {
                 let taken_over = matches!(result, Err(TransferError::Replaced(_)));
                 let good = result.is_ok();
@@ -289,7 +301,7 @@ impl Guest {
                 (!taken_over).then_some(good)
             }
             None => {
-                if shows && !self.over {
+                if shows && !self.over && self.receiving.is_offered() {
                     tell(Told::Progress {
                         peer,
                         name: &self.receiving.name,
@@ -304,11 +316,10 @@ impl Guest {
 
     /// The server stops.
     fn stop(&mut self, now: Instant, socket: &mut Socket, peer: SocketAddr, tell: &mut impl FnMut(Told<'_>)) {
-        let has_called = self.flow.state() != State::Listening;
         self.reset(now, socket, peer);
         // the sender may know it already
         self.tell_verdict(now, peer, tell);
-        if has_called && !self.over {
+        if self.receiving.is_offered() && !self.over {
             self.end(now, peer, Err(TransferError::Stopped), tell);
         }
     }

@@ -6,15 +6,19 @@ use std::fs;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
+use std::thread;
 use std::time::Instant;
 
 use common::*;
 use protocols::transport::Failure;
+use protocols::transport::wire::{Control, Header};
 use radio::Duration;
 use transfer::TransferError;
 use transfer::flow::{FlowConfig, Variant};
 use transfer::secure::Key;
 use transfer::send::Content;
+use transfer::serve::{Told, Until, serve};
+use transfer::socket::Socket;
 use transfer::source::Source;
 
 fn never() -> Arc<AtomicBool> {
@@ -127,4 +131,36 @@ fn another_sender_that_was_killed_is_not_waited_for() {
     send_whole(&s, dir.path(), "whole", &config).unwrap();
     let ended = wait_for_end(s);
     assert!(matches!(&ended[..], [(_, Ok(())), (_, Err(_))]), "{ended:?}");
+}
+
+#[test]
+fn who_has_offered_nothing_is_no_transfer() {
+    let (dir, config) = (tempfile::tempdir().unwrap(), patient(None));
+    let socket = Socket::bind(LOCAL.into(), config.variant).unwrap();
+    let to = socket.address().unwrap();
+    let place = folder(dir.path());
+    let (tell, told) = mpsc::channel();
+    let serving = thread::spawn(move || {
+        let told = |told: Told<'_>| match told {
+            Told::NoOffer { why, .. } => tell.send(why.to_string()).unwrap(),
+            Told::Progress { name, .. } | Told::Ended { name, .. } => assert_eq!(name, "content"),
+            Told::TurnedAway { .. } | Told::Enough => {}
+        };
+        serve(socket, &config, &place, Until::One, &never(), told).unwrap();
+    });
+    let silent = open_and_say_nothing(to);
+    let (resets, header) = open_and_say_nothing(to);
+    let reset = Header {
+        control: Control::RST.with(Control::ACK),
+        ..header
+    };
+    resets.send(&reset.octets()).unwrap();
+    let why = told.recv_timeout(HANGS).expect("it is told of");
+    assert!(why.contains("reset"), "{why}");
+    assert!(!serving.is_finished(), "it was no transfer");
+    let content = Content::File(file_with(dir.path(), b"content"));
+    let ended = caller(to, "content", content, &config, &never());
+    ended.recv_timeout(HANGS).expect("it ends").0.unwrap();
+    serving.join().unwrap();
+    drop(silent);
 }

@@ -256,8 +256,8 @@ pub fn middle(
     address
 }
 
-/// Makes a connection on which nothing is said.
-pub fn open_and_say_nothing(to: SocketAddr) -> std::net::UdpSocket {
+/// Makes a connection on which nothing is said; tells what its next packet begins with.
+pub fn open_and_say_nothing(to: SocketAddr) -> (std::net::UdpSocket, Header) {
     const FIRST: u32 = 1_000;
     let socket = std::net::UdpSocket::bind(LOCAL_TUPLE).unwrap();
     socket.connect(to).unwrap();
@@ -278,7 +278,7 @@ pub fn open_and_say_nothing(to: SocketAddr) -> std::net::UdpSocket {
         ..Header::new(ProtocolId::Atp, Control::SACK_OPT.with(Control::ACK))
     };
     socket.send(&heard.octets()).unwrap();
-    socket
+    (socket, heard)
 }
 
 pub const LOCAL_TUPLE: (&str, u16) = ("127.0.0.1", 0);
