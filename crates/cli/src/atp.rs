@@ -109,7 +109,7 @@ struct SendArgs {
     file: PathBuf,
     /// Who receives it, HOST:PORT
     to: String,
-    /// Its name at the other end [default: that of the file; stdin for standard input]
+    /// Its name at the other end, of 255 octets at most [default: that of the file; stdin for standard input]
     #[arg(long)]
     name: Option<String>,
     /// Write each feedback of the other end into this file, as CSV: seconds since the call, delay and spacing in us, hops, packets sent

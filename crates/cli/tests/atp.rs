@@ -1,6 +1,8 @@
 //! `sdmac atp`: two programs, one file.
 
+use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
 
@@ -389,7 +391,22 @@ fn bad_input_gets_a_sentence() {
     std::fs::write(&file, "x").unwrap();
     let file = file.to_str().unwrap();
     let folder = dir.path().to_str().unwrap();
-    let cases: [(&[&str], i32, &str); 18] = [
+    let long = "x".repeat(256);
+    // octets that are no text are three each when they are sent
+    let unreadable = OsStr::from_bytes(&[0xff; 100]);
+    std::fs::write(dir.path().join(unreadable), "x").unwrap();
+    let out = sdmac()
+        .args(["atp", "send"])
+        .arg(dir.path().join(unreadable))
+        .arg("127.0.0.1:9")
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&out.stderr);
+    assert!(
+        out.status.code() == Some(2) && said.contains("300 octets"),
+        "{said}"
+    );
+    let cases: [(&[&str], i32, &str); 19] = [
         (
             &["proxy", "tcp:127.0.0.1:0", "tcp:127.0.0.1:9"],
             2,
@@ -412,6 +429,11 @@ fn bad_input_gets_a_sentence() {
             &["send", file, "127.0.0.1:9", "--name", "a/b"],
             2,
             "no name for a file",
+        ),
+        (
+            &["send", file, "127.0.0.1:9", "--name", &long],
+            2,
+            "the name has 256 octets",
         ),
         (
             &["send", file, "127.0.0.1:9", "--variant", "reno"],

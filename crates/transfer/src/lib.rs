@@ -85,6 +85,9 @@ pub enum TransferError {
         "the other end answers, but data in packets of {0} octets do not reach it: a link on the path drops them; raise its MTU"
     )]
     TooNarrow(usize),
+    /// The name has so many octets.
+    #[error("the name has {0} octets, and file systems take 255 at most: give it a shorter one with --name")]
+    LongName(usize),
     /// The other end does not want it.
     #[error("the other end refused: {0}")]
     Refused(String),

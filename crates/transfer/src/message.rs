@@ -257,7 +257,7 @@ fn text(out: &mut Vec<u8>, text: &str, most: usize) {
 }
 
 impl Offer {
-    /// As it is sent. A name that is too long is cut off.
+    /// As it is sent. A name that is too long is cut off; [`Sending`](crate::send::Sending) takes none.
     pub fn octets(&self) -> Vec<u8> {
         let mut out = MAGIC.to_vec();
         text(&mut out, &self.name, MAX_NAME_OCTETS);

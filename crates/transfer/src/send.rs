@@ -7,7 +7,7 @@ use radio::Instant;
 
 use crate::flow::Flow;
 use crate::ledger::Ledger;
-use crate::message::{Answer, Inbox, Offer, Verdict};
+use crate::message::{Answer, Inbox, MAX_NAME_OCTETS, Offer, Verdict};
 use crate::plain::plain;
 use crate::source::{Next, Source};
 use crate::{Progress, TransferError};
@@ -49,8 +49,11 @@ impl Sending {
     /// Content with this name.
     ///
     /// # Errors
-    /// The file does not tell its length.
+    /// The file does not tell its length, or the name is longer than [`MAX_NAME_OCTETS`].
     pub fn new(name: &str, content: Content) -> Result<Sending, TransferError> {
+        if name.len() > MAX_NAME_OCTETS {
+            return Err(TransferError::LongName(name.len()));
+        }
         let size = match &content {
             Content::File(file) => Some(file.metadata().map_err(|e| TransferError::io(name, e))?.len()),
             Content::Stream(_) => None,
@@ -238,6 +241,15 @@ mod tests {
             assert!(why.contains("disk full"), "{why}");
             assert!(why.chars().all(crate::plain::is_plain), "{why:?}");
         }
+    }
+
+    /// It would be another one at the other end.
+    #[test]
+    fn a_name_that_no_file_can_have_is_refused() {
+        let made = |name: &str| Sending::new(name, Content::File(tempfile::tempfile().unwrap()));
+        assert!(made(&"a".repeat(MAX_NAME_OCTETS)).is_ok());
+        let why = made(&"ü".repeat(128)).err().unwrap().to_string();
+        assert!(why.contains("256 octets") && why.contains("--name"), "{why}");
     }
 
     /// The digest of what the other end has takes hours; the connection goes on.
