@@ -142,7 +142,7 @@ struct RecvArgs {
     /// Replace files that are there already
     #[arg(long)]
     replace: bool,
-    /// Write the content to standard output, and end after one
+    /// Write the content to standard output, and end after one. The document of --json goes to standard error then
     #[arg(long, conflicts_with_all = ["dir", "count", "replace"])]
     stdout: bool,
     /// End after one transfer, whole or not: exit code 0 if it is, 1 with the reason if it is not
@@ -346,9 +346,11 @@ fn receive(args: &RecvArgs, ui: &Ui) -> Result<ExitCode, Failure> {
     };
     let result = serve(socket, &config, &place, until, ui.stop(), tell);
     line.clear();
-    // stdout carries the content then
-    if !args.stdout {
-        ui.answer(&json!({ "transfers": documents }))?;
+    let document = json!({ "transfers": documents });
+    if args.stdout {
+        ui.answer_beside(&document)?;
+    } else {
+        ui.answer(&document)?;
     }
     let bad = refused || !missing.is_empty();
     match result {

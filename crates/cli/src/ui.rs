@@ -115,6 +115,11 @@ impl Ui {
         }
     }
 
+    /// Whether one JSON document is all that goes to stdout.
+    pub fn is_json(&self) -> bool {
+        self.options.json
+    }
+
     /// Prints text for people, unless JSON or silence was asked for.
     pub fn say(&self, text: impl Display) -> Result<(), Failure> {
         if self.options.json || self.options.quiet {
@@ -128,10 +133,16 @@ impl Ui {
         if !self.options.json {
             return Ok(());
         }
-        let mut line = serde_json::to_string(document)
-            .map_err(|e| Failure::on_the_way(format!("the result cannot be written as JSON: {e}")))?;
-        line.push('\n');
-        print(&line)
+        print(&json_line(document)?)
+    }
+
+    /// The same on stderr, where stdout carries something else.
+    pub fn answer_beside(&self, document: &impl Serialize) -> Result<(), Failure> {
+        if self.options.json {
+            // a closed stderr is no reason to fail
+            let _ = io::stderr().write_all(json_line(document)?.as_bytes());
+        }
+        Ok(())
     }
 
     /// A line that says how far something is whose end nobody knows. Not shown where nobody looks.
@@ -151,6 +162,12 @@ impl Ui {
         let target = (!silent).then(ProgressDrawTarget::stderr);
         Progress::new(what, total, target, PATIENCE)
     }
+}
+
+fn json_line(document: &impl Serialize) -> Result<String, Failure> {
+    let line = serde_json::to_string(document)
+        .map_err(|e| Failure::on_the_way(format!("the result cannot be written as JSON: {e}")))?;
+    Ok(line + "\n")
 }
 
 /// Whether whoever started this process has it ignore the signal (`SigIgn` in proc_pid_status(5)).

@@ -75,6 +75,13 @@ fn a_stream_goes_through_a_pipe() {
 }
 
 #[test]
+fn a_key_that_is_printed_for_machines_is_a_document() {
+    let out = sdmac().args(["atp", "key", "--json"]).output().unwrap();
+    let said: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
+    assert_eq!(said["key"].as_str().map(str::len), Some(64), "{said}");
+}
+
+#[test]
 fn with_a_key_of_its_own_making() {
     let there = tempfile::tempdir().unwrap();
     let path = there.path().join("key");
@@ -223,6 +230,42 @@ fn the_exit_code_is_that_of_the_transfer_that_was_waited_for() {
         assert_eq!(out.status.code(), Some(0), "{more:?}: {said}");
         assert!(begun.elapsed().as_secs() < 30, "it waited for the other one");
         assert!(said.contains("not waited for"), "{said}");
+    }
+}
+
+/// Standard output is the content's, so what is said for machines stands beside it.
+#[test]
+fn standard_output_leaves_the_document_to_standard_error() {
+    let there = tempfile::tempdir().unwrap();
+    let free = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    let address = free.local_addr().unwrap().to_string();
+    drop(free);
+    let child = sdmac()
+        .args(["atp", "recv", "--stdout", "--json", "--listen", &address])
+        .current_dir(there.path())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let sent = loop {
+        let mut sender = stream_sender(&address, &["--json"]);
+        let mut input = sender.stdin.take().unwrap();
+        // nobody may listen yet
+        let _ = input.write_all(b"one two three");
+        drop(input);
+        let out = sender.wait_with_output().unwrap();
+        if out.status.success() {
+            break out;
+        }
+    };
+    let out = child.wait_with_output().unwrap();
+    assert_eq!(out.stdout, b"one two three");
+    let received: serde_json::Value = serde_json::from_slice(&out.stderr).unwrap();
+    let sent: serde_json::Value = serde_json::from_slice(&sent.stdout).unwrap();
+    for transfer in [&received["transfers"][0], &sent] {
+        assert_eq!(transfer["octets"], 13, "{transfer}");
+        // no hop has told
+        assert!(transfer["delay_us"].is_null(), "{transfer}");
     }
 }
 

@@ -55,7 +55,11 @@ pub fn main(args: &Args, ui: &Ui) -> Result<ExitCode, Failure> {
     let key = Key::random().map_err(Failure::on_the_way)?;
     let line = format!("{}\n", key.text());
     let Some(path) = &args.file else {
-        crate::ui::print(&line)?;
+        if ui.is_json() {
+            ui.answer(&json!({ "key": key.text() }))?;
+        } else {
+            crate::ui::print(&line)?;
+        }
         return Ok(ExitCode::SUCCESS);
     };
     let place = path.display();

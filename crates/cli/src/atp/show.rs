@@ -63,21 +63,21 @@ pub(super) fn document(
         "octets": p.done,
         "resumed_octets": p.resumed,
         "seconds": seconds,
-        "delay_us": p.delay_us,
-        "spacing_us": p.spacing_us,
-        "packet_octets": p.packet_octets,
+        "delay_us": known(p.delay_us),
+        "spacing_us": known(p.spacing_us),
+        "packet_octets": known(p.packet_octets.into()),
         "failed": failed,
     });
     match end {
         End::Sends => document["resent"] = p.resent.into(),
-        End::Receives => {
-            document["repeated"] = p.repeated.into();
-            if p.spacing_us == 0 {
-                document["spacing_us"] = serde_json::Value::Null;
-            }
-        }
+        End::Receives => document["repeated"] = p.repeated.into(),
     }
     document
+}
+
+/// A number that is 0 while nobody knows it.
+fn known(n: u32) -> Option<u32> {
+    (n > 0).then_some(n)
 }
 
 /// Octets as people read them.
@@ -227,6 +227,24 @@ mod tests {
         // a disk that is full
         let mut trace = Trace::create(Path::new("/dev/full"), &sent).unwrap();
         assert!(trace.flush().is_err());
+    }
+
+    #[test]
+    fn what_nobody_knows_is_null() {
+        let nothing = Progress::default();
+        let told = Progress {
+            delay_us: 1,
+            spacing_us: 2,
+            packet_octets: 3,
+            ..nothing
+        };
+        for end in [End::Sends, End::Receives] {
+            for (p, expected) in [(nothing, [None; 3]), (told, [Some(1), Some(2), Some(3)])] {
+                let document = document(end, "x", &p, 0.0, None);
+                let said = ["delay_us", "spacing_us", "packet_octets"].map(|key| document[key].as_u64());
+                assert_eq!(said, expected, "{document}");
+            }
+        }
     }
 
     #[test]
