@@ -6,7 +6,7 @@ mod show;
 
 use std::collections::BTreeSet;
 use std::fs::File;
-use std::io::IsTerminal;
+use std::io::{self, IsTerminal};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -20,7 +20,7 @@ use transfer::flow::{FlowConfig, Variant};
 use transfer::send::{Content, Sending};
 use transfer::serve::{Told, Until, serve};
 use transfer::sink::{Place, safe_name};
-use transfer::socket::{Socket, resolve};
+use transfer::socket::{Socket, addresses, resolve};
 use transfer::source::Source;
 use transfer::{Progress, TransferError};
 
@@ -98,6 +98,18 @@ impl Common {
 /// The slowest rate of the transport, a packet each second.
 const MOST_SPACING: Duration = Duration::from_ms(1_000);
 
+/// Listens at the first of these addresses that lets it.
+fn listen<T>(at: &[SocketAddr], bind: impl Fn(SocketAddr) -> io::Result<T>) -> Result<T, Failure> {
+    let mut why = String::new();
+    for at in at {
+        match bind(*at) {
+            Ok(listening) => return Ok(listening),
+            Err(e) => why = format!("cannot listen at {at}: {e}"),
+        }
+    }
+    Err(Failure::input(why))
+}
+
 /// Send a file, or what comes on standard input
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
@@ -130,9 +142,9 @@ struct SendArgs {
 Without --once a transfer that breaks off is waited for: whoever sends the file again goes on from there. When the last one that
 is waited for has ended, nobody else is taken in: other transfers are reset, and can be sent again to go on from there.")]
 struct RecvArgs {
-    /// Address and port to be called at
-    #[arg(long, default_value = "0.0.0.0:7800", value_name = "ADDRESS:PORT")]
-    listen: SocketAddr,
+    /// Address, or name, and port to be called at; of several addresses, the first that lets it
+    #[arg(long, default_value = "0.0.0.0:7800", value_name = "HOST:PORT")]
+    listen: String,
     /// For who gives it an address as `send` has one
     #[arg(hide = true)]
     address: Option<String>,
@@ -279,9 +291,9 @@ fn receive(args: &RecvArgs, ui: &Ui) -> Result<ExitCode, Failure> {
         }
     };
     let config = args.common.config()?;
-    let socket = Socket::bind(args.listen, config.variant)
-        .map_err(|e| Failure::input(format!("cannot listen at {}: {e}", args.listen)))?;
-    let address = socket.address().unwrap_or(args.listen);
+    let listens = addresses(&args.listen).map_err(Failure::input)?;
+    let socket = listen(&listens, |at| Socket::bind(at, config.variant))?;
+    let address = socket.address().unwrap_or(listens[0]);
     ui.tell(&format!("waiting at {address}"));
     let until = match args.count {
         _ if args.once => Until::One,

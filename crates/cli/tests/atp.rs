@@ -21,8 +21,12 @@ fn said(child: &mut std::process::Child) -> String {
 
 /// Starts a receiver; tells where it waits.
 fn receiver(dir: &std::path::Path, more: &[&str]) -> (std::process::Child, String) {
+    receiver_at("127.0.0.1:0", dir, more)
+}
+
+fn receiver_at(listen: &str, dir: &std::path::Path, more: &[&str]) -> (std::process::Child, String) {
     let mut child = sdmac()
-        .args(["atp", "recv", "--listen", "127.0.0.1:0"])
+        .args(["atp", "recv", "--listen", listen])
         .args(more)
         .current_dir(dir)
         .stdout(Stdio::piped())
@@ -166,6 +170,19 @@ fn stream_sender(address: &str, more: &[&str]) -> std::process::Child {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap()
+}
+
+/// As a proxy does.
+#[test]
+fn a_receiver_listens_at_a_name() {
+    let there = tempfile::tempdir().unwrap();
+    let (mut child, address) = receiver_at("localhost:0", there.path(), &[]);
+    let at: std::net::SocketAddr = address.parse().unwrap();
+    assert!(at.ip().is_loopback(), "{at}");
+    let mut sender = stream_sender(&address, &[]);
+    drop(sender.stdin.take());
+    assert!(sender.wait().unwrap().success());
+    assert!(child.wait().unwrap().success());
 }
 
 /// `--once` ends with the first transfer: well, or with the reason if it broke off.
@@ -449,7 +466,7 @@ fn bad_input_gets_a_sentence() {
         out.status.code() == Some(2) && said.contains("300 octets"),
         "{said}"
     );
-    let cases: [(&[&str], i32, &str); 19] = [
+    let cases: [(&[&str], i32, &str); 20] = [
         (
             &["proxy", "tcp:127.0.0.1:0", "tcp:127.0.0.1:9"],
             2,
@@ -492,6 +509,7 @@ fn bad_input_gets_a_sentence() {
             2,
             "--spacing 1.1 s: no packet waits for longer than 1 s",
         ),
+        (&["recv", "--listen", "127.0.0.1"], 2, "'127.0.0.1' has no port"),
         (&["recv", "--spacing", "1e9s"], 2, "give 1s at most"),
         (
             &["recv", "--listen", "192.0.2.1:1"],

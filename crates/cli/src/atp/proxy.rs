@@ -1,6 +1,5 @@
 //! `sdmac atp proxy`: one end of a way for TCP connections over ATP.
 
-use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -11,7 +10,7 @@ use transfer::flow::FlowConfig;
 use transfer::proxy::{BUFFER_OCTETS, Ended, enter, leave};
 use transfer::socket::{Socket, addresses, resolve};
 
-use super::Common;
+use super::{Common, listen};
 use crate::ui::{Failure, Ui};
 
 /// Carry TCP connections over ATP: one end where they enter, one where they leave
@@ -51,18 +50,6 @@ fn ends<'a>(from: &'a str, to: &'a str) -> Result<(End, &'a str, &'a str), Strin
              `tcp:127.0.0.1:8080 atp:192.0.2.7:7800`"
         )),
     }
-}
-
-/// Listens at the first of these addresses that lets it.
-fn listen<T>(at: &[SocketAddr], bind: impl Fn(SocketAddr) -> io::Result<T>) -> Result<T, Failure> {
-    let mut why = String::new();
-    for at in at {
-        match bind(*at) {
-            Ok(listening) => return Ok(listening),
-            Err(e) => why = format!("cannot listen at {at}: {e}"),
-        }
-    }
-    Err(Failure::input(why))
 }
 
 /// Within so long of the last one, a connection that ended for the same reason has no line of its own.
