@@ -112,7 +112,8 @@ impl Call {
             patience: config.patience,
             overhead: config.key.map_or(0, |_| OVERHEAD_OCTETS),
             clock: Clock::default(),
-            socket: Socket::connect(peer, config.variant).map_err(|e| TransferError::io(peer, e))?,
+            socket: Socket::connect(peer, config.variant)
+                .map_err(|e| TransferError::io("it cannot be called", e))?,
             guard: config.guard()?,
             flow: Flow::caller(config, peer),
             called: Instant::MAX,

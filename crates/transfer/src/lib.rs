@@ -46,7 +46,7 @@ pub enum TransferError {
     /// A file cannot be read or written, or a socket cannot be used.
     #[error("{what}: {cause}")]
     Io {
-        /// The file or the address.
+        /// What cannot be done, or the file or the address that whoever shows it has not named.
         what: String,
         /// As the system says it.
         cause: std::io::Error,

@@ -247,7 +247,11 @@ impl Receiving {
                 self.tell(Verdict::Differs, Some(TransferError::Damaged));
             }
             Err(e) => {
-                let why = TransferError::io(&self.name, e);
+                let what = match self.step {
+                    Step::Opening => "what is there of it cannot be read",
+                    _ => "it cannot be kept",
+                };
+                let why = TransferError::io(what, e);
                 let reason = why.to_string();
                 match self.step {
                     Step::Opening => self.out = Answer::No(reason).octets(),
@@ -372,6 +376,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (mut r, mut flow, mut claims) = receiving(folder.path());
         let sink = Sink::full_after(1_500);
+        r.name = "f3m".into();
         r.written = sink.written();
         (r.sink, r.step) = (Some(sink), Step::Opening);
         r.inbox.push(&0_u64.to_be_bytes());
@@ -383,6 +388,10 @@ mod tests {
             let _ = r.turn(Instant::ZERO, &mut flow, Instant::ZERO, &mut claims);
         }
         assert_eq!(r.progress(&flow).done, 1_500);
+        // who shows it has named it
+        let why = r.failed.unwrap().to_string();
+        assert!(why.starts_with("it cannot be kept: "), "{why}");
+        assert!(!why.contains("f3m"), "{why}");
     }
 
     /// Nobody types such names; a stranger's may give orders to the terminal of who receives.

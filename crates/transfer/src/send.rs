@@ -30,7 +30,6 @@ enum Step {
 
 /// See the [module](self).
 pub struct Sending {
-    name: String,
     content: Option<Content>,
     source: Option<Source>,
     size: Option<u64>,
@@ -65,7 +64,6 @@ impl Sending {
         let mut ledger = Ledger::default();
         ledger.add(offer.octets().len() as u64, 0);
         Ok(Sending {
-            name: name.to_owned(),
             content: Some(content),
             source: None,
             size,
@@ -154,7 +152,9 @@ impl Sending {
         let Some(source) = &mut self.source else {
             return Ok(Next::Wait);
         };
-        source.take().map_err(|e| TransferError::io(&self.name, e))
+        source
+            .take()
+            .map_err(|e| TransferError::io("it cannot be read", e))
     }
 
     /// This is to be written next.
@@ -241,6 +241,27 @@ mod tests {
             assert!(why.contains("disk full"), "{why}");
             assert!(why.chars().all(crate::plain::is_plain), "{why:?}");
         }
+    }
+
+    /// Who shows it has named it.
+    #[test]
+    fn a_file_that_cannot_be_read_is_not_named_twice() {
+        // a folder is none that can be read
+        let folder = File::open("/").unwrap();
+        let mut sending = Sending::new("f3m", Content::File(folder)).unwrap();
+        let mut flow = Flow::caller(&FlowConfig::default(), ([127, 0, 0, 1], 7_800).into());
+        sending.inbox.push(&Answer::Begin.octets());
+        // until the transport takes it
+        sending.out = (Vec::new(), 0);
+        let why = loop {
+            if let Err(why) = sending.turn(Instant::ZERO, &mut flow) {
+                break why.to_string();
+            }
+        };
+        assert!(
+            why.starts_with("it cannot be read: ") && !why.contains("f3m"),
+            "{why}"
+        );
     }
 
     /// It would be another one at the other end.

@@ -67,7 +67,7 @@ pub fn enter(
             let socket = first(to, 0, |to| Socket::connect(to, config.variant));
             let ready = tcp.set_nonblocking(true).and_then(|()| tcp.set_nodelay(true));
             let made = ready
-                .map_err(|e| TransferError::io(peer, e))
+                .map_err(|e| TransferError::io("it cannot be used", e))
                 .and(socket)
                 .and_then(|(at, socket)| Ok((at, socket, Link::entering(tcp, to[at], config, now)?)));
             match made {
