@@ -387,6 +387,30 @@ fn proxy_end(from: &str, to: &str) -> (std::process::Child, String) {
     (child, address)
 }
 
+/// A connection that is open when Ctrl-C comes has carried something, too.
+#[test]
+fn a_proxy_that_is_stopped_counts_what_is_open() {
+    let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let to = format!("tcp:{}", server.local_addr().unwrap());
+    let (far, between) = proxy_end("atp:127.0.0.1:0", &to);
+    let (near, at) = proxy_end("tcp:127.0.0.1:0", &format!("atp:{between}"));
+    let mut client = std::net::TcpStream::connect(at).unwrap();
+    client.write_all(b"hello").unwrap();
+    let (mut served, _) = server.accept().unwrap();
+    served.read_exact(&mut [0; 5]).unwrap();
+    for (child, octets) in [
+        (near, "5 octets to the other end, 0"),
+        (far, "0 octets to the other end, 5"),
+    ] {
+        let pid = rustix::process::Pid::from_child(&child);
+        rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+        let out = child.wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&out.stdout);
+        assert!(said.contains("1 connections") && said.contains(octets), "{said}");
+        assert!(!String::from_utf8_lossy(&out.stderr).contains("sending it again"));
+    }
+}
+
 /// A browser that went astray has sent nothing that could be missing.
 #[test]
 fn who_has_offered_nothing_does_not_count() {

@@ -12,6 +12,7 @@ use std::time;
 
 use common::{HANGS, narrow};
 use radio::Duration;
+use transfer::TransferError;
 use transfer::flow::{FlowConfig, Variant};
 use transfer::proxy::{BUFFER_OCTETS, Ended, MAX_CONNECTIONS, enter, leave};
 use transfer::secure::Key;
@@ -195,6 +196,33 @@ fn half_closed_with_a_key_and_not_without() {
         }
         assert!(got.is_empty() && wrong.lock().unwrap().is_empty());
         proxy.end();
+    }
+}
+
+/// What has gone through open connections counts, too.
+#[test]
+fn who_is_stopped_tells_of_open_connections() {
+    let listener = TcpListener::bind(LOCAL).unwrap();
+    for stopped in [0, 1] {
+        let proxy = Proxy::new(listener.local_addr().unwrap(), [None; 2]);
+        let mut client = proxy.connect();
+        client.write_all(b"hello").unwrap();
+        let (mut server, _) = listener.accept().unwrap();
+        server.read_exact(&mut [0; 5]).unwrap();
+        server.write_all(b"yes").unwrap();
+        client.read_exact(&mut [0; 3]).unwrap();
+        proxy.stop[stopped].store(true, Ordering::Relaxed);
+        let told = [stopped, 1 - stopped].map(|end| proxy.ended[end].recv_timeout(HANGS).unwrap());
+        assert!(matches!(told[0].result, Err(TransferError::Stopped)), "{told:?}");
+        for (end, told) in [stopped, 1 - stopped].into_iter().zip(told) {
+            assert_eq!(told.octets, [(5, 3), (3, 5)][end], "{end}: {told:?}");
+        }
+        let Proxy {
+            stop, threads, ended, ..
+        } = proxy;
+        stop[1 - stopped].store(true, Ordering::Relaxed);
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        assert!(ended.iter().all(|ended| ended.try_recv().is_err()), "each once");
     }
 }
 

@@ -16,7 +16,7 @@ use crate::ui::{Failure, Ui};
 /// Carry TCP connections over ATP: one end where they enter, one where they leave
 ///
 /// Each connection is a flow of its own. An end of one direction is passed on, so is a reset, and a slow reader slows its
-/// writer. When the other end vanishes, connections are reset after --patience. Ctrl-C resets all of them. Of a name with several
+/// writer. When the other end vanishes, connections are reset after --patience. Ctrl-C resets all of them; they count as ended early. Of a name with several
 /// addresses all are tried, one after the other, for each connection: all but the last for 5 s at most.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
@@ -97,7 +97,10 @@ pub fn main(args: &Args, ui: &Ui) -> Result<ExitCode, Failure> {
         octets.1 += ended.octets.1;
         if let Err(why) = ended.result {
             failed += 1;
-            if let Some(told) = reasons.told(Instant::now(), ended.peer, &why.to_string()) {
+            // who has stopped it knows why
+            if !matches!(why, TransferError::Stopped)
+                && let Some(told) = reasons.told(Instant::now(), ended.peer, &why.to_string())
+            {
                 ui.tell(&told);
             }
         }

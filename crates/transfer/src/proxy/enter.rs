@@ -38,8 +38,8 @@ impl Guest {
     }
 }
 
-/// Carries every connection that `listener` accepts to the first of `to` that answers, until it is stopped. What goes wrong with
-/// one is told.
+/// Carries every connection that `listener` accepts to the first of `to` that answers, until it is stopped. How
+/// each has ended is told.
 ///
 /// # Errors
 /// The listener is broken.
@@ -119,8 +119,10 @@ pub fn enter(
         wait.wait(clock.now());
     }
     for guest in &mut guests {
-        let to = to[guest.at];
-        guest.link.abort(clock.now(), &mut guest.socket, to);
+        let (peer, to) = (guest.peer, to[guest.at]);
+        if let Some(octets) = guest.link.abort(clock.now(), &mut guest.socket, to) {
+            tell(Ended::stopped(peer, octets));
+        }
     }
     Ok(())
 }

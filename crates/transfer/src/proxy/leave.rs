@@ -12,8 +12,8 @@ use crate::door::Door;
 use crate::flow::FlowConfig;
 use crate::socket::{Clock, Socket, new_octets, without_timer_slack};
 
-/// Connects every flow that calls `socket` with the first of `to` that answers, until it is stopped. What goes wrong with one is
-/// told, and who calls with another key.
+/// Connects every flow that calls `socket` with the first of `to` that answers, until it is stopped. How each has ended is told, and
+/// who calls with another key.
 pub fn leave(
     mut socket: Socket,
     to: &[SocketAddr],
@@ -63,6 +63,8 @@ pub fn leave(
         wait.wait(clock.now());
     }
     for (peer, link) in &mut guests {
-        link.abort(clock.now(), &mut socket, *peer);
+        if let Some(octets) = link.abort(clock.now(), &mut socket, *peer) {
+            tell(Ended::stopped(*peer, octets));
+        }
     }
 }

@@ -202,11 +202,14 @@ impl Link {
         self.called && self.is_late(now) || self.told && self.flow.state().is_over()
     }
 
-    /// Ends it at once, both ways.
-    pub fn abort(&mut self, now: Instant, socket: &mut Socket, peer: SocketAddr) {
+    /// Ends it at once, both ways. What it has carried, if it was a connection until now.
+    pub fn abort(&mut self, now: Instant, socket: &mut Socket, peer: SocketAddr) -> Option<(u64, u64)> {
+        let was_one = !self.told && (self.was_open || !self.called);
+        self.told = true;
         self.tcp.reset();
         self.flow.abort(now);
         self.timer(now, socket, peer);
+        was_one.then_some(self.octets)
     }
 
     fn timer(&mut self, now: Instant, socket: &mut Socket, peer: SocketAddr) {

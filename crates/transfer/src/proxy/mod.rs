@@ -62,6 +62,17 @@ pub struct Ended {
     pub result: Result<(), TransferError>,
 }
 
+impl Ended {
+    /// Whoever carries it was stopped.
+    fn stopped(peer: SocketAddr, octets: (u64, u64)) -> Ended {
+        Ended {
+            peer,
+            octets,
+            result: Err(TransferError::Stopped),
+        }
+    }
+}
+
 /// Calls the first address, from the one at `from` on, that can be called; tells which one that is.
 fn first<T>(
     to: &[SocketAddr],
