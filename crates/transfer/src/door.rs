@@ -31,6 +31,8 @@ pub const HALF_OPEN: Duration = Duration::from_ms(10_000);
 const LEAST: Duration = Duration::from_ms(1_000);
 /// For so long one does not who has shown that he hears the answer, and has said nothing yet: what he says may get lost several times.
 const LEAST_OPEN: Duration = Duration::from_ms(4_000);
+/// One that has ended stays for longer only if there is room: in this time the other end repeats what it still wants to hear.
+const QUIET: Duration = Duration::from_ms(1_000);
 /// Datagrams taken between two looks at timers.
 const BATCH: usize = 32;
 
@@ -68,6 +70,12 @@ pub trait Called {
     /// Since when it is there.
     fn since(&self) -> Instant;
 
+    /// When its last packet came.
+    fn heard(&self) -> Instant;
+
+    /// Whether nothing more is done with what it has brought.
+    fn is_told(&self) -> bool;
+
     /// What opens its datagrams; `None`: they are its packets.
     fn guard(&mut self) -> Option<&mut Guard>;
 
@@ -101,6 +109,12 @@ pub trait Called {
     /// Whether it has done no more than call, so that it gives way to others when there is no room for them.
     fn is_idle(&self) -> bool {
         half_open(self.state())
+    }
+
+    /// Whether it has ended, and the other end has been silent since, so that it need not be told once more. Then it gives way to others.
+    fn is_done(&self, now: Instant) -> bool {
+        let over = self.state().is_over() || self.state() == State::Lingering;
+        over && self.is_told() && now.since(self.heard()) >= QUIET
     }
 
     /// Whether it has taken too long to come about.
@@ -260,6 +274,10 @@ fn make_room<G: Called>(
 ) -> bool {
     if all.len() < most {
         return true;
+    }
+    let done = all.iter().filter(|(_, guest)| guest.is_done(now));
+    if let Some(peer) = done.min_by_key(|(_, guest)| guest.heard()).map(|(peer, _)| *peer) {
+        return all.remove(&peer).is_some();
     }
     let half: Vec<_> = all
         .iter()

@@ -239,6 +239,14 @@ impl Called for Guest {
         self.since
     }
 
+    fn heard(&self) -> Instant {
+        self.heard
+    }
+
+    fn is_told(&self) -> bool {
+        self.over
+    }
+
     fn guard(&mut self) -> Option<&mut Guard> {
         self.guard.as_mut()
     }

@@ -277,7 +277,7 @@ fn without_a_key_calls_are_let_in() {
 }
 
 /// A port from which nothing has been said.
-const QUIET: u16 = 77;
+const MUTE: u16 = 77;
 
 impl Called for (State, Instant, bool) {
     fn state(&self) -> State {
@@ -285,6 +285,12 @@ impl Called for (State, Instant, bool) {
     }
     fn since(&self) -> Instant {
         self.1
+    }
+    fn heard(&self) -> Instant {
+        self.1
+    }
+    fn is_told(&self) -> bool {
+        !self.2
     }
     fn guard(&mut self) -> Option<&mut Guard> {
         None
@@ -303,7 +309,7 @@ fn from(host: u8, port: u16) -> SocketAddr {
 fn way(all: &[(SocketAddr, State, u64)], most: usize, newcomer: u8, ms: u64) -> (bool, Option<SocketAddr>) {
     let mut left: BTreeMap<_, _> = all
         .iter()
-        .map(|(p, state, ms)| (*p, (*state, at(*ms), p.port() == QUIET)))
+        .map(|(p, state, ms)| (*p, (*state, at(*ms), p.port() == MUTE)))
         .collect();
     let room = make_room(&mut left, most, from(newcomer, 9), at(ms));
     let gone = all.iter().map(|g| g.0).find(|peer| !left.contains_key(peer));
@@ -328,13 +334,28 @@ fn who_is_not_there_gives_way() {
     assert!(!(State::Open, at(0), true).is_late(at(90_000)));
 }
 
+/// It stays for as long as it may have to repeat its last word.
+#[test]
+fn what_has_ended_gives_way() {
+    let all = [
+        (from(1, 1), State::Open, 0),
+        (from(2, 1), State::Lingering, 500),
+        (from(3, 1), State::Lingering, 400),
+        (from(4, MUTE), State::Lingering, 0),
+    ];
+    assert_eq!(way(&all[..3], 3, 1, 1_399), (false, None));
+    assert_eq!(way(&all[..3], 3, 1, 1_400), (true, Some(from(3, 1))));
+    assert_eq!(way(&all, 4, 1, 1_400), (true, Some(from(3, 1))));
+    assert_eq!(way(&all, 5, 1, 1_400), (true, None));
+}
+
 /// What he says may get lost, and he says it again.
 #[test]
 fn who_is_there_and_has_said_nothing_gives_way_later() {
-    let all = [(from(1, QUIET), State::Open, 0), (from(2, 1), State::Open, 0)];
+    let all = [(from(1, MUTE), State::Open, 0), (from(2, 1), State::Open, 0)];
     assert_eq!(way(&all, 2, 3, 3_999), (false, None));
-    assert_eq!(way(&all, 2, 3, 4_000), (true, Some(from(1, QUIET))));
-    let many = [(from(1, QUIET), State::Open, 0), (from(1, 1), State::Opening, 0)];
+    assert_eq!(way(&all, 2, 3, 4_000), (true, Some(from(1, MUTE))));
+    let many = [(from(1, MUTE), State::Open, 0), (from(1, 1), State::Opening, 0)];
     assert_eq!(way(&many, 2, 3, 2), (true, Some(from(1, 1))));
 }
 

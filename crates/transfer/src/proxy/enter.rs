@@ -57,6 +57,10 @@ pub fn enter(
     let (mut octets, mut room): (Octets, Octets) = (new_octets(), new_octets());
     let mut guests: Vec<Guest> = Vec::new();
     while !stop.load(Ordering::Relaxed) {
+        if guests.len() >= MAX_CONNECTIONS {
+            let now = clock.now();
+            guests.retain(|g| !g.link.is_done(now));
+        }
         while guests.len() < MAX_CONNECTIONS {
             let (tcp, peer) = match listener.accept() {
                 Ok(accepted) => accepted,

@@ -66,6 +66,8 @@ pub(super) struct Link {
     pub octets: (u64, u64),
     /// Since when it is there, or its latest call.
     since: Instant,
+    /// When its last packet came.
+    heard: Instant,
     /// Its flow was called, not calling.
     called: bool,
     config: FlowConfig,
@@ -83,6 +85,14 @@ impl Called for Link {
         self.since
     }
 
+    fn heard(&self) -> Instant {
+        self.heard
+    }
+
+    fn is_told(&self) -> bool {
+        self.told
+    }
+
     fn guard(&mut self) -> Option<&mut Guard> {
         self.guard.as_mut()
     }
@@ -94,6 +104,7 @@ impl Called for Link {
     }
 
     fn packet(&mut self, now: Instant, socket: &mut Socket, peer: SocketAddr, packet: &[u8]) {
+        self.heard = now;
         let path = &mut socket.path(peer, self.guard.as_mut());
         match self.flow.refusal(packet) {
             Some(reset) => path.request(&reset),
@@ -140,6 +151,7 @@ impl Link {
             shut: false,
             octets: (0, 0),
             since: now,
+            heard: now,
             called: false,
             config: *config,
             was_open: false,
