@@ -20,7 +20,7 @@ const SHOW: Duration = Duration::from_ms(100);
 /// How long the end of a transfer that is done is waited for.
 const FAREWELL: Duration = Duration::from_ms(1_000);
 /// After so long a silence the other computer is believed that nobody listens there any more.
-const GONE: Duration = Duration::from_ms(3_000);
+pub(crate) const GONE: Duration = Duration::from_ms(3_000);
 /// Datagrams taken between two looks at timers.
 const BATCH: usize = 32;
 

@@ -59,6 +59,9 @@ pub enum TransferError {
         "nobody listens at {0} any more: start it there again, and send again; a part that has arrived is kept"
     )]
     Gone(std::net::SocketAddr),
+    /// The same, of one that carried connections.
+    #[error("nobody listens at {0} any more: start `sdmac atp proxy` there again")]
+    FarGone(std::net::SocketAddr),
     /// The other computer takes no call like ours.
     #[error(
         "{0} refused the call: give both ends the same --variant (default, aggressive, adaptive and sdmac are ATP; tahoe and \

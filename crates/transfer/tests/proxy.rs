@@ -11,6 +11,7 @@ use std::thread::{self, JoinHandle};
 use std::time;
 
 use common::{HANGS, narrow};
+use protocols::transport::wire::{Control, Header};
 use radio::Duration;
 use transfer::TransferError;
 use transfer::flow::{FlowConfig, Variant};
@@ -197,6 +198,65 @@ fn half_closed_with_a_key_and_not_without() {
         assert!(got.is_empty() && wrong.lock().unwrap().is_empty());
         proxy.end();
     }
+}
+
+/// Who was called does not say that his call was refused.
+#[test]
+fn a_caller_that_resets_at_once_has_refused_nothing() {
+    let leaves = Socket::bind(LOCAL.into(), Variant::Sdmac).unwrap();
+    let at = leaves.address().unwrap();
+    let stop = Arc::new(AtomicBool::new(false));
+    let stopped = Arc::clone(&stop);
+    let (tell, ended) = channel();
+    let leaving = thread::spawn(move || {
+        let tell = |ended| drop(tell.send(ended));
+        leave(leaves, &[at], &config(None), &stopped, tell);
+    });
+    // both come before it looks, or they do not
+    for _ in 0..100 {
+        let (caller, heard) = common::open_and_say_nothing(at);
+        let reset = Header {
+            control: Control::RST.with(Control::ACK),
+            ..heard
+        };
+        caller.send(&reset.octets()).unwrap();
+        let why = ended.recv_timeout(HANGS).unwrap().result.unwrap_err();
+        assert!(!matches!(why, TransferError::NotTaken(_)), "{why}");
+    }
+    stop.store(true, Ordering::Relaxed);
+    leaving.join().unwrap();
+}
+
+/// The computer of a far end that was killed says so, long before patience has an end.
+#[test]
+fn a_far_end_that_is_gone_is_told_of() {
+    let far = std::net::UdpSocket::bind(LOCAL).unwrap();
+    let to = far.local_addr().unwrap();
+    let listener = TcpListener::bind(LOCAL).unwrap();
+    let at = listener.local_addr().unwrap();
+    let stop = Arc::new(AtomicBool::new(false));
+    let stopped = Arc::clone(&stop);
+    let (tell, ended) = channel();
+    let entering = thread::spawn(move || {
+        let config = FlowConfig {
+            patience: Duration::from_ms(600_000),
+            ..config(None)
+        };
+        let tell = |ended| drop(tell.send(ended));
+        enter(&listener, &[to], &config, &stopped, tell).unwrap();
+    });
+    let mut client = TcpStream::connect(at).unwrap();
+    client.write_all(b"hello").unwrap();
+    common::answers_and_is_gone(far);
+    let why = ended.recv_timeout(HANGS).expect("it does not wait").result;
+    assert!(
+        matches!(why, Err(TransferError::FarGone(peer)) if peer == to),
+        "{why:?}"
+    );
+    let error = client.read(&mut [0; 5]).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::ConnectionReset);
+    stop.store(true, Ordering::Relaxed);
+    entering.join().unwrap();
 }
 
 /// What has gone through open connections counts, too.

@@ -12,6 +12,7 @@ use rustix::event::PollFlags;
 use super::tcp::Tcp;
 use super::try_for;
 use crate::TransferError;
+use crate::call::GONE;
 use crate::door::Called;
 use crate::flow::{Flow, FlowConfig};
 use crate::secure::{Guard, OVERHEAD_OCTETS};
@@ -104,7 +105,8 @@ impl Called for Link {
     }
 
     fn packet(&mut self, now: Instant, socket: &mut Socket, peer: SocketAddr, packet: &[u8]) {
-        self.heard = now;
+        // what the network had to say is over
+        (self.heard, socket.complaint) = (now, None);
         let path = &mut socket.path(peer, self.guard.as_mut());
         match self.flow.refusal(packet) {
             Some(reset) => path.request(&reset),
@@ -279,11 +281,18 @@ impl Link {
         }
         if let State::Failed(why) = self.flow.state() {
             let overhead = self.config.key.map_or(0, |_| OVERHEAD_OCTETS);
-            return Err(TransferError::of(why, peer, self.was_open, overhead));
+            // only a call can be refused
+            let was_open = self.was_open || self.called;
+            return Err(TransferError::of(why, peer, was_open, overhead));
         }
         self.was_open |= !waits;
         if calls && socket.is_refused() {
             return Err(TransferError::NobodyListens(peer));
+        }
+        // anybody can forge that, but not silence
+        let is_open = self.flow.state() == State::Open;
+        if is_open && !self.called && socket.is_refused() && now.since(self.heard) >= GONE {
+            return Err(TransferError::FarGone(peer));
         }
         if waits {
             return Ok(None);
