@@ -38,6 +38,8 @@ pub struct Beside {
     /// Geometric mean of the flows' goodputs over that of the other that has most of it, by the mean utility of the runs. The
     /// thesis judges goodput and fairness together by that utility, the sum of logarithms (section 5.4).
     pub utility: f64,
+    /// The others that reach what ours is to reach: they are the fairest, and within 5 % of the best.
+    pub reached_by: Vec<Kind>,
 }
 
 /// Whether an aim is reached.
@@ -102,7 +104,9 @@ fn point(setting: &str, hops: Option<u32>, of: impl Fn(Kind) -> Runs) -> Option<
     let goodput = |runs: &Runs| average(runs.values().map(|r| r.goodput));
     let unfairness = |runs: &Runs| average(runs.values().map(|r| r.unfairness));
     let utility = |runs: &Runs| average(runs.values().map(|r| r.utility));
-    let others: Vec<Runs> = THESIS.map(&of).into_iter().filter(|r| !r.is_empty()).collect();
+    let others = THESIS.map(|kind| (kind, of(kind)));
+    let (kinds, others): (Vec<Kind>, Vec<Runs>) =
+        others.into_iter().filter(|(_, runs)| !runs.is_empty()).unzip();
     let by = |of: fn(&Run) -> f64| {
         move |a: &&Runs, b: &&Runs| {
             let mean = |runs: &Runs| average(runs.values().map(of)).unwrap_or(f64::NAN);
@@ -118,6 +122,10 @@ fn point(setting: &str, hops: Option<u32>, of: impl Fn(Kind) -> Runs) -> Option<
         let both = ours.iter().filter_map(|(n, r)| Some((*r, *other.get(n)?)));
         mean(&both.map(|(a, b)| difference(a, b)).collect::<Vec<_>>())
     };
+    let reaches = |other: &Runs| {
+        let enough = goodput(other) >= goodput(best).map(|most| ENOUGH * most);
+        enough && unfairness(other) <= unfairness(fairest)
+    };
     let (least, ratio) = (goodput(best)?, goodput(&ours)? / goodput(best)?);
     // that of the ratio of two means
     let error = beside(best, &|a, b| (a.goodput - ratio * b.goodput) / least)?;
@@ -131,6 +139,12 @@ fn point(setting: &str, hops: Option<u32>, of: impl Fn(Kind) -> Runs) -> Option<
         excess: beside(fairest, &|a, b| a.unfairness - b.unfairness)?,
         of_best: unfairness(best)?,
         utility: 10_f64.powf(utility(&ours)? - utility(most_utility)?),
+        reached_by: kinds
+            .iter()
+            .zip(&others)
+            .filter(|(_, runs)| reaches(runs))
+            .map(|(kind, _)| *kind)
+            .collect(),
     })
 }
 
@@ -241,12 +255,15 @@ pub(super) fn table(lines: &[Beside]) -> Table {
         ("aim", Align::Left),
     ];
     let count = |aim| lines.iter().filter(|l| l.aim() == aim).count();
+    let by = |kind: Kind| lines.iter().filter(|l| l.reached_by.contains(&kind)).count();
+    let others: Vec<String> = THESIS.map(|kind| format!("{} {}", kind.word(), by(kind))).into();
     let caption = format!(
         "sdmac-atp beside the transports of the thesis. Its aim, at least {ENOUGH} of the goodput of the best other and no less fair \
-         than the fairest, is reached in {} of {} rows; in {} more it is not, but so few runs do not rule it out.",
+         than the fairest, is reached in {} of {} rows; in {} more it is not, but so few runs do not rule it out. Of the others, among themselves: {}.",
         count(Aim::Reached),
         lines.len(),
-        count(Aim::Open)
+        count(Aim::Open),
+        others.join(", ")
     );
     let table = Table::new(columns).caption(caption);
     lines.iter().fold(table, |table, l| {
@@ -313,6 +330,7 @@ mod tests {
             assert!((found - expected).abs() < 1e-9, "{p:?}");
         }
         assert_eq!(p.aim(), Aim::Missed, "less fair than the fairest");
+        assert_eq!(p.reached_by, [], "Tahoe is not fair, and Default not good");
         let aim = |goodput, unfairness| point("x", Some(3), of(goodput, unfairness)).unwrap().aim();
         assert_eq!((aim(94.0, 0.0), aim(95.5, 0.1)), (Aim::Missed, Aim::Reached));
         assert_eq!(point("x", None, |_| Runs::new()), None);
@@ -329,6 +347,7 @@ mod tests {
             }
         };
         let together = point("x", None, of(runs(90.0, 0.1, 9.0))).unwrap();
+        assert_eq!(together.reached_by, [Kind::Tahoe]);
         assert!((together.goodput.value - 0.9).abs() < 1e-9, "{together:?}");
         assert!(
             together.goodput.high - together.goodput.low < 1e-9,
