@@ -207,6 +207,8 @@ impl Call {
             self.socket.complaint = None;
             self.heard = self.clock.now();
             self.handle(Event::Indication(packet));
+            // it may end with the next one
+            self.was_open |= self.flow.state() == State::Open;
             if let Some(feedback) = self.feedback(packet) {
                 shown(Seen::Feedback(feedback));
             }

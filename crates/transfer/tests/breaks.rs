@@ -456,6 +456,27 @@ fn a_receiver_that_is_gone_is_told_of() {
     }
 }
 
+/// Who answers a call and resets it at once has not refused it.
+#[test]
+fn a_reset_behind_the_answer_is_no_refusal() {
+    for _ in 0..30 {
+        let dir = tempfile::tempdir().unwrap();
+        let socket = std::net::UdpSocket::bind(LOCAL_TUPLE).unwrap();
+        let content = Content::File(file_with(dir.path(), b"x"));
+        let to = socket.local_addr().unwrap();
+        let ended = caller(to, "x", content, &config(Variant::Sdmac), &never());
+        let (from, answer) = answer(&socket);
+        let reset = Header {
+            control: Control::RST.with(Control::ACK),
+            sequence: answer.sequence + 1,
+            ..answer
+        };
+        socket.send_to(&reset.octets(), from).unwrap();
+        let why = ended.recv_timeout(HANGS).unwrap().0.unwrap_err();
+        assert!(matches!(why, TransferError::Connection(Failure::Reset)), "{why}");
+    }
+}
+
 /// Nobody says that nobody is there.
 #[test]
 fn patience_holds_for_calls() {

@@ -112,6 +112,8 @@ impl Called for Link {
             Some(reset) => path.request(&reset),
             None => self.flow.handle(now, Event::Indication(packet), path),
         }
+        // it may end with the next one
+        self.was_open |= self.flow.state() == State::Open;
     }
 }
 

@@ -181,7 +181,12 @@ pub fn relay(
 
 /// A call of ATP comes in and is answered, and then nobody is there any more. Tells where that was.
 pub fn answers_and_is_gone(socket: std::net::UdpSocket) -> SocketAddr {
-    let address = socket.local_addr().unwrap();
+    answer(&socket);
+    socket.local_addr().unwrap()
+}
+
+/// Answers the call of ATP that comes in; tells who has called, and with what it was answered.
+pub fn answer(socket: &std::net::UdpSocket) -> (SocketAddr, Header) {
     let mut octets = [0; 2_000];
     let (n, from) = socket.recv_from(&mut octets).unwrap();
     let (call, _) = Header::parse(&octets[..n]).unwrap();
@@ -198,7 +203,7 @@ pub fn answers_and_is_gone(socket: std::net::UdpSocket) -> SocketAddr {
         )
     };
     socket.send_to(&answer.octets(), from).unwrap();
-    address
+    (from, answer)
 }
 
 /// One of the two directions of a path.
