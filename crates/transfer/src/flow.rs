@@ -381,6 +381,62 @@ mod tests {
         }
     }
 
+    /// Packets on their way to the other end.
+    #[derive(Default)]
+    struct Sheet(Vec<Vec<u8>>);
+
+    impl Path for Sheet {
+        fn request(&mut self, packet: &[u8]) {
+            self.0.push(packet.to_vec());
+        }
+    }
+
+    /// What a sender tells when a hop has told of this delay for five seconds.
+    fn told_by_a_hop(spacing_us: u64, delay_us: u32) -> Progress {
+        let peer = ([127, 0, 0, 1], 7_800).into();
+        let config = FlowConfig {
+            spacing: Some(Duration::from_us(spacing_us)),
+            buffer_octets: 1 << 16,
+            ..FlowConfig::default()
+        };
+        let mut ends = [Flow::caller(&config, peer), Flow::listener(&config, peer)];
+        let mut sheet = Sheet::default();
+        ends[0].handle(Instant::ZERO, Event::Start, &mut sheet);
+        let mut sheets = [sheet, Sheet::default()];
+        for step in 0..50_000 {
+            let now = Instant::from_us(step * 100);
+            ends[0].write(now, &[7; 4_096]);
+            while ends[1].read(now, &mut [0; 4_096]) > 0 {}
+            for end in [0, 1] {
+                let (flow, back) = (&mut ends[end], &mut sheets[end]);
+                if flow.deadline().is_some_and(|at| at <= now) {
+                    flow.handle(now, Event::Timer, back);
+                }
+                for packet in std::mem::take(&mut sheets[end].0) {
+                    let (mut header, body) = Header::parse(&packet).unwrap();
+                    if end == 0 && !header.is_feedback() {
+                        (header.hops, header.delay_us) = (1, delay_us);
+                    }
+                    let passed = [&header.octets(), body].concat();
+                    ends[1 - end].handle(now, Event::Indication(&passed), &mut sheets[1 - end]);
+                }
+            }
+        }
+        ends[0].progress()
+    }
+
+    /// A hop that tells of next to nothing lets nobody flood the network.
+    #[test]
+    fn the_least_spacing_is_200_us_or_what_was_asked_for() {
+        for (spacing_us, least_us) in [(10_000, 200), (50, 50)] {
+            let told = told_by_a_hop(spacing_us, 1);
+            assert_eq!(told.spacing_us, least_us, "{told:?}");
+        }
+        let told = told_by_a_hop(10_000, 5_000);
+        assert_eq!(told.delay_us, 5_000);
+        assert!(told.spacing_us >= 2_000, "{told:?}");
+    }
+
     #[test]
     fn only_calls_of_another_protocol_are_refused() {
         let packet = |protocol, control| {

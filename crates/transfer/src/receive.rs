@@ -394,6 +394,32 @@ mod tests {
         assert!(!why.contains("f3m"), "{why}");
     }
 
+    /// Lets a sender that was told of five octets say this; what comes of it.
+    fn heard(said: &[u8]) -> Result<bool, TransferError> {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut r, mut flow, mut claims) = receiving(folder.path());
+        (r.sink, r.step, r.there) = (Some(Sink::full_after(1 << 20)), Step::From, 5);
+        r.inbox.push(said);
+        r.turn(Instant::ZERO, &mut flow, Instant::ZERO, &mut claims)
+    }
+
+    #[test]
+    fn only_what_is_kept_is_gone_on_from() {
+        for (from, taken) in [(0_u64, true), (5, true), (4, false), (6, false)] {
+            let result = heard(&from.to_be_bytes());
+            assert_eq!(result.is_ok(), taken, "{from}: {result:?}");
+        }
+    }
+
+    #[test]
+    fn a_block_has_its_longest() {
+        for (octets, taken) in [(MAX_BLOCK_OCTETS, true), (MAX_BLOCK_OCTETS + 1, false)] {
+            let length = (octets as u32).to_be_bytes();
+            let result = heard(&[&[0; 8][..], &length, &[7; 10]].concat());
+            assert_eq!(result.is_ok(), taken, "{octets}: {result:?}");
+        }
+    }
+
     /// Nobody types such names; a stranger's may give orders to the terminal of who receives.
     #[test]
     fn a_name_that_is_not_plain_is_refused_and_shown_harmless() {

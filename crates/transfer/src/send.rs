@@ -243,25 +243,45 @@ mod tests {
         }
     }
 
+    /// Why it does not go on when the other end has said that it may begin.
+    fn what_goes_wrong(sending: &mut Sending) -> TransferError {
+        let mut flow = Flow::caller(&FlowConfig::default(), ([127, 0, 0, 1], 7_800).into());
+        sending.inbox.push(&Answer::Begin.octets());
+        for _ in 0..6_000 {
+            if let Err(why) = sending.turn(Instant::ZERO, &mut flow) {
+                return why;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        panic!("nothing does")
+    }
+
     /// Who shows it has named it.
     #[test]
     fn a_file_that_cannot_be_read_is_not_named_twice() {
         // a folder is none that can be read
         let folder = File::open("/").unwrap();
         let mut sending = Sending::new("f3m", Content::File(folder)).unwrap();
-        let mut flow = Flow::caller(&FlowConfig::default(), ([127, 0, 0, 1], 7_800).into());
-        sending.inbox.push(&Answer::Begin.octets());
-        // until the transport takes it
-        sending.out = (Vec::new(), 0);
-        let why = loop {
-            if let Err(why) = sending.turn(Instant::ZERO, &mut flow) {
-                break why.to_string();
-            }
-        };
+        let why = what_goes_wrong(&mut sending).to_string();
         assert!(
             why.starts_with("it cannot be read: ") && !why.contains("f3m"),
             "{why}"
         );
+    }
+
+    #[test]
+    fn a_file_that_changes_while_it_is_sent_is_told() {
+        for octets in [5, 20] {
+            let file = tempfile::tempfile().unwrap();
+            file.set_len(10).unwrap();
+            let mut sending = Sending::new("x", Content::File(file.try_clone().unwrap())).unwrap();
+            file.set_len(octets).unwrap();
+            let why = what_goes_wrong(&mut sending);
+            assert!(
+                matches!(why, TransferError::Changed { said: 10, sent } if sent == octets),
+                "{why}"
+            );
+        }
     }
 
     /// It would be another one at the other end.

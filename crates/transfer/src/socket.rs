@@ -361,6 +361,22 @@ mod tests {
     }
 
     #[test]
+    fn no_packet_is_cut_in_either_family() {
+        let bind = |here: &str, variant| Socket::bind(here.parse().unwrap(), variant).ok();
+        for (variant, probes) in [(Variant::Sdmac, true), (Variant::NewReno, false)] {
+            let four = bind("127.0.0.1:0", variant).unwrap();
+            let found = sockopt::ip_mtu_discover(&four).unwrap();
+            assert_eq!(found == sockopt::Ipv4PathMtuDiscovery::PROBE, probes);
+            let Some(six) = bind("[::1]:0", variant) else {
+                eprintln!("skipped: no [::1] here");
+                continue;
+            };
+            let found = sockopt::ipv6_mtu_discover(&six).unwrap();
+            assert_eq!(found == sockopt::Ipv6PathMtuDiscovery::PROBE, probes);
+        }
+    }
+
+    #[test]
     fn packets_are_as_long_as_their_family_lets_them_be() {
         let of = |peer: &str| longest_packet(peer.parse().unwrap());
         assert_eq!(of("127.0.0.1:7800"), MAX_PACKET_OCTETS);
