@@ -332,7 +332,11 @@ fn receive(args: &RecvArgs, ui: &Ui) -> Result<ExitCode, Failure> {
                 // nobody waits for it
                 _ if enough => {}
                 // what is sent again has arrived in the end
-                Ok(()) => drop(missing.remove(name)),
+                Ok(()) => {
+                    missing.remove(name);
+                    // the one that was waited for
+                    refused &= !args.once;
+                }
                 Err(TransferError::Declined(_)) => refused = true,
                 Err(_) => drop(missing.insert(name.to_owned())),
             }

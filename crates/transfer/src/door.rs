@@ -20,7 +20,7 @@ use protocols::transport::wire::{Control, Header};
 use radio::{Duration, Instant};
 
 use crate::flow::{FlowConfig, Variant};
-use crate::secure::{self, Guard, Key, Opened};
+use crate::secure::{self, Guard, Heard, Key, Opened};
 use crate::socket::{Clock, Octets, Socket};
 use crate::waiting::Waiting;
 use allowance::Allowance;
@@ -31,8 +31,6 @@ pub const HALF_OPEN: Duration = Duration::from_ms(10_000);
 const LEAST: Duration = Duration::from_ms(1_000);
 /// For so long one does not who has shown that he hears the answer, and has said nothing yet: what he says may get lost several times.
 const LEAST_OPEN: Duration = Duration::from_ms(4_000);
-/// One that has ended stays for longer only if there is room: in this time the other end repeats what it still wants to hear.
-const QUIET: Duration = Duration::from_ms(1_000);
 /// Datagrams taken between two looks at timers.
 const BATCH: usize = 32;
 
@@ -111,10 +109,13 @@ pub trait Called {
         half_open(self.state())
     }
 
+    /// In this time the other end repeats what it still wants to hear.
+    fn repeats_within(&self) -> Duration;
+
     /// Whether it has ended, and the other end has been silent since, so that it need not be told once more. Then it gives way to others.
     fn is_done(&self, now: Instant) -> bool {
         let over = self.state().is_over() || self.state() == State::Lingering;
-        over && self.is_told() && now.since(self.heard()) >= QUIET
+        over && self.is_told() && now.since(self.heard()) >= self.repeats_within()
     }
 
     /// Whether it has taken too long to come about.
@@ -243,11 +244,7 @@ impl Door {
             (Opened::Handshake(answer), _) => return answer.map_or(Knock::Unheard, Knock::Answer),
             (Opened::Anew | Opened::Nothing, _) => {}
         }
-        let waits = usize::from(self.waiting.has(datagram));
-        if secure::calls(datagram) && !self.handshakes[waits].take(now) {
-            return Knock::Unheard;
-        }
-        let Some((guard, answer)) = Guard::listener(key, datagram) else {
+        let Some(heard) = Heard::call(key, datagram) else {
             return if secure::calls(datagram) {
                 Knock::Stranger(Stranger::OtherKey)
             } else if calls(datagram) {
@@ -255,6 +252,13 @@ impl Door {
             } else {
                 Knock::Unheard
             };
+        };
+        let waits = usize::from(self.waiting.has(datagram));
+        if !self.handshakes[waits].take(now) {
+            return Knock::Unheard;
+        }
+        let Some((guard, answer)) = heard.answer() else {
+            return Knock::Unheard;
         };
         self.waiting.add(now, peer, Box::new(guard), HALF_OPEN);
         Knock::Answer(answer)

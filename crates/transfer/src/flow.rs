@@ -172,6 +172,19 @@ impl Flow {
             .filter(|_| self.state() == State::Listening)
     }
 
+    /// In this time the other end repeats what it has not heard the answer to: four of its epochs, for it probes after three that it has missed, or four of the
+    /// shortest timers of TCP; a second at least.
+    pub fn repeats_within(&self) -> Duration {
+        let epoch_us = match self.variant {
+            Variant::Aggressive | Variant::Adaptive => 40_000,
+            Variant::Sdmac if self.told_spacing_us > 0 => {
+                self.told_spacing_us.saturating_mul(10).min(1_000_000)
+            }
+            Variant::Sdmac | Variant::Default | Variant::Tahoe | Variant::NewReno => 1_000_000,
+        };
+        Duration::from_us(u64::from(epoch_us) * 4).max(Duration::from_ms(1_000))
+    }
+
     fn new(config: &FlowConfig, peer: SocketAddr, calls: bool) -> Flow {
         let overhead = HEADER_OCTETS + config.key.map_or(0, |_| OVERHEAD_OCTETS);
         Flow {

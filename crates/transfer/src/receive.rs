@@ -52,6 +52,7 @@ pub struct Receiving {
     written: Arc<AtomicU64>,
     resumed: u64,
     failed: Option<TransferError>,
+    declined: bool,
     /// Name of the content, once it is known, as it can be shown.
     pub name: String,
 }
@@ -73,6 +74,7 @@ impl Receiving {
             written: Arc::default(),
             resumed: 0,
             failed: None,
+            declined: false,
             name: String::new(),
         }
     }
@@ -92,9 +94,14 @@ impl Receiving {
         self.step != Step::Offer
     }
 
-    /// Whether it is known what the sender is told in the end.
+    /// Whether all has come, so that what is left is to tell the sender.
     pub fn is_done(&self) -> bool {
-        self.step == Step::Done
+        matches!(self.step, Step::Keeping | Step::Done)
+    }
+
+    /// Whether it was not taken.
+    pub fn was_declined(&self) -> bool {
+        self.declined
     }
 
     /// Whether anything of the content may have gone where it goes to.
@@ -202,6 +209,7 @@ impl Receiving {
         };
         self.out = Answer::No(reason.clone()).octets();
         self.failed = Some(TransferError::Declined(reason));
+        self.declined = true;
         self.step = Step::Done;
     }
 

@@ -150,10 +150,16 @@ pub fn serve(
             show_at = now.after(SHOW);
         }
         let mut enough = false;
+        let under_way = guests
+            .values()
+            .filter(|g| g.receiving.is_offered() && !g.over)
+            .count();
         for (peer, guest) in &mut guests {
             let told = guest.turn(now, &mut socket, *peer, shows, &mut claims, &mut tell);
             good += u64::from(told == Some(true));
-            bad += u64::from(told == Some(false));
+            // who is declined while another one sends must not end that one
+            let beside = guest.receiving.was_declined() && under_way > 1;
+            bad += u64::from(told == Some(false) && !beside);
             // what another one would write behind a part of something else is of no use to anybody
             let written = *place == Place::Stdout && guest.receiving.has_given();
             spoilt |= told == Some(false) && written;
@@ -241,6 +247,10 @@ impl Called for Guest {
 
     fn heard(&self) -> Instant {
         self.heard
+    }
+
+    fn repeats_within(&self) -> Duration {
+        self.flow.repeats_within()
     }
 
     fn is_told(&self) -> bool {

@@ -23,6 +23,7 @@ pub const MOST_ALIKE: usize = 4;
 struct Caller {
     peer: SocketAddr,
     guard: Box<Guard>,
+    /// Since when, or since he has called again.
     since: Instant,
 }
 
@@ -53,14 +54,14 @@ impl Waiting {
         let Some(at) = at else {
             return (opened, None);
         };
-        let caller = self.callers.remove(at);
-        if matches!(opened, Opened::Packet(_)) {
-            self.callers.retain(|other| other.peer != peer);
-            return (opened, Some(caller.guard));
+        if !matches!(opened, Opened::Packet(_)) {
+            // he has called again, and waits anew, but is no younger than he was
+            self.callers[at].since = now;
+            return (opened, None);
         }
-        // he has called again, and begins to wait anew
-        self.callers.push(Caller { since: now, ..caller });
-        (opened, None)
+        let caller = self.callers.remove(at);
+        self.callers.retain(|other| other.peer != peer);
+        (opened, Some(caller.guard))
     }
 
     /// One more waits, for as long as `patience` says.

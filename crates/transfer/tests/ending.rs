@@ -164,3 +164,32 @@ fn who_has_offered_nothing_is_no_transfer() {
     serving.join().unwrap();
     drop(silent);
 }
+
+/// A stranger who sends something of the same name must not end the transfer that has the name.
+#[test]
+fn who_is_declined_ends_nobody_elses_transfer() {
+    let (dir, config) = (tempfile::tempdir().unwrap(), patient(None));
+    let socket = Socket::bind(LOCAL.into(), config.variant).unwrap();
+    let to = socket.address().unwrap();
+    let place = folder(dir.path());
+    let (tell, told) = mpsc::channel();
+    let serving = thread::spawn(move || {
+        let told = |told: Told<'_>| {
+            if let Told::Ended { result, .. } = told {
+                tell.send(result.map_err(|why| why.to_string())).unwrap();
+            }
+        };
+        serve(socket, &config, &place, Until::One, &never(), told).unwrap();
+    });
+    let (half, give) = half_a_stream(dir.path(), to, &config);
+    let content = Content::File(file_with(dir.path(), b"something else"));
+    let other = caller(to, "half", content, &config, &never());
+    let why = other.recv_timeout(HANGS).expect("it ends").0.unwrap_err();
+    assert!(why.to_string().contains("sends 'half' just now"), "{why}");
+    assert!(told.recv_timeout(HANGS).unwrap().is_err());
+    give.send(noise(1_000, 3)).unwrap();
+    drop(give);
+    half.recv_timeout(HANGS).expect("it ends").0.unwrap();
+    assert_eq!(told.recv_timeout(HANGS), Ok(Ok(())));
+    serving.join().unwrap();
+}

@@ -7,12 +7,16 @@ use crate::waiting::{MOST_ALIKE, MOST_WAITING};
 use protocols::transport::wire::{Control, Header, ProtocolId};
 
 const KEY: Key = Key([7; KEY_OCTETS]);
-fn door(key: Option<Key>) -> Door {
+fn new_door(key: Option<Key>) -> Door {
     let config = FlowConfig {
         key,
         ..FlowConfig::default()
     };
-    let mut door = Door::new(&config, 64);
+    Door::new(&config, 64)
+}
+
+fn door(key: Option<Key>) -> Door {
+    let mut door = new_door(key);
     // what attacks do to the places
     door.handshakes.iter_mut().for_each(|a| a.left = u32::MAX);
     door
@@ -130,11 +134,7 @@ fn replayed_calls_push_nobody_out() {
 /// Ten thousand in a second take the time of three hundred, and none of another caller's.
 #[test]
 fn a_call_that_is_replayed_by_the_thousand_costs_little() {
-    let config = FlowConfig {
-        key: Some(KEY),
-        ..FlowConfig::default()
-    };
-    let mut door = Door::new(&config, 64);
+    let mut door = new_door(Some(KEY));
     let mut room = new_octets();
     let recorded = caller().1;
     let mut answers = 0;
@@ -149,6 +149,46 @@ fn a_call_that_is_replayed_by_the_thousand_costs_little() {
         }
     }
     assert!((250..=320).contains(&answers), "{answers}");
+}
+
+/// And what is no call of somebody with the key takes nobody's either.
+#[test]
+fn what_begins_like_a_call_takes_no_handshake() {
+    let mut door = new_door(Some(KEY));
+    let mut room = new_octets();
+    let mut junk = caller().1;
+    *junk.last_mut().unwrap() ^= 1;
+    for ms in 0..2_000 {
+        for _ in 0..5 {
+            let knock = door.knock(at(ms), peer(9), &junk, &mut room);
+            assert!(matches!(knock, Knock::Stranger(Stranger::OtherKey)));
+        }
+        if ms % 100 == 0 {
+            let call = caller().1;
+            let knock = door.knock(at(ms), peer(1), &call, &mut room);
+            assert!(matches!(knock, Knock::Answer(_)), "at {ms}");
+        }
+    }
+}
+
+/// Who calls again and again gives way as before to one who has just come.
+#[test]
+fn who_calls_again_is_no_younger() {
+    let mut door = door(Some(KEY));
+    let mut room = new_octets();
+    let recorded: Vec<_> = (0..MOST_WAITING).map(|_| caller().1).collect();
+    for (n, call) in recorded.iter().enumerate() {
+        door.knock(at(0), from(1, n as u16), call, &mut room);
+    }
+    let last = comes_in(&mut door, from(1, 9_999), |door, _| {
+        // he has taken the place of the first one
+        for (n, call) in recorded.iter().enumerate().skip(1) {
+            door.knock(at(3), from(1, n as u16), call, &mut new_octets());
+        }
+        let new = caller().1;
+        door.knock(at(3), from(1, 9_998), &new, &mut new_octets());
+    });
+    assert_eq!(last, MOST_WAITING);
 }
 
 /// Many recorded calls, each of them once, from one computer.
@@ -291,6 +331,9 @@ impl Called for (State, Instant, bool) {
     }
     fn is_told(&self) -> bool {
         !self.2
+    }
+    fn repeats_within(&self) -> Duration {
+        Duration::from_ms(1_000)
     }
     fn guard(&mut self) -> Option<&mut Guard> {
         None

@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
 use protocols::transport::{Event, Failure, Path, State, Transport};
-use radio::Instant;
+use radio::{Duration, Instant};
 use rustix::event::PollFlags;
 
 use super::tcp::Tcp;
@@ -69,6 +69,8 @@ pub(super) struct Link {
     since: Instant,
     /// When its last packet came.
     heard: Instant,
+    /// Since when the network says that nobody listens there; nothing has come since.
+    refused: Option<Instant>,
     /// Its flow was called, not calling.
     called: bool,
     config: FlowConfig,
@@ -90,6 +92,10 @@ impl Called for Link {
         self.heard
     }
 
+    fn repeats_within(&self) -> Duration {
+        self.flow.repeats_within()
+    }
+
     fn is_told(&self) -> bool {
         self.told
     }
@@ -106,7 +112,7 @@ impl Called for Link {
 
     fn packet(&mut self, now: Instant, socket: &mut Socket, peer: SocketAddr, packet: &[u8]) {
         // what the network had to say is over
-        (self.heard, socket.complaint) = (now, None);
+        (self.heard, self.refused, socket.complaint) = (now, None, None);
         let path = &mut socket.path(peer, self.guard.as_mut());
         match self.flow.refusal(packet) {
             Some(reset) => path.request(&reset),
@@ -156,6 +162,7 @@ impl Link {
             octets: (0, 0),
             since: now,
             heard: now,
+            refused: None,
             called: false,
             config: *config,
             was_open: false,
@@ -291,10 +298,13 @@ impl Link {
         if calls && socket.is_refused() {
             return Err(TransferError::NobodyListens(peer));
         }
-        // anybody can forge that, but not silence
+        // said once that may be forged, or of a moment; said again later, while nothing comes, it is so
         let is_open = self.flow.state() == State::Open;
-        if is_open && !self.called && socket.is_refused() && now.since(self.heard) >= GONE {
-            return Err(TransferError::FarGone(peer));
+        if is_open && !self.called && socket.is_refused() {
+            socket.complaint = None;
+            if now.since(*self.refused.get_or_insert(now)) >= GONE {
+                return Err(TransferError::FarGone(peer));
+            }
         }
         if waits {
             return Ok(None);

@@ -19,7 +19,7 @@
 //!
 //! Both ends have keys then, and the one that was called may have lost its own before the first packet came, for want of room. So
 //! the end that calls goes on calling, each time with new keys, until a packet of the other end has come: which of the keys that
-//! one is sealed with counts from then on.
+//! one is sealed with counts from then on, and until then it seals by turns with the last two that it has.
 
 mod calling;
 mod key;
@@ -30,7 +30,7 @@ use std::fmt;
 use protocols::transport::Failure;
 use protocols::transport::wire::{HEADER_OCTETS, Header, MAX_PACKET_OCTETS};
 use radio::{Duration, Instant};
-use snow::{Builder, StatelessTransportState};
+use snow::{Builder, HandshakeState, StatelessTransportState};
 
 use calling::Calling;
 pub use key::{KEY_OCTETS, Key};
@@ -91,8 +91,10 @@ pub enum Opened {
 pub struct Guard {
     /// At the end that calls, until a packet of the other end has come.
     calling: Option<Calling>,
-    /// Keys that are agreed on: packets are sealed with the last ones.
+    /// Keys that are agreed on. While nothing has come that is sealed with any of them, the other end may have lost all but one: packets are sealed with them by turns, with
+    /// the last ones first.
     sessions: Vec<Session>,
+    turn: usize,
     /// The answer to a call, to be repeated if that call is.
     answered: Option<(Vec<u8>, Vec<u8>)>,
     /// The latest sealed datagram: its memory is used again.
@@ -125,6 +127,35 @@ impl Session {
         let n = self.noise.read_message(counter, sealed, out).ok()?;
         self.window.note(counter);
         Some(n)
+    }
+}
+
+/// A call by somebody with the key. To find that out takes a few hashes; to answer it takes the arithmetic of curves.
+pub struct Heard<'a> {
+    noise: Box<HandshakeState>,
+    datagram: &'a [u8],
+}
+
+impl<'a> Heard<'a> {
+    /// `None`: it is none.
+    pub fn call(key: &Key, datagram: &'a [u8]) -> Option<Heard<'a>> {
+        let message = called(datagram)?;
+        let mut noise = Box::new(builder(key).ok()?.build_responder().ok()?);
+        noise.read_message(message, &mut [0; 256]).ok()?;
+        Some(Heard { noise, datagram })
+    }
+
+    /// The end that was called, and its answer.
+    pub fn answer(mut self) -> Option<(Guard, Vec<u8>)> {
+        let mut out = [0; 256];
+        let n = self.noise.write_message(&[], &mut out).ok()?;
+        let answer = handshake(ANSWER, &out[..n]);
+        let session = Session::new(self.noise.into_stateless_transport_mode().ok()?);
+        let guard = Guard {
+            answered: Some((self.datagram.to_vec(), answer.clone())),
+            ..Guard::with(vec![session])
+        };
+        Some((guard, answer))
     }
 }
 
@@ -162,24 +193,14 @@ impl Guard {
 
     /// The end that is called, if this datagram is a call by somebody with the key; and the answer to it.
     pub fn listener(key: &Key, datagram: &[u8]) -> Option<(Guard, Vec<u8>)> {
-        let message = called(datagram)?;
-        let mut noise = builder(key).ok()?.build_responder().ok()?;
-        let mut out = [0; 256];
-        noise.read_message(message, &mut out).ok()?;
-        let n = noise.write_message(&[], &mut out).ok()?;
-        let answer = handshake(ANSWER, &out[..n]);
-        let session = Session::new(noise.into_stateless_transport_mode().ok()?);
-        let guard = Guard {
-            answered: Some((datagram.to_vec(), answer.clone())),
-            ..Guard::with(vec![session])
-        };
-        Some((guard, answer))
+        Heard::call(key, datagram)?.answer()
     }
 
     fn with(sessions: Vec<Session>) -> Guard {
         Guard {
             calling: None,
             sessions,
+            turn: 0,
             answered: None,
             sealed: Vec::new(),
             refused: 0,
@@ -213,8 +234,10 @@ impl Guard {
 
     /// The datagram of a packet; `None` before the handshake is over, and for what is no packet.
     pub fn seal(&mut self, packet: &[u8]) -> Option<&[u8]> {
-        let session = self.sessions.last_mut()?;
         let header = packet.get(..HEADER_OCTETS)?;
+        let all = self.sessions.len();
+        let session = self.sessions.iter_mut().rev().nth(self.turn % all.max(1))?;
+        self.turn = self.turn.wrapping_add(usize::from(all > 1));
         let out = &mut self.sealed;
         out.clear();
         out.extend_from_slice(header);
@@ -266,6 +289,7 @@ impl Guard {
             self.sessions.swap(0, at);
             self.sessions.truncate(1);
         }
+        self.turn = 0;
         if n < HEADER_OCTETS {
             return Opened::Nothing;
         }
@@ -301,6 +325,7 @@ impl Guard {
                     self.sessions.remove(0);
                 }
                 self.sessions.push(Session::new(noise));
+                self.turn = 0;
                 if is_first {
                     Opened::Handshake(None)
                 } else {
@@ -459,6 +484,8 @@ mod tests {
         let d = sealed(&mut a, &p);
         assert_eq!(opened(&mut b, &d), None);
         assert_eq!(opened(&mut c, &d), Some(p.clone()));
+        let d = sealed(&mut a, &p);
+        assert_eq!(opened(&mut b, &d), Some(p.clone()), "by turns");
         // but what the other end seals with counts, and it may not have lost its keys
         let d = sealed(&mut b, &p);
         assert_eq!(opened(&mut a, &d), Some(p.clone()));
