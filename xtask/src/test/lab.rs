@@ -180,7 +180,10 @@ pub(super) fn get(program: &str, packages: &[&str]) -> Result<(), String> {
         return Err(format!("which is not installed: sudo apt-get install {package}"));
     }
     let words = ["install", "-y", "--no-install-recommends"];
-    run(Command::new("apt-get").args(words).args(packages))
+    // tshark's asks who may capture
+    let mut get = Command::new("apt-get");
+    get.env("DEBIAN_FRONTEND", "noninteractive");
+    run(get.args(words).args(packages))
         .map_err(|_| format!("since `apt-get install {package}` failed, see above"))
 }
 
