@@ -100,8 +100,8 @@ struct Call {
     flow: Flow,
     /// When the flow has called.
     called: Instant,
-    /// When the last packet came.
-    heard: Instant,
+    /// Since when the network says that nobody listens there; nothing has come since.
+    refused: Option<Instant>,
     was_open: bool,
 }
 
@@ -117,7 +117,7 @@ impl Call {
             guard: config.guard()?,
             flow: Flow::caller(config, peer),
             called: Instant::MAX,
-            heard: Instant::ZERO,
+            refused: None,
             was_open: false,
         })
     }
@@ -204,8 +204,7 @@ impl Call {
                 },
             };
             // what the network had to say is over
-            self.socket.complaint = None;
-            self.heard = self.clock.now();
+            (self.socket.complaint, self.refused) = (None, None);
             self.handle(Event::Indication(packet));
             // it may end with the next one
             self.was_open |= self.flow.state() == State::Open;
@@ -241,10 +240,14 @@ impl Call {
         Ok(())
     }
 
-    /// Whether the other end may still be there: its computer says when it is not. Anybody can forge that, but not silence.
-    fn is_there(&self, now: Instant) -> Result<(), TransferError> {
-        if self.socket.is_refused() && now.since(self.heard) >= GONE {
-            return Err(TransferError::Gone(self.peer));
+    /// Whether the other end may still be there: its computer says when it is not. Said once that may be forged, or of a moment; said again
+    /// later, while nothing comes, it is so.
+    fn is_there(&mut self, now: Instant) -> Result<(), TransferError> {
+        if self.socket.is_refused() {
+            self.socket.complaint = None;
+            if now.since(*self.refused.get_or_insert(now)) >= GONE {
+                return Err(TransferError::Gone(self.peer));
+            }
         }
         Ok(())
     }
