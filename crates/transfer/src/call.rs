@@ -19,8 +19,6 @@ const LOOK: Duration = Duration::from_ms(2);
 const SHOW: Duration = Duration::from_ms(100);
 /// How long the end of a transfer that is done is waited for.
 const FAREWELL: Duration = Duration::from_ms(1_000);
-/// After so long a silence the other computer is believed that nobody listens there any more.
-pub(crate) const GONE: Duration = Duration::from_ms(3_000);
 /// Datagrams taken between two looks at timers.
 const BATCH: usize = 32;
 
@@ -100,8 +98,6 @@ struct Call {
     flow: Flow,
     /// When the flow has called.
     called: Instant,
-    /// Since when the network says that nobody listens there; nothing has come since.
-    refused: Option<Instant>,
     was_open: bool,
 }
 
@@ -117,7 +113,6 @@ impl Call {
             guard: config.guard()?,
             flow: Flow::caller(config, peer),
             called: Instant::MAX,
-            refused: None,
             was_open: false,
         })
     }
@@ -160,8 +155,8 @@ impl Call {
             } else if done_at.is_none() {
                 self.was_open |= !self.flow.state().is_over();
                 done_at = sending.turn(now, &mut self.flow)?.then_some(now);
-                if done_at.is_none() {
-                    self.is_there(now)?;
+                if done_at.is_none() && self.socket.is_gone(now) {
+                    return Err(TransferError::Gone(self.peer));
                 }
             }
             if stop.load(Ordering::Relaxed) && done_at.is_none() {
@@ -203,8 +198,7 @@ impl Call {
                     Opened::Anew | Opened::Nothing => continue,
                 },
             };
-            // what the network had to say is over
-            (self.socket.complaint, self.refused) = (None, None);
+            self.socket.heard();
             self.handle(Event::Indication(packet));
             // it may end with the next one
             self.was_open |= self.flow.state() == State::Open;
@@ -236,18 +230,6 @@ impl Call {
         }
         if now.since(self.called) >= self.patience {
             return Err(Failure::NoAnswer.into());
-        }
-        Ok(())
-    }
-
-    /// Whether the other end may still be there: its computer says when it is not. Said once that may be forged, or of a moment; said again
-    /// later, while nothing comes, it is so.
-    fn is_there(&mut self, now: Instant) -> Result<(), TransferError> {
-        if self.socket.is_refused() {
-            self.socket.complaint = None;
-            if now.since(*self.refused.get_or_insert(now)) >= GONE {
-                return Err(TransferError::Gone(self.peer));
-            }
         }
         Ok(())
     }

@@ -24,6 +24,8 @@ const LEAST_MTU: usize = 576;
 const IPV4_OCTETS: usize = 20;
 const IPV6_OCTETS: usize = 40;
 const UDP_OCTETS: usize = 8;
+/// After so long it is believed that nobody listens there any more.
+const GONE: Duration = Duration::from_ms(3_000);
 
 /// Room for one datagram, and one octet more, by which those that are too long are known.
 pub type Octets = [u8; MAX_PACKET_OCTETS + 1];
@@ -58,6 +60,8 @@ pub struct Socket {
     connected: bool,
     /// The last thing that the kernel had to say about the path, such as that no route leads there.
     pub complaint: Option<io::Error>,
+    /// Since when it says that nobody listens there; nothing has come since.
+    refused: Option<Instant>,
 }
 
 impl Socket {
@@ -78,6 +82,7 @@ impl Socket {
             socket,
             connected: false,
             complaint: None,
+            refused: None,
         })
     }
 
@@ -104,6 +109,21 @@ impl Socket {
     pub fn is_refused(&self) -> bool {
         let complaint = self.complaint.as_ref();
         complaint.is_some_and(|e| e.kind() == io::ErrorKind::ConnectionRefused)
+    }
+
+    /// Whether to believe that nobody listens there any more. Said once that may be forged, or of a moment; said again three seconds later, while
+    /// nothing comes, it is so.
+    pub fn is_gone(&mut self, now: Instant) -> bool {
+        if !self.is_refused() {
+            return false;
+        }
+        self.complaint = None;
+        now.since(*self.refused.get_or_insert(now)) >= GONE
+    }
+
+    /// A packet of the peer has come: what the network had to say is over.
+    pub fn heard(&mut self) {
+        (self.complaint, self.refused) = (None, None);
     }
 
     /// The next datagram, if there is one, and who sent it. Longer ones than any of ours are cut off, and refused by
@@ -284,6 +304,22 @@ fn any_like(peer: SocketAddr) -> SocketAddr {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn it_takes_two_complaints_for_nobody_to_be_there() {
+        let at = |ms: u64| Instant::from_us(ms * 1_000);
+        let refusal = || Some(io::ErrorKind::ConnectionRefused.into());
+        let mut a = Socket::bind(([127, 0, 0, 1], 0).into(), Variant::Sdmac).unwrap();
+        for (ms, says, gone) in [(0, true, false), (5_000, false, false), (5_001, true, true)] {
+            a.complaint = refusal().filter(|_| says);
+            assert_eq!(a.is_gone(at(ms)), gone, "at {ms}");
+        }
+        a.heard();
+        for (ms, gone) in [(6_000, false), (8_999, false), (9_000, true)] {
+            a.complaint = refusal();
+            assert_eq!(a.is_gone(at(ms)), gone, "at {ms}");
+        }
+    }
 
     #[test]
     fn names_and_ports() {

@@ -133,20 +133,27 @@ fn another_sender_that_was_killed_is_not_waited_for() {
     assert!(matches!(&ended[..], [(_, Ok(())), (_, Err(_))]), "{ended:?}");
 }
 
+/// A server that ends with the first transfer, whole or not, and where it is.
+fn serve_one(
+    dir: &Path,
+    config: FlowConfig,
+    told: impl FnMut(Told<'_>) + Send + 'static,
+) -> (std::net::SocketAddr, thread::JoinHandle<()>) {
+    let socket = Socket::bind(LOCAL.into(), config.variant).unwrap();
+    let to = socket.address().unwrap();
+    let place = folder(dir);
+    let serving = thread::spawn(move || serve(socket, &config, &place, Until::One, &never(), told).unwrap());
+    (to, serving)
+}
+
 #[test]
 fn who_has_offered_nothing_is_no_transfer() {
     let (dir, config) = (tempfile::tempdir().unwrap(), patient(None));
-    let socket = Socket::bind(LOCAL.into(), config.variant).unwrap();
-    let to = socket.address().unwrap();
-    let place = folder(dir.path());
     let (tell, told) = mpsc::channel();
-    let serving = thread::spawn(move || {
-        let told = |told: Told<'_>| match told {
-            Told::NoOffer { why, .. } => tell.send(why.to_string()).unwrap(),
-            Told::Progress { name, .. } | Told::Ended { name, .. } => assert_eq!(name, "content"),
-            Told::TurnedAway { .. } | Told::Enough => {}
-        };
-        serve(socket, &config, &place, Until::One, &never(), told).unwrap();
+    let (to, serving) = serve_one(dir.path(), config, move |told| match told {
+        Told::NoOffer { why, .. } => tell.send(why.to_string()).unwrap(),
+        Told::Progress { name, .. } | Told::Ended { name, .. } => assert_eq!(name, "content"),
+        Told::TurnedAway { .. } | Told::Enough => {}
     });
     let silent = open_and_say_nothing(to);
     let (resets, header) = open_and_say_nothing(to);
@@ -169,17 +176,11 @@ fn who_has_offered_nothing_is_no_transfer() {
 #[test]
 fn who_is_declined_ends_nobody_elses_transfer() {
     let (dir, config) = (tempfile::tempdir().unwrap(), patient(None));
-    let socket = Socket::bind(LOCAL.into(), config.variant).unwrap();
-    let to = socket.address().unwrap();
-    let place = folder(dir.path());
     let (tell, told) = mpsc::channel();
-    let serving = thread::spawn(move || {
-        let told = |told: Told<'_>| {
-            if let Told::Ended { result, .. } = told {
-                tell.send(result.map_err(|why| why.to_string())).unwrap();
-            }
-        };
-        serve(socket, &config, &place, Until::One, &never(), told).unwrap();
+    let (to, serving) = serve_one(dir.path(), config, move |told| {
+        if let Told::Ended { result, .. } = told {
+            tell.send(result.map_err(|why| why.to_string())).unwrap();
+        }
     });
     let (half, give) = half_a_stream(dir.path(), to, &config);
     let content = Content::File(file_with(dir.path(), b"something else"));

@@ -12,7 +12,6 @@ use rustix::event::PollFlags;
 use super::tcp::Tcp;
 use super::try_for;
 use crate::TransferError;
-use crate::call::GONE;
 use crate::door::Called;
 use crate::flow::{Flow, FlowConfig};
 use crate::secure::{Guard, OVERHEAD_OCTETS};
@@ -69,8 +68,6 @@ pub(super) struct Link {
     since: Instant,
     /// When its last packet came.
     heard: Instant,
-    /// Since when the network says that nobody listens there; nothing has come since.
-    refused: Option<Instant>,
     /// Its flow was called, not calling.
     called: bool,
     config: FlowConfig,
@@ -111,8 +108,8 @@ impl Called for Link {
     }
 
     fn packet(&mut self, now: Instant, socket: &mut Socket, peer: SocketAddr, packet: &[u8]) {
-        // what the network had to say is over
-        (self.heard, self.refused, socket.complaint) = (now, None, None);
+        self.heard = now;
+        socket.heard();
         let path = &mut socket.path(peer, self.guard.as_mut());
         match self.flow.refusal(packet) {
             Some(reset) => path.request(&reset),
@@ -162,7 +159,6 @@ impl Link {
             octets: (0, 0),
             since: now,
             heard: now,
-            refused: None,
             called: false,
             config: *config,
             was_open: false,
@@ -298,13 +294,9 @@ impl Link {
         if calls && socket.is_refused() {
             return Err(TransferError::NobodyListens(peer));
         }
-        // said once that may be forged, or of a moment; said again later, while nothing comes, it is so
         let is_open = self.flow.state() == State::Open;
-        if is_open && !self.called && socket.is_refused() {
-            socket.complaint = None;
-            if now.since(*self.refused.get_or_insert(now)) >= GONE {
-                return Err(TransferError::FarGone(peer));
-            }
+        if is_open && !self.called && socket.is_gone(now) {
+            return Err(TransferError::FarGone(peer));
         }
         if waits {
             return Ok(None);
