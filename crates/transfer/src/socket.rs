@@ -4,7 +4,7 @@ use std::io;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs, UdpSocket};
 use std::num::NonZeroU64;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::time;
+use std::{thread, time};
 
 use protocols::transport::Path;
 use protocols::transport::wire::MAX_PACKET_OCTETS;
@@ -24,6 +24,8 @@ const LEAST_MTU: usize = 576;
 const IPV4_OCTETS: usize = 20;
 const IPV6_OCTETS: usize = 40;
 const UDP_OCTETS: usize = 8;
+/// Shorter waits are not slept: to fall asleep and be woken takes about as much of the processor.
+const SHORT: Duration = Duration::from_us(10);
 /// After so long it is believed that nobody listens there any more.
 const GONE: Duration = Duration::from_ms(3_000);
 
@@ -176,10 +178,17 @@ impl Socket {
         }
     }
 
-    /// Waits for a datagram until `until`, and no longer than `most`.
+    /// Waits for a datagram until `until`, and no longer than `most`. In less than 10 us it does not look for one.
     pub fn wait(&self, now: Instant, until: Option<Instant>, most: Duration) {
         let wait = until.map_or(most, |t| t.since(now)).min(most);
         if wait == Duration::default() {
+            return;
+        }
+        if wait < SHORT {
+            let begin = time::Instant::now();
+            while begin.elapsed().as_nanos() < wait.as_ns().into() {
+                thread::yield_now();
+            }
             return;
         }
         let timeout = Timespec {
