@@ -315,6 +315,17 @@ mod tests {
     use super::*;
 
     #[test]
+    fn short_waits_take_their_time() {
+        let a = Socket::bind(([127, 0, 0, 1], 0).into(), Variant::Sdmac).unwrap();
+        let clock = Clock::default();
+        for wait in [SHORT.as_ns() - 1, SHORT.as_ns()].map(Duration::from_ns) {
+            let now = clock.now();
+            a.wait(now, Some(now.after(wait)), GONE);
+            assert!(clock.now().since(now) >= wait);
+        }
+    }
+
+    #[test]
     fn it_takes_two_complaints_for_nobody_to_be_there() {
         let at = |ms: u64| Instant::from_us(ms * 1_000);
         let refusal = || Some(io::ErrorKind::ConnectionRefused.into());

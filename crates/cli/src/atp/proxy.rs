@@ -126,8 +126,10 @@ pub fn main(args: &Args, ui: &Ui) -> Result<ExitCode, Failure> {
         }
     }
     ui.say(format!(
-        "{connections} connections, {failed} of them ended early; {} octets to the other end, {} from there",
-        octets.0, octets.1
+        "{connections} connection{}, {failed} of them ended early; {} octets to the other end, {} from there",
+        if connections == 1 { "" } else { "s" },
+        octets.0,
+        octets.1
     ))?;
     ui.answer(&json!({
         "connections": connections,

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use radio::Instant;
 
 use super::link::Link;
-use super::{BATCH, Ended, MAX_CONNECTIONS, Wait, first};
+use super::{BATCH, Ended, Wait, first, most_connections};
 use crate::TransferError;
 use crate::door::Called;
 use crate::flow::FlowConfig;
@@ -56,15 +56,21 @@ pub fn enter(
     let clock = Clock::default();
     let (mut octets, mut room): (Octets, Octets) = (new_octets(), new_octets());
     let mut guests: Vec<Guest> = Vec::new();
+    let most = most_connections(2);
     while !stop.load(Ordering::Relaxed) {
-        if guests.len() >= MAX_CONNECTIONS {
+        if guests.len() >= most {
             let now = clock.now();
             guests.retain(|g| !g.link.is_done(now));
         }
-        while guests.len() < MAX_CONNECTIONS {
+        // where none can be accepted now, the listener would be ready again and again
+        let mut takes = true;
+        while guests.len() < most {
             let (tcp, peer) = match listener.accept() {
                 Ok(accepted) => accepted,
-                Err(e) if passes(&e) => break,
+                Err(e) if passes(&e) => {
+                    takes = e.kind() == io::ErrorKind::WouldBlock;
+                    break;
+                }
                 Err(e) => return Err(broken(e)),
             };
             let now = clock.now();
@@ -113,7 +119,7 @@ pub fn enter(
         let now = clock.now();
         guests.retain(|g| !g.link.is_over(now));
         let mut wait = Wait::new();
-        if guests.len() < MAX_CONNECTIONS {
+        if takes && guests.len() < most {
             wait.readable(listener);
         }
         for guest in &guests {

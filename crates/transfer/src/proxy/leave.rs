@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::link::Link;
-use super::{Ended, MAX_CONNECTIONS, Wait};
+use super::{Ended, Wait, most_connections};
 use crate::TransferError;
 use crate::door::Door;
 use crate::flow::FlowConfig;
@@ -26,7 +26,7 @@ pub fn leave(
     let to: Arc<[SocketAddr]> = to.into();
     let mut rooms = [new_octets(), new_octets()];
     let mut guests: BTreeMap<SocketAddr, Link> = BTreeMap::new();
-    let mut door = Door::new(config, MAX_CONNECTIONS);
+    let mut door = Door::new(config, most_connections(1));
     while !stop.load(Ordering::Relaxed) {
         door.take(
             &clock,

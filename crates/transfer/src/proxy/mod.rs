@@ -28,6 +28,7 @@ use std::os::fd::AsFd;
 
 use radio::Instant;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::TransferError;
 use crate::flow::FlowConfig;
@@ -35,8 +36,10 @@ pub use enter::enter;
 pub use leave::leave;
 use link::Link;
 
-/// Connections at once; more have to wait, or are not answered.
+/// Connections at once, where the process may have descriptors for them; more have to wait, or are not answered.
 pub const MAX_CONNECTIONS: usize = 1_000;
+/// Descriptors for all that is no connection.
+const OTHER_DESCRIPTORS: u64 = 32;
 /// Octets of each of the four buffers of a connection.
 pub const BUFFER_OCTETS: usize = 1 << 18;
 /// Between two looks at Ctrl-C.
@@ -71,6 +74,23 @@ impl Ended {
             result: Err(TransferError::Stopped),
         }
     }
+}
+
+/// How many connections there may be at once, each with so many descriptors. The limit of this process is raised for them, as far as it may be.
+fn most_connections(each: u64) -> usize {
+    let wanted = MAX_CONNECTIONS as u64 * each + OTHER_DESCRIPTORS;
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    // without a number there is no limit
+    let (mut descriptors, may) = (current.unwrap_or(u64::MAX), maximum.unwrap_or(u64::MAX));
+    let more = Rlimit {
+        current: Some(wanted.min(may)),
+        maximum,
+    };
+    if descriptors < wanted && setrlimit(Resource::Nofile, more).is_ok() {
+        descriptors = wanted.min(may);
+    }
+    let most = descriptors.saturating_sub(OTHER_DESCRIPTORS) / each;
+    usize::try_from(most).map_or(MAX_CONNECTIONS, |most| most.clamp(1, MAX_CONNECTIONS))
 }
 
 /// Calls the first address, from the one at `from` on, that can be called; tells which one that is.

@@ -1,5 +1,7 @@
 //! `sdmac atp`: two programs, one file.
 
+mod proxy;
+
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::ffi::OsStrExt;
@@ -374,50 +376,13 @@ fn who_is_stopped_tells_how_far_it_came() {
     }
 }
 
-/// Starts an end of a proxy; tells where it listens.
-fn proxy_end(from: &str, to: &str) -> (std::process::Child, String) {
-    let mut child = sdmac()
-        .args(["atp", "proxy", from, to, "--patience", "2s", "--spacing", "200us"])
-        .stderr(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let line = said(&mut child);
-    let address = line.trim().rsplit(' ').next().unwrap().to_owned();
-    (child, address)
-}
-
-/// A connection that is open when Ctrl-C comes has carried something, too.
-#[test]
-fn a_proxy_that_is_stopped_counts_what_is_open() {
-    let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let to = format!("tcp:{}", server.local_addr().unwrap());
-    let (far, between) = proxy_end("atp:127.0.0.1:0", &to);
-    let (near, at) = proxy_end("tcp:127.0.0.1:0", &format!("atp:{between}"));
-    let mut client = std::net::TcpStream::connect(at).unwrap();
-    client.write_all(b"hello").unwrap();
-    let (mut served, _) = server.accept().unwrap();
-    served.read_exact(&mut [0; 5]).unwrap();
-    for (child, octets) in [
-        (near, "5 octets to the other end, 0"),
-        (far, "0 octets to the other end, 5"),
-    ] {
-        let pid = rustix::process::Pid::from_child(&child);
-        rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
-        let out = child.wait_with_output().unwrap();
-        let said = String::from_utf8_lossy(&out.stdout);
-        assert!(said.contains("1 connections") && said.contains(octets), "{said}");
-        assert!(!String::from_utf8_lossy(&out.stderr).contains("sending it again"));
-    }
-}
-
 /// A browser that went astray has sent nothing that could be missing.
 #[test]
 fn who_has_offered_nothing_does_not_count() {
     for more in [&["--once"], &["--count=1"]] {
         let there = tempfile::tempdir().unwrap();
         let (mut child, address) = receiver(there.path(), more);
-        let (mut stranger, at) = proxy_end("tcp:127.0.0.1:0", &format!("atp:{address}"));
+        let (mut stranger, at) = proxy::end("tcp:127.0.0.1:0", &format!("atp:{address}"));
         let mut browser = std::net::TcpStream::connect(at).unwrap();
         browser.write_all(b"GET / HTTP/1.0\r\n\r\n").unwrap();
         let line = said(&mut child);
@@ -428,43 +393,6 @@ fn who_has_offered_nothing_does_not_count() {
         assert_eq!(child.wait().unwrap().code(), Some(0), "{more:?}");
         stranger.kill().unwrap();
         stranger.wait().unwrap();
-    }
-}
-
-/// One end is killed: the program at the other one gets an error, and not a stream that looks whole, and not a wait for ever.
-#[test]
-fn a_proxy_that_is_killed_is_noticed() {
-    use std::io::ErrorKind;
-    use std::net::{TcpListener, TcpStream};
-    for kill_far in [true, false] {
-        let server = TcpListener::bind("127.0.0.1:0").unwrap();
-        let to = format!("tcp:{}", server.local_addr().unwrap());
-        let (mut far, between) = proxy_end("atp:127.0.0.1:0", &to);
-        let (mut near, at) = proxy_end("tcp:127.0.0.1:0", &format!("atp:{between}"));
-        let mut client = TcpStream::connect(at).unwrap();
-        client.write_all(b"hello").unwrap();
-        let (mut served, _) = server.accept().unwrap();
-        served.read_exact(&mut [0; 5]).unwrap();
-        let (killed, other, waits) = if kill_far {
-            (&mut far, &mut near, &mut client)
-        } else {
-            (&mut near, &mut far, &mut served)
-        };
-        killed.kill().unwrap();
-        killed.wait().unwrap();
-        let wait = std::time::Duration::from_secs(60);
-        waits.set_read_timeout(Some(wait)).unwrap();
-        // not `read`: with a time limit, a process that was stopped and goes on gets Interrupted from it
-        let error = waits.read_exact(&mut [0; 5]).unwrap_err();
-        assert_eq!(
-            error.kind(),
-            ErrorKind::ConnectionReset,
-            "far end killed: {kill_far}"
-        );
-        let line = said(other);
-        assert!(line.contains("silent"), "{line}");
-        other.kill().unwrap();
-        other.wait().unwrap();
     }
 }
 
