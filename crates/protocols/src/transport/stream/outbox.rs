@@ -45,6 +45,8 @@ pub(in super::super) struct Outbox<O, R> {
     /// In doubt the next long packet goes short.
     short_next: bool,
     news: News,
+    /// When the newest of the packets that have arrived was sent.
+    came: Instant,
 }
 
 impl<O: AsRef<[u8]> + AsMut<[u8]>, R: AsRef<[Sent]> + AsMut<[Sent]>> Outbox<O, R> {
@@ -68,6 +70,7 @@ impl<O: AsRef<[u8]> + AsMut<[u8]>, R: AsRef<[Sent]> + AsMut<[Sent]>> Outbox<O, R
             },
             short_next: true,
             news: News::NONE,
+            came: Instant::ZERO,
         }
     }
 
@@ -236,8 +239,9 @@ impl<O: AsRef<[u8]> + AsMut<[u8]>, R: AsRef<[Sent]> + AsMut<[Sent]>> Outbox<O, R
         front.iter_mut().chain(tail).take(count)
     }
 
-    /// Everything before `offset` has arrived. Beyond what was sent it says nothing.
-    pub fn acknowledge(&mut self, now: Instant, offset: u64) -> Acknowledged {
+    /// Everything before `offset` has arrived. Beyond what was sent it says nothing. What was sent again less than `guard` ago may have come
+    /// the first time.
+    pub fn acknowledge(&mut self, now: Instant, offset: u64, guard: Duration) -> Acknowledged {
         let mut done = Acknowledged::default();
         if offset <= self.acknowledged || offset > self.next() {
             return done;
@@ -251,6 +255,7 @@ impl<O: AsRef<[u8]> + AsMut<[u8]>, R: AsRef<[Sent]> + AsMut<[Sent]>> Outbox<O, R
                 self.watch.came(&r, &mut self.news);
             }
             self.missing -= usize::from(r.fate == Fate::Missing);
+            self.came = self.came.max(r.sent_surely(now, guard));
             done.age = (!r.again).then(|| now.since(r.at));
             self.head = (self.head + 1) % records.len();
             self.count -= 1;
@@ -258,16 +263,14 @@ impl<O: AsRef<[u8]> + AsMut<[u8]>, R: AsRef<[Sent]> + AsMut<[Sent]>> Outbox<O, R
         done
     }
 
-    /// The receiver misses what lies between two offsets. What was sent less than `guard` ago may still be on its
-    /// way and is left alone.
+    /// The receiver misses what lies between two offsets. What [may still be on its way](Sent::is_lost) is left alone.
     pub fn miss(&mut self, now: Instant, between: (u64, u64), guard: Duration) {
-        let (watch, mut news, mut found) = (self.watch, self.news, 0);
+        let (watch, came, mut news, mut found) = (self.watch, self.came, self.news, 0);
         for r in self
             .iter_mut()
             .filter(|r| r.start < between.1 && between.0 < r.end())
         {
-            let flying = r.at + guard > now;
-            if r.fate != Fate::Missing && !flying {
+            if r.fate != Fate::Missing && r.is_lost(now, guard, came) {
                 watch.lost(r, &mut news);
                 (r.fate, r.begun) = (Fate::Missing, false);
                 r.from = between.0.saturating_sub(r.start) as u16;
@@ -278,9 +281,9 @@ impl<O: AsRef<[u8]> + AsMut<[u8]>, R: AsRef<[Sent]> + AsMut<[Sent]>> Outbox<O, R
         self.missing += found;
     }
 
-    /// What lies between two offsets has arrived.
-    pub fn arrive(&mut self, between: (u64, u64)) {
-        let (watch, mut news, mut found) = (self.watch, self.news, 0);
+    /// What lies between two offsets has arrived, as [acknowledged](Self::acknowledge).
+    pub fn arrive(&mut self, now: Instant, between: (u64, u64), guard: Duration) {
+        let (watch, mut came, mut news, mut found) = (self.watch, self.came, self.news, 0);
         for r in self
             .iter_mut()
             .filter(|r| between.0 <= r.start && r.end() <= between.1)
@@ -290,19 +293,20 @@ impl<O: AsRef<[u8]> + AsMut<[u8]>, R: AsRef<[Sent]> + AsMut<[Sent]>> Outbox<O, R
             }
             found += usize::from(r.fate == Fate::Missing);
             r.fate = Fate::Arrived;
+            came = came.max(r.sent_surely(now, guard));
         }
-        self.news = news;
+        (self.came, self.news) = (came, news);
         self.missing -= found;
     }
 
-    /// Everything that is not acknowledged is to be sent again, but for what has arrived behind a hole and what was
-    /// sent less than `guard` ago. What was sent after `came` is lost, since nothing has come since then. The rest may
+    /// Everything that is not acknowledged is to be sent again, but for what has arrived behind a hole and what
+    /// [may still be on its way](Sent::is_lost). What was sent after `heard` is lost, since nothing has come since then. The rest may
     /// have found no room.
-    pub fn miss_all(&mut self, now: Instant, guard: Duration, came: Instant) {
-        let (watch, mut news, mut found) = (self.watch, self.news, 0);
+    pub fn miss_all(&mut self, now: Instant, guard: Duration, heard: Instant) {
+        let (watch, came, mut news, mut found) = (self.watch, self.came, self.news, 0);
         for r in self.iter_mut() {
-            if r.fate == Fate::Unknown && r.at + guard <= now {
-                if r.at > came {
+            if r.fate == Fate::Unknown && r.is_lost(now, guard, came) {
+                if r.at > heard {
                     watch.lost(r, &mut news);
                 }
                 (r.fate, r.begun, r.from) = (Fate::Missing, false, 0);
@@ -321,6 +325,7 @@ mod tests {
     use std::vec::Vec;
 
     const NO: Duration = Duration::ZERO;
+    const GUARD: Duration = Duration::from_ms(6);
 
     fn at(ms: u64) -> Instant {
         Instant::from_us(ms * 1_000)
@@ -346,15 +351,57 @@ mod tests {
         assert!(!o.has_more(), "too young");
         o.miss(at(6), (2, 4), Duration::from_ms(6));
         o.miss(at(6), (2, 4), Duration::from_ms(6));
-        let done = o.acknowledge(at(7), 2);
+        let done = o.acknowledge(at(7), 2, NO);
         assert_eq!((done.octets, done.age), (2, Some(Duration::from_ms(7))));
         assert_eq!(starts(&mut o, 7), [(2, true), (8, false)]);
-        o.arrive((4, 8));
+        o.arrive(at(8), (4, 8), NO);
         o.miss_all(at(8), NO, at(8));
         assert_eq!(starts(&mut o, 8), [(2, true), (8, true)]);
-        let done = o.acknowledge(at(9), 10);
+        let done = o.acknowledge(at(9), 10, NO);
         assert_eq!((done.octets, done.age), (8, None), "sent twice");
-        assert_eq!(o.acknowledge(at(9), 11), Acknowledged::default(), "not sent yet");
+        assert_eq!(
+            o.acknowledge(at(9), 11, NO),
+            Acknowledged::default(),
+            "not sent yet"
+        );
+    }
+
+    /// What was sent again may wait behind a queue; what is sent later comes later.
+    #[test]
+    fn sent_again_it_is_missed_when_something_later_has_come() {
+        let sent_again = || {
+            let mut o = outbox(14, 8);
+            o.write(b"abcd");
+            assert_eq!(starts(&mut o, 0), [(0, false), (2, false)]);
+            o.arrive(at(6), (2, 4), GUARD);
+            o.miss(at(6), (0, 2), GUARD);
+            assert_eq!(starts(&mut o, 10), [(0, true)]);
+            o.write(b"ef");
+            assert_eq!(starts(&mut o, 11), [(4, false)]);
+            o
+        };
+        let missed = |o: &mut Outbox<Vec<u8>, Vec<Sent>>, ms| {
+            o.miss(at(ms), (0, 2), GUARD);
+            o.has_more()
+        };
+        let mut o = sent_again();
+        assert!(
+            !missed(&mut o, 18) && missed(&mut o, 19),
+            "one and a half of the guard"
+        );
+        let mut o = sent_again();
+        o.arrive(at(14), (4, 6), GUARD);
+        assert!(!missed(&mut o, 15) && missed(&mut o, 16), "the guard");
+        // what was sent twice may have come the first time
+        for (ms, lost) in [(25, false), (26, true)] {
+            let mut o = sent_again();
+            assert!(missed(&mut o, 19));
+            assert_eq!(starts(&mut o, 19), [(0, true)]);
+            o.miss(at(20), (4, 6), GUARD);
+            assert_eq!(starts(&mut o, 20), [(4, true)]);
+            o.arrive(at(ms), (4, 6), GUARD);
+            assert_eq!(missed(&mut o, 26), lost, "{ms}");
+        }
     }
 
     /// What is too long by now goes in pieces, from its first hole on; what was acknowledged of it does not.
@@ -375,7 +422,7 @@ mod tests {
             pieces(&mut o, 4),
             [(0, 4), (4, 4), (8, 2), (10, 4), (14, 4), (18, 2)]
         );
-        o.acknowledge(at(5), 5);
+        o.acknowledge(at(5), 5, NO);
         o.miss(at(5), (8, 10), NO);
         o.miss(at(5), (14, 18), NO);
         let news = o.news();
@@ -385,7 +432,7 @@ mod tests {
         o.miss(at(7), (5, 10), NO);
         assert_eq!(o.fate(0), Fate::Missing);
         assert_eq!(o.take(at(8), 4).map(|p| (p.start, p.octets)), Some((5, 4)));
-        o.acknowledge(at(9), 20);
+        o.acknowledge(at(9), 20, NO);
         assert_eq!((o.news().came, o.missing, o.fate(0)), (4, 0, Fate::Arrived));
         // a longer one is tried: it says nothing of those that are shorter
         o.write(b"abcdef");
@@ -419,13 +466,13 @@ mod tests {
             [(0, 4), (4, 4), (8, 2), (10, 4), (14, 4), (18, 4), (22, 2)]
         );
         o.miss(at(6), (4, 10), NO);
-        o.arrive((14, 24));
+        o.arrive(at(8), (14, 24), NO);
         let news = o.news();
         assert_eq!((news.came, news.arrived, news.short), (4, 1, 1));
         assert_eq!((news.lost.packets, news.long.packets), (1, 0), "it went short");
         // the rest of the first one is long, and its second turn is a whole one's
         assert_eq!(take(&mut o, 7), Some((4, 6)));
-        o.acknowledge(at(9), 10);
+        o.acknowledge(at(9), 10, NO);
         let news = o.news();
         assert_eq!((news.came, news.arrived, news.short), (6, 1, 0));
     }
@@ -437,13 +484,13 @@ mod tests {
         o.finish();
         assert_eq!(o.write(b"c"), 0);
         assert_eq!(starts(&mut o, 0), [(0, false)], "first all must have arrived");
-        o.acknowledge(at(1), 2);
+        o.acknowledge(at(1), 2, NO);
         let end = o.take(at(1), 2).unwrap();
         assert_eq!((end.start, end.octets, end.last), (2, 0, true));
         assert!(!o.is_done() && o.next() == 3);
         o.miss_all(at(2), NO, at(2));
         assert!(o.take(at(2), 2).is_some_and(|p| p.last && p.again));
-        o.acknowledge(at(3), 3);
+        o.acknowledge(at(3), 3, NO);
         assert!(o.is_done() && !o.is_waiting() && !o.has_more());
     }
 
@@ -459,7 +506,7 @@ mod tests {
                 got.extend_from_slice(&out[..p.octets]);
             }
             assert_eq!(o.write(&[1]), 0, "full");
-            o.acknowledge(at(0), o.next());
+            o.acknowledge(at(0), o.next(), NO);
         }
         let all: Vec<u8> = (0..10).flat_map(|n| [n, n + 100, 7, 8]).collect();
         assert_eq!(got, all);

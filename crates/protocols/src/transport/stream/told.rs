@@ -1,6 +1,6 @@
 //! What is known of packets that were sent, and what feedback tells of their length.
 
-use radio::Instant;
+use radio::{Duration, Instant};
 
 /// What is known of a packet that was sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -39,6 +39,25 @@ impl Sent {
     /// The offset behind it; the end of the stream counts as one more.
     pub(super) fn end(&self) -> u64 {
         self.start + u64::from(self.octets) + u64::from(self.last)
+    }
+
+    /// When it was sent that has arrived now; at the beginning of time if that is not known: sent again less than `guard` ago, it may have come the first time.
+    pub(super) fn sent_surely(&self, now: Instant, guard: Duration) -> Instant {
+        if self.again && now.since(self.at) < guard {
+            Instant::ZERO
+        } else {
+            self.at
+        }
+    }
+
+    /// Whether it is lost when the receiver misses it. Sent less than `guard` ago it may still be on its way; and so may one that was sent again, for
+    /// half as long again, while nothing has arrived that was sent later. `came`: when the newest that has arrived was sent.
+    ///
+    /// Behind a queue that grows a round trip takes longer than any before, and what was sent again would be sent again and again. The order of packets knows no
+    /// time (RFC 8985, section 3.1).
+    pub(super) fn is_lost(&self, now: Instant, guard: Duration, came: Instant) -> bool {
+        let age = now.since(self.at);
+        age >= guard && (!self.again || self.at < came || age.times(2) >= guard.times(3))
     }
 }
 

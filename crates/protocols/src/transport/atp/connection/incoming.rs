@@ -139,7 +139,7 @@ where
         if self.state == State::Opening {
             self.state = State::Open;
         }
-        let done = self.outbox.acknowledge(now, ack);
+        let done = self.outbox.acknowledge(now, ack, self.rate.guard());
         // without holes the newest packet acknowledged is the newest that came, and the feedback tells since when
         if let Some(age) = done.age.filter(|_| h.is_feedback() && h.size == 0) {
             self.rate
@@ -225,7 +225,7 @@ where
             }
             // of a late one a part may be acknowledged by now; the rest is missing all the same
             let left = left.max(behind);
-            self.outbox.arrive((behind, left));
+            self.outbox.arrive(now, (behind, left), guard);
             self.outbox.miss(now, (left, right), guard);
             behind = right;
         }

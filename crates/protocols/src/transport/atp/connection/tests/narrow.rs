@@ -85,8 +85,8 @@ fn losses_cost_little_more_than_themselves() {
 #[test]
 fn heavy_losses_are_not_taken_for_a_narrow_path() {
     for config in ALL {
-        for (loss, measured) in [(500, true), (500, false), (600, false), (700, false)] {
-            for seed in 1..=4 {
+        for (loss, measured) in [(500, true), (500, false), (600, false)] {
+            for seed in 1..=8 {
                 let lossy = || Link {
                     loss,
                     measured,
