@@ -138,9 +138,17 @@ impl<O: AsRef<[u8]> + AsMut<[u8]>, const H: usize> Connection<O, H> {
         self.written + u64::from(self.finished)
     }
 
+    /// Octets of the segment that begins there, the end counted as one: it goes alone.
+    fn octets_at(&self, start: u64) -> u64 {
+        match self.written.saturating_sub(start) {
+            0 => self.end() - start,
+            data => data.min(self.segment()),
+        }
+    }
+
     /// Octets of the next segment if it may go: whole segments within both windows.
     fn may_send(&self) -> Option<u64> {
-        let octets = (self.end() - self.next).min(self.segment());
+        let octets = self.octets_at(self.next);
         let usable = (self.window + self.limited()).min(self.peer_window) / self.segment() * self.segment();
         let flight = self.next - self.una;
         (octets > 0 && flight + octets <= usable).then_some(octets)
@@ -267,14 +275,12 @@ impl<O: AsRef<[u8]> + AsMut<[u8]>, const H: usize> Connection<O, H> {
                 self.ask(now, path);
             }
         }
+        let mut burst = u8::from(self.again);
         if self.again {
             self.again = false;
             self.send(now, self.una, path);
-            self.next = self
-                .next
-                .max(self.una + self.segment().min(self.end() - self.una));
+            self.next = self.next.max(self.una + self.octets_at(self.una));
         }
-        let mut burst = 0;
         while burst < BURST
             && let Some(octets) = self.may_send()
         {

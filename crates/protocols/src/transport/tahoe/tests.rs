@@ -449,3 +449,40 @@ fn an_end_that_is_called_may_speak_first() {
     assert_eq!(a.read(now, &mut text), 9);
     assert!(a.deadline().unwrap() > now + Duration::from_ms(20_000));
 }
+
+/// What is written and ended at once goes at once, its end too.
+#[test]
+fn the_end_goes_behind_the_last_data() {
+    for recovery in [Recovery::Tahoe, Recovery::NewReno] {
+        let config = Config {
+            segment_octets: 1_000,
+            ..Config::new(recovery)
+        };
+        let mut end: End = Connection::caller(&config, buffers(65_535));
+        let mut s = Sheet::default();
+        end.handle(Instant::ZERO, Event::Start, &mut s);
+        let answer = Header {
+            size: 65_535,
+            acknowledgement: 1,
+            ..Header::new(ProtocolId::Tcp, Control::SYN.with(Control::ACK))
+        };
+        end.handle(Instant::ZERO, Event::Indication(&answer.octets()), &mut s);
+        s.0.clear();
+        end.write(Instant::ZERO, &[7; 200]);
+        end.finish(Instant::ZERO);
+        while end.deadline().is_some_and(|d| d <= Instant::ZERO) {
+            end.handle(Instant::ZERO, Event::Timer, &mut s);
+        }
+        let fins =
+            s.0.iter()
+                .filter(|d| Header::parse(d).unwrap().0.control.has(Control::FIN))
+                .count();
+        assert_eq!(
+            fins,
+            1,
+            "of {} segments, next timer at {:?}",
+            s.0.len(),
+            end.deadline()
+        );
+    }
+}
