@@ -1,25 +1,20 @@
 //! The sender's rate S in packets per second, or its inverse, the spacing D_s.
 
 mod older;
+mod rounds;
 mod silence;
 
+use super::super::stream::Tally;
 use super::pace::Pace;
 use super::{Config, idle_multiplier, meter};
 use crate::transport::micros;
 use older::Older;
 use radio::{Duration, Instant};
+use rounds::Rounds;
 use silence::Silence;
 
 /// Missed feedbacks after which the rate is looked for anew (thesis, section 2.3).
 pub const MISSES: u8 = 3;
-
-/// Where no hop knows its delay, losses are the only news. Packets that must have been sent before they tell anything.
-const TELLING: u32 = 8;
-/// One of so many may be lost.
-const BEARABLE: u32 = 16;
-/// What more than that multiplies the rate by, and what less does.
-const DOWN: f64 = 0.7;
-const UP: f64 = 1.125;
 
 /// Packets over which a sender whose epoch adjusts itself averages what is lost.
 const REMEMBERED: f64 = 64.0;
@@ -73,12 +68,10 @@ pub struct Rate {
     rtt: Duration,
     /// What that is at most, until one is measured.
     rtt_at_most: Duration,
-    /// Packets since the last feedback that told something without a delay: all, and those that were lost before.
-    packets: (u32, u32),
+    /// What the path carries, where no hop knows its delay.
+    rounds: Rounds,
     /// Share of packets that were lost before, averaged over the last ones.
     lost: f64,
-    /// Losses until then are of the rate before.
-    lowered_until: Instant,
     /// Rates that the other end may still go by, where no hop knows its delay.
     older: Older,
 }
@@ -103,9 +96,8 @@ impl Rate {
             silence: Silence::new(config.initial_number),
             rtt: Duration::ZERO,
             rtt_at_most: Duration::ZERO,
-            packets: (0, 0),
+            rounds: Rounds::NEW,
             lost: 0.0,
-            lowered_until: Instant::ZERO,
             older: Older::NONE,
         }
     }
@@ -160,6 +152,11 @@ impl Rate {
         self.expect_at = waiting.then(|| now + self.wait() + self.rtt);
     }
 
+    /// What a feedback has told of packets.
+    pub(in super::super) fn told(&mut self, told: Tally) {
+        self.rounds.told(told);
+    }
+
     /// A feedback with the delay of the path, 0 if nobody on the way knows it. `waiting`: more feedback is expected.
     pub fn feedback(&mut self, now: Instant, delay_us: u32, waiting: bool) {
         self.missed = 0;
@@ -180,15 +177,15 @@ impl Rate {
                 1.0
             };
             self.follow(now, packets * 1e6 / f64::from(delay_us));
-            self.packets = (0, 0);
+            self.rounds.rest();
             self.older = Older::NONE;
         } else {
-            self.follow_losses(now);
+            self.follow_rounds(now);
         }
     }
 
-    /// Nobody on the way knows its delay: faster, unless too much gets lost. Never slower than what such a path was begun with.
-    fn follow_losses(&mut self, now: Instant) {
+    /// Nobody on the way knows its delay. Never slower than what such a path was begun with.
+    fn follow_rounds(&mut self, now: Instant) {
         // packets at this rate are on the way, and the epoch that began with them lasts
         let stretch = self.reach() + self.epoch().times(2);
         self.older.note(now, self.hz, stretch);
@@ -197,16 +194,8 @@ impl Rate {
             // a reader that was slow is so no more
             self.set_hz(now, least);
         }
-        let (sent, again) = self.packets;
-        if sent < TELLING {
-            return;
-        }
-        self.packets = (0, 0);
-        if again * BEARABLE <= sent {
-            self.set_hz(now, self.hz * UP);
-        } else if now >= self.lowered_until {
-            self.set_hz(now, (self.hz * DOWN).max(least));
-            self.lowered_until = now + self.wait() + self.rtt;
+        if let Some(hz) = self.rounds.end(now, self.hz) {
+            self.set_hz(now, hz.max(least));
         }
     }
 
@@ -241,8 +230,7 @@ impl Rate {
 
     /// Something was sent, so that feedback is expected. `again`: it was lost before.
     pub fn sent(&mut self, now: Instant, again: bool) {
-        self.packets.0 = self.packets.0.saturating_add(1);
-        self.packets.1 += u32::from(again);
+        self.rounds.sent(now);
         self.lost += (f64::from(u8::from(again)) - self.lost) / REMEMBERED;
         self.pace.sent(now, self.spacing());
         // the first one needs a round trip more
@@ -359,6 +347,7 @@ impl Rate {
 
     /// All is acknowledged, so no feedback is expected.
     pub fn rest(&mut self) {
+        self.rounds.rest();
         self.expect_at = None;
         self.missed = 0;
     }

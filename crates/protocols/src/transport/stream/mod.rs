@@ -15,7 +15,7 @@ pub(super) use outbox::{Outbox, Piece};
 pub(super) use reader::Reader;
 pub(super) use ring::Ring;
 pub use told::Sent;
-pub(super) use told::{Fate, Losses, News};
+pub(super) use told::{Fate, Losses, News, Tally};
 
 /// Translates between offsets in a stream and numbers on the wire: the call itself has the initial number, and the
 /// first octet the next one (as in RFC 9293, 3.4).

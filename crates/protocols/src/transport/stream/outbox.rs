@@ -2,7 +2,7 @@
 
 use super::super::wire::MAX_DATA_OCTETS;
 use super::ring::Ring;
-use super::told::{Fate, News, Sent, Watch};
+use super::told::{Fate, News, Sent, Tally, Watch};
 use radio::{Duration, Instant};
 
 /// A packet to send.
@@ -45,8 +45,7 @@ pub(in super::super) struct Outbox<O, R> {
     /// In doubt the next long packet goes short.
     short_next: bool,
     news: News,
-    /// When the newest of the packets that have arrived was sent.
-    came: Instant,
+    tally: Tally,
 }
 
 impl<O: AsRef<[u8]> + AsMut<[u8]>, R: AsRef<[Sent]> + AsMut<[Sent]>> Outbox<O, R> {
@@ -70,7 +69,7 @@ impl<O: AsRef<[u8]> + AsMut<[u8]>, R: AsRef<[Sent]> + AsMut<[Sent]>> Outbox<O, R
             },
             short_next: true,
             news: News::NONE,
-            came: Instant::ZERO,
+            tally: Tally::NONE,
         }
     }
 
@@ -94,6 +93,12 @@ impl<O: AsRef<[u8]> + AsMut<[u8]>, R: AsRef<[Sent]> + AsMut<[Sent]>> Outbox<O, R
     /// What was told since it was last asked.
     pub fn news(&mut self) -> News {
         core::mem::replace(&mut self.news, News::NONE)
+    }
+
+    /// What feedback has told of packets since it was last asked.
+    pub fn tally(&mut self) -> Tally {
+        let came = self.tally.came;
+        core::mem::replace(&mut self.tally, Tally { came, ..Tally::NONE })
     }
 
     /// What is known of the packet that was first sent with the octet at `start`.
@@ -255,7 +260,13 @@ impl<O: AsRef<[u8]> + AsMut<[u8]>, R: AsRef<[Sent]> + AsMut<[Sent]>> Outbox<O, R
                 self.watch.came(&r, &mut self.news);
             }
             self.missing -= usize::from(r.fate == Fate::Missing);
-            self.came = self.came.max(r.sent_surely(now, guard));
+            let arrived = u32::from(r.fate != Fate::Arrived);
+            let came = r.sent_surely(now, guard);
+            self.tally.add(Tally {
+                arrived,
+                lost: 0,
+                came,
+            });
             done.age = (!r.again).then(|| now.since(r.at));
             self.head = (self.head + 1) % records.len();
             self.count -= 1;
@@ -263,14 +274,14 @@ impl<O: AsRef<[u8]> + AsMut<[u8]>, R: AsRef<[Sent]> + AsMut<[Sent]>> Outbox<O, R
         done
     }
 
-    /// The receiver misses what lies between two offsets. What [may still be on its way](Sent::is_lost) is left alone.
+    /// The receiver misses what lies between two offsets. What [may still be on its way](Sent::is_missed) is left alone.
     pub fn miss(&mut self, now: Instant, between: (u64, u64), guard: Duration) {
-        let (watch, came, mut news, mut found) = (self.watch, self.came, self.news, 0);
+        let (watch, came, mut news, mut found) = (self.watch, self.tally.came, self.news, 0);
         for r in self
             .iter_mut()
             .filter(|r| r.start < between.1 && between.0 < r.end())
         {
-            if r.fate != Fate::Missing && r.is_lost(now, guard, came) {
+            if r.fate != Fate::Missing && r.is_missed(now, guard, came) {
                 watch.lost(r, &mut news);
                 (r.fate, r.begun) = (Fate::Missing, false);
                 r.from = between.0.saturating_sub(r.start) as u16;
@@ -278,12 +289,13 @@ impl<O: AsRef<[u8]> + AsMut<[u8]>, R: AsRef<[Sent]> + AsMut<[Sent]>> Outbox<O, R
             }
         }
         self.news = news;
+        self.tally.lost += found as u32;
         self.missing += found;
     }
 
     /// What lies between two offsets has arrived, as [acknowledged](Self::acknowledge).
     pub fn arrive(&mut self, now: Instant, between: (u64, u64), guard: Duration) {
-        let (watch, mut came, mut news, mut found) = (self.watch, self.came, self.news, 0);
+        let (watch, mut tally, mut news, mut found) = (self.watch, self.tally, self.news, 0);
         for r in self
             .iter_mut()
             .filter(|r| between.0 <= r.start && r.end() <= between.1)
@@ -292,10 +304,16 @@ impl<O: AsRef<[u8]> + AsMut<[u8]>, R: AsRef<[Sent]> + AsMut<[Sent]>> Outbox<O, R
                 watch.came(r, &mut news);
             }
             found += usize::from(r.fate == Fate::Missing);
+            let arrived = u32::from(r.fate != Fate::Arrived);
+            let came = r.sent_surely(now, guard);
+            tally.add(Tally {
+                arrived,
+                lost: 0,
+                came,
+            });
             r.fate = Fate::Arrived;
-            came = came.max(r.sent_surely(now, guard));
         }
-        (self.came, self.news) = (came, news);
+        (self.tally, self.news) = (tally, news);
         self.missing -= found;
     }
 
@@ -303,17 +321,20 @@ impl<O: AsRef<[u8]> + AsMut<[u8]>, R: AsRef<[Sent]> + AsMut<[Sent]>> Outbox<O, R
     /// [may still be on its way](Sent::is_lost). What was sent after `heard` is lost, since nothing has come since then. The rest may
     /// have found no room.
     pub fn miss_all(&mut self, now: Instant, guard: Duration, heard: Instant) {
-        let (watch, came, mut news, mut found) = (self.watch, self.came, self.news, 0);
+        let (watch, came, mut news) = (self.watch, self.tally.came, self.news);
+        let (mut found, mut lost) = (0, 0);
         for r in self.iter_mut() {
             if r.fate == Fate::Unknown && r.is_lost(now, guard, came) {
                 if r.at > heard {
                     watch.lost(r, &mut news);
+                    lost += 1;
                 }
                 (r.fate, r.begun, r.from) = (Fate::Missing, false, 0);
                 found += 1;
             }
         }
         self.news = news;
+        self.tally.lost += lost;
         self.missing += found;
     }
 }

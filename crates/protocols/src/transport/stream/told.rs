@@ -50,14 +50,20 @@ impl Sent {
         }
     }
 
-    /// Whether it is lost when the receiver misses it. Sent less than `guard` ago it may still be on its way; and so may one that was sent again, for
-    /// half as long again, while nothing has arrived that was sent later. `came`: when the newest that has arrived was sent.
+    /// Whether a packet is lost that has not come. Sent less than `guard` ago it may still be on its way; and so it may for half as long again, while nothing has
+    /// come that was sent later. `came`: when the newest that has come was sent.
     ///
-    /// Behind a queue that grows a round trip takes longer than any before, and what was sent again would be sent again and again. The order of packets knows no
+    /// Behind a queue that grows a round trip takes longer than any before, and what waits there would be sent again and again. The order of packets knows no
     /// time (RFC 8985, section 3.1).
     pub(super) fn is_lost(&self, now: Instant, guard: Duration, came: Instant) -> bool {
         let age = now.since(self.at);
-        age >= guard && (!self.again || self.at < came || age.times(2) >= guard.times(3))
+        age >= guard && (self.at < came || age.times(2) >= guard.times(3))
+    }
+
+    /// The same of one behind which something has come: that was sent later, unless this one was sent again.
+    pub(super) fn is_missed(&self, now: Instant, guard: Duration, came: Instant) -> bool {
+        let is_late = !self.again && now.since(self.at) >= guard;
+        is_late || self.is_lost(now, guard, came)
     }
 }
 
@@ -78,6 +84,30 @@ impl Losses {
     pub fn add(&mut self, packets: u32, least: u16) {
         self.packets += packets;
         self.least = self.least.min(least);
+    }
+}
+
+/// What feedback has told of packets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in super::super) struct Tally {
+    /// They have arrived, which was not known.
+    pub arrived: u32,
+    pub lost: u32,
+    /// When the newest of those that have arrived was sent.
+    pub came: Instant,
+}
+
+impl Tally {
+    pub const NONE: Tally = Tally {
+        arrived: 0,
+        lost: 0,
+        came: Instant::ZERO,
+    };
+
+    pub fn add(&mut self, more: Tally) {
+        self.arrived += more.arrived;
+        self.lost += more.lost;
+        self.came = self.came.max(more.came);
     }
 }
 

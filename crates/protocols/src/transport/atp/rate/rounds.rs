@@ -1,0 +1,199 @@
+//! What a path carries on which no hop knows its delay: what arrives in each round, and what gets lost.
+//!
+//! A round is over when something has arrived that was sent since it began, so that what it tells is of the rate that it was sent with. To
+//! begin with, each round is half as fast again as the one before, until less arrives than was sent: then the first queue fills, and what
+//! arrives is what the path carries. From then on an eighth is added while all of it arrives, and what gets lost takes some away.
+//! Ours; the thesis has hops everywhere.
+
+use super::super::super::stream::Tally;
+use radio::{Duration, Instant};
+
+/// Packets whose fate must be known before a round tells anything.
+const TELLING: u32 = 8;
+/// One of so many may be lost.
+const BEARABLE: u32 = 16;
+/// What more than that multiplies the rate by, at most this share of what has arrived.
+const DOWN: f64 = 0.7;
+const DOWN_TO: f64 = 0.85;
+/// What less does, to begin with and then.
+const CLIMB: f64 = 1.5;
+const UP: f64 = 1.125;
+/// Of what was sent so much arrives where no queue fills, while the rate climbs, and then.
+const CLIMBS: f64 = 0.8;
+const ALL: f64 = 0.9;
+/// No rate is above so many times what has arrived: a sender with little to send learns nothing of the path.
+const SEEN: f64 = 2.0;
+
+/// See the [module](self).
+#[derive(Clone, Debug)]
+pub(super) struct Rounds {
+    /// When this one began; `None`: with the next packet.
+    since: Option<Instant>,
+    sent: u32,
+    told: Tally,
+    /// Packets per second that were sent in the one before.
+    sent_hz: Option<f64>,
+    climbs: bool,
+    /// The rate was lowered with the last one, and what this one tells is still of the rate before.
+    settles: bool,
+}
+
+impl Rounds {
+    pub const NEW: Rounds = Rounds {
+        since: None,
+        sent: 0,
+        told: Tally::NONE,
+        sent_hz: None,
+        climbs: true,
+        settles: false,
+    };
+
+    /// Nothing is on its way, or something else decides about the rate: what is known of this round says nothing.
+    pub fn rest(&mut self) {
+        *self = Rounds {
+            climbs: self.climbs,
+            ..Rounds::NEW
+        };
+    }
+
+    /// A packet goes out.
+    pub fn sent(&mut self, now: Instant) {
+        self.since.get_or_insert(now);
+        self.sent = self.sent.saturating_add(1);
+    }
+
+    /// What feedback has told.
+    pub fn told(&mut self, told: Tally) {
+        self.told.add(told);
+    }
+
+    /// The rate to go on with, if the round is over and says that `hz` is not the one.
+    pub fn end(&mut self, now: Instant, hz: f64) -> Option<f64> {
+        let since = self.since?;
+        let Tally { arrived, lost, came } = self.told;
+        if came < since || arrived + lost < TELLING {
+            return None;
+        }
+        let elapsed = now.since(since).max(Duration::from_us(1));
+        let rate = |packets: u32| f64::from(packets) * 1e9 / elapsed.as_ns() as f64;
+        let (arrived_hz, before) = (rate(arrived), self.sent_hz.replace(rate(self.sent)));
+        (self.since, self.sent, self.told) = (Some(now), 0, Tally::NONE);
+        if core::mem::take(&mut self.settles) {
+            return None;
+        }
+        if lost * BEARABLE > arrived + lost {
+            (self.climbs, self.settles) = (false, true);
+            return Some((hz * DOWN).min(arrived_hz * DOWN_TO));
+        }
+        let share = arrived_hz / before?;
+        if self.climbs && share < CLIMBS {
+            self.climbs = false;
+            return Some(arrived_hz.min(hz));
+        }
+        let step = if self.climbs { CLIMB } else { UP };
+        let faster = (hz * step).min(arrived_hz * SEEN);
+        (share >= ALL || self.climbs).then_some(faster.max(hz))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HZ: f64 = 1_000.0;
+
+    fn at(ms: u64) -> Instant {
+        Instant::from_us(ms * 1_000)
+    }
+
+    /// Rounds of 100 ms with so many packets each, and feedback about as many; what the last one tells.
+    fn rounds(r: &mut Rounds, all: &[(u32, u32, u32)]) -> Option<f64> {
+        let mut said = None;
+        let begin = r.since.map_or(0, |since| since.as_ns() / 1_000_000);
+        for (ms, &(sent, arrived, lost)) in (begin..).step_by(100).zip(all) {
+            (0..sent).for_each(|_| r.sent(at(ms)));
+            let came = at(ms);
+            r.told(Tally { arrived, lost, came });
+            said = r.end(at(ms + 100), HZ);
+        }
+        said
+    }
+
+    /// One that climbs no more.
+    fn steady() -> Rounds {
+        let mut r = Rounds::NEW;
+        assert_eq!(rounds(&mut r, &[(100, 100, 0), (100, 79, 0)]), Some(790.0));
+        r
+    }
+
+    #[test]
+    fn half_as_fast_again_until_less_arrives_than_was_sent() {
+        let climb = |all: &[_]| rounds(&mut { Rounds::NEW }, all);
+        assert_eq!(
+            climb(&[(100, 100, 0)]),
+            None,
+            "nothing is known of what was sent before"
+        );
+        assert_eq!(climb(&[(100, 100, 0), (1, 80, 0)]), Some(1_500.0));
+        assert_eq!(climb(&[(100, 100, 0), (1, 79, 0)]), Some(790.0));
+        // what arrives now was sent in the round before
+        assert_eq!(
+            climb(&[(50, 100, 0), (100, 50, 0)]),
+            Some(HZ),
+            "twice of what arrives at most"
+        );
+        assert_eq!(climb(&[(70, 100, 0), (1, 70, 0)]), Some(1_400.0));
+    }
+
+    #[test]
+    fn then_an_eighth_where_all_arrives() {
+        assert_eq!(rounds(&mut steady(), &[(1, 90, 0)]), Some(1_125.0));
+        assert_eq!(rounds(&mut steady(), &[(1, 89, 0)]), None);
+        assert_eq!(
+            rounds(&mut steady(), &[(10, 100, 0), (1, 10, 0)]),
+            Some(HZ),
+            "little was sent"
+        );
+    }
+
+    #[test]
+    fn one_of_sixteen_may_be_lost() {
+        assert_eq!(rounds(&mut steady(), &[(1, 150, 10)]), Some(1_125.0));
+        assert_eq!(rounds(&mut steady(), &[(1, 149, 10)]), Some(700.0));
+        assert_eq!(
+            rounds(&mut steady(), &[(1, 20, 10)]),
+            Some(170.0),
+            "of what has arrived"
+        );
+        // the next round tells of the rate before, and the one after it does not
+        let mut r = Rounds::NEW;
+        assert_eq!(rounds(&mut r, &[(100, 100, 0), (100, 90, 10)]), Some(700.0));
+        assert_eq!(rounds(&mut r, &[(100, 50, 50)]), None);
+        assert_eq!(
+            rounds(&mut r, &[(1, 100, 0)]),
+            Some(1_125.0),
+            "and the climb is over"
+        );
+    }
+
+    #[test]
+    fn a_round_is_over_when_something_sent_in_it_has_come() {
+        let mut r = Rounds::NEW;
+        let end = |r: &mut Rounds, ms, arrived, came| {
+            let (lost, came) = (0, at(came));
+            r.told(Tally { arrived, lost, came });
+            r.end(at(ms), HZ)
+        };
+        assert_eq!(end(&mut r, 0, 0, 0), None, "nothing was sent");
+        rounds(&mut r, &[(100, 100, 0)]);
+        r.sent(at(100));
+        assert_eq!(end(&mut r, 150, 90, 99), None);
+        assert_eq!(end(&mut r, 200, 10, 100), Some(1_500.0), "all of the round");
+        assert_eq!(end(&mut r, 300, 7, 200), None, "too few");
+        assert!(end(&mut r, 301, 1, 200).is_some());
+        // after a rest the next packet begins one
+        r.rest();
+        r.sent(at(9_000));
+        assert_eq!(end(&mut r, 9_100, 100, 9_000), None);
+    }
+}
