@@ -8,7 +8,7 @@ use protocols::transport::{Event, Path, State, Transport};
 use radio::{Duration, Instant};
 use transfer::flow::{Flow, FlowConfig};
 use transfer::secure::{Guard, Key, Opened};
-use transfer::socket::{Clock, Octets, Socket, new_octets, without_timer_slack};
+use transfer::socket::{Clock, Ends, Octets, Socket, new_octets, without_timer_slack};
 
 use crate::{BLOCK, Cost, LOCAL, cost, thread_ns};
 
@@ -41,7 +41,7 @@ fn unseal<'a>(
     socket: &mut Socket,
     guard: &mut Option<Guard>,
     key: Option<&Key>,
-    (datagram, from): (&'a [u8], SocketAddr),
+    (datagram, from): (&'a [u8], Ends),
     room: &'a mut Octets,
 ) -> Option<&'a [u8]> {
     let Some(key) = key else {
@@ -76,7 +76,7 @@ fn end(mut socket: Socket, peer: Option<SocketAddr>, config: &FlowConfig, octets
         } else {
             Flow::listener(config, to)
         },
-        peer,
+        peer.map(Ends::from),
     );
     let (mut room, mut opened, mut block) = (new_octets(), new_octets(), vec![7; BLOCK]);
     let (mut moved, mut came) = (0, Vec::with_capacity(octets / 1_000));

@@ -21,7 +21,7 @@ use radio::{Duration, Instant};
 
 use crate::flow::{FlowConfig, Variant};
 use crate::secure::{self, Guard, Heard, Key, Opened};
-use crate::socket::{Clock, Octets, Socket};
+use crate::socket::{Clock, Ends, Octets, Socket};
 use crate::waiting::Waiting;
 use allowance::Allowance;
 
@@ -78,14 +78,14 @@ pub trait Called {
     fn guard(&mut self) -> Option<&mut Guard>;
 
     /// The handshake has come to its end.
-    fn agreed(&mut self, _now: Instant, _socket: &mut Socket, _peer: SocketAddr) {}
+    fn agreed(&mut self, _now: Instant, _socket: &mut Socket, _ends: Ends) {}
 
     /// A datagram of the peer.
     fn datagram(
         &mut self,
         now: Instant,
         socket: &mut Socket,
-        peer: SocketAddr,
+        ends: Ends,
         datagram: &[u8],
         room: &mut Octets,
     ) {
@@ -93,16 +93,16 @@ pub trait Called {
             None => datagram,
             Some(guard) => match guard.open(datagram, room) {
                 Opened::Packet(n) => &room[..n],
-                Opened::Handshake(Some(answer)) => return socket.send(peer, &answer),
-                Opened::Handshake(None) => return self.agreed(now, socket, peer),
+                Opened::Handshake(Some(answer)) => return socket.send(ends, &answer),
+                Opened::Handshake(None) => return self.agreed(now, socket, ends),
                 Opened::Anew | Opened::Nothing => return,
             },
         };
-        self.packet(now, socket, peer, packet);
+        self.packet(now, socket, ends, packet);
     }
 
-    /// A packet of the peer, opened.
-    fn packet(&mut self, now: Instant, socket: &mut Socket, peer: SocketAddr, packet: &[u8]);
+    /// A packet of the peer, opened. What is sent to him goes from where this one came to.
+    fn packet(&mut self, now: Instant, socket: &mut Socket, ends: Ends, packet: &[u8]);
 
     /// Whether it has done no more than call, so that it gives way to others when there is no room for them.
     fn is_idle(&self) -> bool {
@@ -194,22 +194,23 @@ impl Door {
         mut make: impl FnMut(SocketAddr, Option<Guard>, Instant) -> G,
     ) {
         for _ in 0..BATCH {
-            let Some((datagram, peer)) = socket.receive(octets) else {
+            let Some((datagram, ends)) = socket.receive(octets) else {
                 break;
             };
+            let peer = ends.peer;
             let now = clock.now();
             if let Some(guest) = guests.get_mut(&peer) {
-                guest.datagram(now, socket, peer, datagram, room);
+                guest.datagram(now, socket, ends, datagram, room);
                 continue;
             }
             match self.knock(now, peer, datagram, room) {
                 Knock::Unheard => {}
                 Knock::Stranger(stranger) => self.note_stranger(now, peer, stranger),
-                Knock::Answer(answer) => socket.send(peer, &answer),
+                Knock::Answer(answer) => socket.send(ends, &answer),
                 Knock::In(guard, packet) if make_room(guests, self.most, peer, now) => {
                     let guest = make(peer, guard.map(|guard| *guard), now);
                     let guest = guests.entry(peer).or_insert(guest);
-                    guest.packet(now, socket, peer, packet);
+                    guest.packet(now, socket, ends, packet);
                 }
                 Knock::In(guard, _) => self.turn_away(now, peer, guard),
             }

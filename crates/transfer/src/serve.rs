@@ -13,7 +13,7 @@ use crate::flow::{Flow, FlowConfig};
 use crate::receive::Receiving;
 use crate::secure::Guard;
 use crate::sink::Place;
-use crate::socket::{Clock, Octets, Socket, new_octets, without_timer_slack};
+use crate::socket::{Clock, Ends, Octets, Socket, new_octets, without_timer_slack};
 use crate::{Progress, TransferError};
 
 /// Connections at once; the calls of others are not answered. Each has two buffers of 4 MiB.
@@ -93,6 +93,8 @@ pub enum Told<'a> {
 }
 
 struct Guest {
+    /// Who it is, and which of our addresses he has called.
+    ends: Ends,
     flow: Flow,
     guard: Option<Guard>,
     /// When its first datagram came.
@@ -132,6 +134,7 @@ pub fn serve(
             &mut guests,
             &mut rooms,
             |peer, guard, now| Guest {
+                ends: peer.into(),
                 flow: Flow::listener(config, peer),
                 guard,
                 receiving: Receiving::new(place, peer),
@@ -154,8 +157,8 @@ pub fn serve(
             .values()
             .filter(|g| g.receiving.is_offered() && !g.over)
             .count();
-        for (peer, guest) in &mut guests {
-            let told = guest.turn(now, &mut socket, *peer, shows, &mut claims, &mut tell);
+        for guest in guests.values_mut() {
+            let told = guest.turn(now, &mut socket, shows, &mut claims, &mut tell);
             good += u64::from(told == Some(true));
             // who is declined while another one sends must not end that one
             let beside = guest.receiving.was_declined() && under_way > 1;
@@ -171,26 +174,26 @@ pub fn serve(
         guests.retain(|_, g| !(g.over && g.flow.state().is_over() || g.is_late(now)));
         if enough {
             tell(Told::Enough);
-            guests.retain(|peer, g| g.stays(now, &mut socket, *peer, &mut tell));
+            guests.retain(|_, g| g.stays(now, &mut socket, &mut tell));
             part(
                 &clock,
                 &mut socket,
                 &mut guests,
                 &mut rooms,
                 stop,
-                |peer, guest, now, socket| {
-                    guest.turn(now, socket, peer, false, &mut claims, &mut tell);
+                |guest, now, socket| {
+                    guest.turn(now, socket, false, &mut claims, &mut tell);
                 },
             );
-            for (peer, guest) in &mut guests {
-                guest.tell_verdict(clock.now(), *peer, &mut tell);
+            for guest in guests.values_mut() {
+                guest.tell_verdict(clock.now(), &mut tell);
             }
             return Ok(());
         }
         let stopped = stop.load(Ordering::Relaxed);
         if stopped || spoilt {
-            for (peer, guest) in &mut guests {
-                guest.stop(now, &mut socket, *peer, &mut tell);
+            for guest in guests.values_mut() {
+                guest.stop(now, &mut socket, &mut tell);
             }
             return if stopped {
                 Err(TransferError::Stopped)
@@ -211,13 +214,13 @@ fn part(
     guests: &mut BTreeMap<SocketAddr, Guest>,
     [octets, room]: &mut [Octets; 2],
     stop: &AtomicBool,
-    mut turn: impl FnMut(SocketAddr, &mut Guest, Instant, &mut Socket),
+    mut turn: impl FnMut(&mut Guest, Instant, &mut Socket),
 ) {
     let end = clock.now().after(FAREWELL);
     loop {
         let now = clock.now();
-        for (peer, guest) in &mut *guests {
-            turn(*peer, guest, now, socket);
+        for guest in guests.values_mut() {
+            turn(guest, now, socket);
         }
         guests.retain(|_, g| !(g.over && g.flow.state().is_over()));
         if guests.is_empty() || now >= end || stop.load(Ordering::Relaxed) {
@@ -226,11 +229,11 @@ fn part(
         let due = guests.values().filter_map(|g| g.flow.deadline()).min();
         socket.wait(now, due.map(|due| due.min(end)), SHOW);
         for _ in 0..BATCH {
-            let Some((datagram, peer)) = socket.receive(octets) else {
+            let Some((datagram, ends)) = socket.receive(octets) else {
                 break;
             };
-            if let Some(guest) = guests.get_mut(&peer) {
-                guest.datagram(clock.now(), socket, peer, datagram, room);
+            if let Some(guest) = guests.get_mut(&ends.peer) {
+                guest.datagram(clock.now(), socket, ends, datagram, room);
             }
         }
     }
@@ -266,9 +269,10 @@ impl Called for Guest {
         calls || !self.over && !self.receiving.is_offered()
     }
 
-    fn packet(&mut self, now: Instant, socket: &mut Socket, peer: SocketAddr, packet: &[u8]) {
+    fn packet(&mut self, now: Instant, socket: &mut Socket, ends: Ends, packet: &[u8]) {
         self.heard = now;
-        let path = &mut socket.path(peer, self.guard.as_mut());
+        self.ends = ends;
+        let path = &mut socket.path(ends, self.guard.as_mut());
         match self.flow.refusal(packet) {
             Some(reset) => {
                 path.request(&reset);
@@ -286,11 +290,11 @@ impl Guest {
         &mut self,
         now: Instant,
         socket: &mut Socket,
-        peer: SocketAddr,
         shows: bool,
         claims: &mut Claims,
         tell: &mut impl FnMut(Told<'_>),
     ) -> Option<bool> {
+        let peer = self.ends.peer;
         let mut ended = None;
         if !self.over {
             ended = match self.receiving.turn(now, &mut self.flow, self.heard, claims) {
@@ -303,7 +307,7 @@ impl Guest {
             };
         }
         if self.flow.deadline().is_some_and(|t| t <= now) {
-            let path = &mut socket.path(peer, self.guard.as_mut());
+            let path = &mut socket.path(self.ends, self.guard.as_mut());
             self.flow.handle(now, Event::Timer, path);
         }
         match ended {
@@ -315,7 +319,7 @@ impl Guest {
             Some(result) => {
                 let taken_over = matches!(result, Err(TransferError::Replaced(_)));
                 let good = result.is_ok();
-                self.end(now, peer, result, tell);
+                self.end(now, result, tell);
                 (!taken_over).then_some(good)
             }
             None => {
@@ -333,63 +337,51 @@ impl Guest {
     }
 
     /// The server stops.
-    fn stop(&mut self, now: Instant, socket: &mut Socket, peer: SocketAddr, tell: &mut impl FnMut(Told<'_>)) {
-        self.reset(now, socket, peer);
+    fn stop(&mut self, now: Instant, socket: &mut Socket, tell: &mut impl FnMut(Told<'_>)) {
+        self.reset(now, socket);
         // the sender may know it already
-        self.tell_verdict(now, peer, tell);
+        self.tell_verdict(now, tell);
         if self.receiving.is_offered() && !self.over {
-            self.end(now, peer, Err(TransferError::Stopped), tell);
+            self.end(now, Err(TransferError::Stopped), tell);
         }
     }
 
     /// There are enough transfers: whether this one has ended, too, so that only its sender has to hear so. Others are reset.
-    fn stays(
-        &mut self,
-        now: Instant,
-        socket: &mut Socket,
-        peer: SocketAddr,
-        tell: &mut impl FnMut(Told<'_>),
-    ) -> bool {
+    fn stays(&mut self, now: Instant, socket: &mut Socket, tell: &mut impl FnMut(Told<'_>)) -> bool {
         if self.over || self.receiving.is_done() {
             return true;
         }
         // to a call a reset would say that it is one of another transport
         if !matches!(self.flow.state(), State::Listening | State::Opening) {
-            self.reset(now, socket, peer);
+            self.reset(now, socket);
         }
         if self.receiving.is_offered() {
-            self.end(now, peer, Err(TransferError::Enough), tell);
+            self.end(now, Err(TransferError::Enough), tell);
         }
         false
     }
 
     /// Ends the connection at once; what was taken is written.
-    fn reset(&mut self, now: Instant, socket: &mut Socket, peer: SocketAddr) {
+    fn reset(&mut self, now: Instant, socket: &mut Socket) {
         self.flow.abort(now);
-        self.flow
-            .handle(now, Event::Timer, &mut socket.path(peer, self.guard.as_mut()));
+        let path = &mut socket.path(self.ends, self.guard.as_mut());
+        self.flow.handle(now, Event::Timer, path);
         self.receiving.close();
     }
 
     /// Tells what the sender was told, if that has not been told.
-    fn tell_verdict(&mut self, now: Instant, peer: SocketAddr, tell: &mut impl FnMut(Told<'_>)) {
+    fn tell_verdict(&mut self, now: Instant, tell: &mut impl FnMut(Told<'_>)) {
         if !self.over
             && let Some(verdict) = self.receiving.verdict()
         {
-            self.end(now, peer, verdict, tell);
+            self.end(now, verdict, tell);
         }
     }
 
-    fn end(
-        &mut self,
-        now: Instant,
-        peer: SocketAddr,
-        result: Result<(), TransferError>,
-        tell: &mut impl FnMut(Told<'_>),
-    ) {
+    fn end(&mut self, now: Instant, result: Result<(), TransferError>, tell: &mut impl FnMut(Told<'_>)) {
         self.over = true;
         tell(Told::Ended {
-            peer,
+            peer: self.ends.peer,
             name: &self.receiving.name,
             elapsed: now.since(self.since),
             progress: self.receiving.progress(&self.flow),

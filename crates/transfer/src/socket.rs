@@ -1,5 +1,7 @@
 //! UDP, the clock, and waiting for both.
 
+mod ends;
+
 use std::io;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs, UdpSocket};
 use std::num::NonZeroU64;
@@ -14,6 +16,8 @@ use rustix::net::sockopt;
 
 use crate::flow::Variant;
 use crate::secure::Guard;
+use ends::Asked;
+pub use ends::{Ends, Here};
 
 /// Octets of the kernel's buffers that are asked for; it may give less.
 const KERNEL_BUFFER: usize = 4 << 20;
@@ -60,6 +64,8 @@ pub struct Socket {
     socket: UdpSocket,
     /// Whether the kernel knows the peer.
     connected: bool,
+    /// It has all our addresses, and is told which one a datagram came to.
+    asked: Option<Asked>,
     /// The last thing that the kernel had to say about the path, such as that no route leads there.
     pub complaint: Option<io::Error>,
     /// Since when it says that nobody listens there; nothing has come since.
@@ -81,6 +87,7 @@ impl Socket {
             forbid_fragments(&socket, address);
         }
         Ok(Socket {
+            asked: Asked::of(&socket, address),
             socket,
             connected: false,
             complaint: None,
@@ -95,7 +102,7 @@ impl Socket {
     pub fn connect(peer: SocketAddr, variant: Variant) -> io::Result<Socket> {
         let mut socket = Socket::bind(any_like(peer), variant)?;
         socket.socket.connect(peer)?;
-        socket.connected = true;
+        (socket.connected, socket.asked) = (true, None);
         Ok(socket)
     }
 
@@ -128,15 +135,16 @@ impl Socket {
         (self.complaint, self.refused) = (None, None);
     }
 
-    /// The next datagram, if there is one, and who sent it. Longer ones than any of ours are cut off, and refused by
+    /// The next datagram, if there is one, who sent it, and where to. Longer ones than any of ours are cut off, and refused by
     /// the transport.
-    pub fn receive<'a>(
-        &mut self,
-        octets: &'a mut [u8; MAX_PACKET_OCTETS + 1],
-    ) -> Option<(&'a [u8], SocketAddr)> {
+    pub fn receive<'a>(&mut self, octets: &'a mut [u8; MAX_PACKET_OCTETS + 1]) -> Option<(&'a [u8], Ends)> {
         loop {
-            match self.socket.recv_from(octets) {
-                Ok((n, from)) => return Some((&octets[..n], from)),
+            let received = match &mut self.asked {
+                Some(asked) => asked.receive(&self.socket, octets),
+                None => self.socket.recv_from(octets).map(|(n, peer)| (n, peer.into())),
+            };
+            match received {
+                Ok((n, ends)) => return Some((&octets[..n], ends)),
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => return None,
                 // an answer of the network to an earlier datagram (ICMP): the transport notices by itself
                 Err(e) if e.kind() != io::ErrorKind::Interrupted => self.complain(e),
@@ -154,22 +162,23 @@ impl Socket {
     }
 
     /// The way to one peer; packets are sealed by the guard, if there is one.
-    pub fn path<'a>(&'a mut self, to: SocketAddr, guard: Option<&'a mut Guard>) -> impl Path + 'a {
+    pub fn path<'a>(&'a mut self, to: impl Into<Ends>, guard: Option<&'a mut Guard>) -> impl Path + 'a {
         Way {
             socket: self,
-            to,
+            to: to.into(),
             guard,
         }
     }
 
     /// Sends one datagram as it is. One that is too long for the interface is lost.
-    pub fn send(&mut self, to: SocketAddr, datagram: &[u8]) {
+    pub fn send(&mut self, to: impl Into<Ends>, datagram: &[u8]) {
+        let to = to.into();
         // an answer of the network to an earlier datagram (ICMP) is told in place of sending, once (udp(7))
         for _ in 0..2 {
             let sent = if self.connected {
                 self.socket.send(datagram)
             } else {
-                self.socket.send_to(datagram, to)
+                ends::send(&self.socket, to, datagram)
             };
             match sent {
                 Ok(_) => return,
@@ -208,7 +217,7 @@ impl AsFd for Socket {
 
 struct Way<'a> {
     socket: &'a mut Socket,
-    to: SocketAddr,
+    to: Ends,
     guard: Option<&'a mut Guard>,
 }
 
@@ -374,7 +383,10 @@ mod tests {
         b.wait(clock.now(), None, Duration::from_ms(10_000));
         let mut octets = [0; MAX_PACKET_OCTETS + 1];
         let (got, from) = b.receive(&mut octets).unwrap();
-        assert_eq!((got, from.port()), (&b"hello"[..], a.address().unwrap().port()));
+        assert_eq!(
+            (got, from.peer.port()),
+            (&b"hello"[..], a.address().unwrap().port())
+        );
         assert!(b.receive(&mut octets).is_none());
     }
 

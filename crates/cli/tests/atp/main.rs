@@ -1,5 +1,6 @@
 //! `sdmac atp`: two programs, one file.
 
+mod addresses;
 mod proxy;
 
 use std::ffi::OsStr;

@@ -341,7 +341,7 @@ impl Called for (State, Instant, bool) {
     fn is_idle(&self) -> bool {
         half_open(self.0) || self.2
     }
-    fn packet(&mut self, _: Instant, _: &mut Socket, _: SocketAddr, _: &[u8]) {}
+    fn packet(&mut self, _: Instant, _: &mut Socket, _: Ends, _: &[u8]) {}
 }
 
 fn from(host: u8, port: u16) -> SocketAddr {

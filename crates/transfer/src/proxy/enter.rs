@@ -104,7 +104,7 @@ pub fn enter(
                     break;
                 };
                 let (link, to) = (&mut guest.link, to[guest.at]);
-                link.datagram(clock.now(), &mut guest.socket, to, datagram, &mut room);
+                link.datagram(clock.now(), &mut guest.socket, to.into(), datagram, &mut room);
             }
             guest.call_on(clock.now(), to, config);
             let to = to[guest.at];

@@ -15,7 +15,7 @@ use crate::TransferError;
 use crate::door::Called;
 use crate::flow::{Flow, FlowConfig};
 use crate::secure::{Guard, OVERHEAD_OCTETS};
-use crate::socket::Socket;
+use crate::socket::{Ends, Here, Socket};
 
 /// Octets that wait between the two, each way.
 const ROOM: usize = 1 << 14;
@@ -52,6 +52,8 @@ impl Pending {
 /// See the [module](self).
 #[derive(Debug)]
 pub(super) struct Link {
+    /// Which of our addresses was called; `None`: it calls.
+    here: Option<Here>,
     flow: Flow,
     guard: Option<Guard>,
     tcp: Tcp,
@@ -101,16 +103,17 @@ impl Called for Link {
         self.guard.as_mut()
     }
 
-    fn agreed(&mut self, now: Instant, socket: &mut Socket, peer: SocketAddr) {
+    fn agreed(&mut self, now: Instant, socket: &mut Socket, ends: Ends) {
         self.since = now;
-        let path = &mut socket.path(peer, self.guard.as_mut());
+        let path = &mut socket.path(ends, self.guard.as_mut());
         self.flow.handle(now, Event::Start, path);
     }
 
-    fn packet(&mut self, now: Instant, socket: &mut Socket, peer: SocketAddr, packet: &[u8]) {
+    fn packet(&mut self, now: Instant, socket: &mut Socket, ends: Ends, packet: &[u8]) {
         self.heard = now;
+        self.here = ends.here;
         socket.heard();
-        let path = &mut socket.path(peer, self.guard.as_mut());
+        let path = &mut socket.path(ends, self.guard.as_mut());
         match self.flow.refusal(packet) {
             Some(reset) => path.request(&reset),
             None => self.flow.handle(now, Event::Indication(packet), path),
@@ -149,6 +152,7 @@ impl Link {
 
     fn new(flow: Flow, guard: Option<Guard>, tcp: Tcp, config: &FlowConfig, now: Instant) -> Link {
         Link {
+            here: None,
             flow,
             guard,
             tcp,
@@ -233,7 +237,8 @@ impl Link {
 
     fn timer(&mut self, now: Instant, socket: &mut Socket, peer: SocketAddr) {
         if self.flow.deadline().is_some_and(|t| t <= now) {
-            let path = &mut socket.path(peer, self.guard.as_mut());
+            let here = self.here;
+            let path = &mut socket.path(Ends { peer, here }, self.guard.as_mut());
             self.flow.handle(now, Event::Timer, path);
         }
     }
