@@ -205,6 +205,11 @@ fn send(args: &SendArgs, ui: &Ui) -> Result<ExitCode, Failure> {
     }
     let config = args.common.config()?;
     let mut sending = Sending::new(&name, content).map_err(Failure::input)?;
+    if args.name.is_none() && args.file.file_name().is_some_and(|of| of.to_str().is_none()) {
+        ui.tell(&format!(
+            "the name of the file is no UTF-8, and goes as '{name}': give another one with --name"
+        ));
+    }
     let trace = args.trace.as_deref();
     let mut trace = trace.map(|path| Trace::create(path, &args.file)).transpose()?;
     let line = Line::new(ui, End::Sends);

@@ -67,6 +67,33 @@ fn a_file_arrives_and_both_say_so() {
     );
 }
 
+/// The other end gets a name that it can show, and this one says which.
+#[test]
+fn a_name_that_is_no_text_is_not_changed_in_silence() {
+    let (here, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let file = here.path().join(OsStr::from_bytes(b"caf\xe9"));
+    std::fs::write(&file, "x").unwrap();
+    for (name, arrives) in [(None, "caf\u{fffd}"), (Some("cafe"), "cafe")] {
+        let (child, address) = receiver(there.path(), &[]);
+        let sent = sdmac()
+            .args(["atp", "send"])
+            .args(name.map(|name| format!("--name={name}")))
+            .arg(&file)
+            .arg(&address)
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&sent.stderr);
+        assert!(sent.status.success(), "{said}");
+        assert_eq!(
+            said.contains("goes as 'caf\u{fffd}'"),
+            name.is_none(),
+            "{name:?}: {said}"
+        );
+        assert!(child.wait_with_output().unwrap().status.success());
+        assert!(there.path().join(arrives).exists(), "{arrives}");
+    }
+}
+
 #[test]
 fn a_stream_goes_through_a_pipe() {
     let there = tempfile::tempdir().unwrap();
