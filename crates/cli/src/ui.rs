@@ -28,7 +28,7 @@ const LOOK: Duration = Duration::from_millis(100);
 /// Options of every command.
 #[derive(clap::Args, Clone, Copy, Debug, Default)]
 pub struct Options {
-    /// Print one JSON document, as the last line of stdout, and no progress
+    /// Print one JSON document, as the last line of stdout, and no progress; none where the input is wrong (exit code 2)
     #[arg(long, global = true)]
     pub json: bool,
     /// Print no progress and no summary

@@ -499,13 +499,15 @@ fn bad_input_gets_a_sentence() {
     ];
     for (args, code, expected) in cases {
         let out = sdmac()
-            .arg("atp")
+            .args(["--json", "atp"])
             .args(args)
             .current_dir(folder)
             .output()
             .unwrap();
         let said = String::from_utf8_lossy(&out.stderr);
         assert_eq!(out.status.code(), Some(code), "{args:?}: {said}");
+        // of what has not begun there is no document
+        assert_eq!(out.stdout.is_empty(), code == 2, "{args:?}");
         assert!(said.contains(expected), "{args:?}: {said}");
     }
 }
