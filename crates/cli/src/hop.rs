@@ -38,7 +38,8 @@ Exit code: 0 stopped by Ctrl-C, 1 it ended for another reason, 2 the input makes
 pub struct Args {
     /// Interface through which packets leave
     interface: String,
-    /// Where this node's delay comes from: `status`, measured from what the radio reports of sent packets; or a time
+    /// Where this node's delay comes from: `status`, measured from what the radio reports of sent packets; or a
+    /// time, for senders with `--variant adaptive`: the default one takes it for a queue of two packets and a half
     #[arg(long, value_name = "status|TIME", default_value = "status", value_parser = parse_delay, allow_hyphen_values = true)]
     delay: Delay,
     /// UDP port of ATP, at either end; may be given again
