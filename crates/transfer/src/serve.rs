@@ -1,5 +1,7 @@
 //! The loop of the end that is called: one socket, a connection for each caller.
 
+mod told;
+
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use protocols::transport::{Event, Path, State, Transport};
 use radio::{Duration, Instant};
 
+use crate::TransferError;
 use crate::claims::Claims;
 use crate::door::{Called, Door};
 use crate::flow::{Flow, FlowConfig};
@@ -14,7 +17,7 @@ use crate::receive::Receiving;
 use crate::secure::Guard;
 use crate::sink::Place;
 use crate::socket::{Clock, Octets, Socket, new_octets, without_timer_slack};
-use crate::{Progress, TransferError};
+pub use told::{Told, Until};
 
 /// Connections at once; the calls of others are not answered. Each has two buffers of 4 MiB.
 pub const MAX_CONNECTIONS: usize = 64;
@@ -24,73 +27,6 @@ const SHOW: Duration = Duration::from_ms(100);
 const FAREWELL: Duration = Duration::from_ms(500);
 /// Datagrams taken between two looks at timers, when nobody new is taken in any more.
 const BATCH: usize = 32;
-
-/// When a server ends by itself.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Until {
-    /// Never.
-    Stopped,
-    /// When so many transfers have ended well.
-    Whole(u64),
-    /// When one has ended, well or not. One that went on from another port is no other one.
-    One,
-}
-
-impl Until {
-    /// Whether these are enough.
-    const fn is_reached(self, good: u64, bad: u64) -> bool {
-        match self {
-            Until::Stopped => false,
-            Until::Whole(n) => good >= n,
-            Until::One => good + bad > 0,
-        }
-    }
-}
-
-/// What a server tells.
-#[derive(Debug)]
-pub enum Told<'a> {
-    /// Somebody called who is not answered, once a minute of one host for the same reason.
-    TurnedAway {
-        /// Who.
-        peer: SocketAddr,
-        /// Why.
-        why: TransferError,
-    },
-    /// How far a transfer is, ten times a second.
-    Progress {
-        /// Whose.
-        peer: SocketAddr,
-        /// Its name.
-        name: &'a str,
-        /// Since its first datagram came.
-        elapsed: Duration,
-        /// How far.
-        progress: Progress,
-    },
-    /// A connection has ended on which nothing was offered: it was no transfer.
-    NoOffer {
-        /// Whose.
-        peer: SocketAddr,
-        /// Why.
-        why: TransferError,
-    },
-    /// A transfer has ended.
-    Ended {
-        /// Whose.
-        peer: SocketAddr,
-        /// Its name.
-        name: &'a str,
-        /// Since its first datagram came.
-        elapsed: Duration,
-        /// How far it came.
-        progress: Progress,
-        /// How.
-        result: Result<(), TransferError>,
-    },
-    /// There are as many transfers as were to be waited for. What ends from now on is none of them.
-    Enough,
-}
 
 struct Guest {
     flow: Flow,
