@@ -304,61 +304,71 @@ fn receive(args: &RecvArgs, ui: &Ui) -> Result<ExitCode, Failure> {
     let line = Line::new(ui, End::Receives);
     let (mut missing, mut refused, mut documents) = (BTreeSet::new(), false, Vec::new());
     let (mut broken, mut enough) = (None, false);
-    let tell = |told: Told<'_>| match told {
-        Told::TurnedAway { peer, why } => {
+    let mut held: Option<String> = None;
+    let tell = |told: Told<'_>| {
+        if !matches!(told, Told::Enough)
+            && let Some(sentence) = held.take()
+        {
+            // it has not ended with that one
             line.clear();
-            ui.tell(&format!("call of {peer}: {why}"));
+            ui.tell(&sentence);
         }
-        Told::NoOffer { peer, why } => {
-            line.clear();
-            ui.tell(&format!("a connection from {peer}: {why}"));
-        }
-        Told::Progress {
-            name,
-            elapsed,
-            progress,
-            ..
-        } => line.show(name, elapsed.as_ns() as f64 / 1e9, &progress),
-        Told::Ended {
-            peer,
-            name,
-            elapsed,
-            progress,
-            result,
-        } => {
-            line.clear();
-            let seconds = elapsed.as_ns() as f64 / 1e9;
-            match &result {
-                // nobody waits for it
-                _ if enough => {}
-                // what is sent again has arrived in the end
-                Ok(()) => {
-                    missing.remove(name);
-                    // the one that was waited for
-                    refused &= !args.once;
-                }
-                Err(TransferError::Declined(_)) => refused = true,
-                Err(_) => drop(missing.insert(name.to_owned())),
+        match told {
+            Told::TurnedAway { peer, why } => {
+                line.clear();
+                ui.tell(&format!("call of {peer}: {why}"));
             }
-            let sentence = result.err().map(|why| format!("{name} from {peer}: {why}"));
-            match &sentence {
-                None => ui.tell(&summary(End::Receives, name, &progress, seconds)),
-                // it ends with the last one
-                Some(_) if args.once && !enough => {}
-                Some(sentence) => ui.tell(sentence),
+            Told::NoOffer { peer, why } => {
+                line.clear();
+                ui.tell(&format!("a connection from {peer}: {why}"));
             }
-            documents.push(document(
-                End::Receives,
+            Told::Progress {
                 name,
-                &progress,
-                seconds,
-                sentence.as_deref(),
-            ));
-            if !enough {
-                broken = sentence.or(broken.take());
+                elapsed,
+                progress,
+                ..
+            } => line.show(name, elapsed.as_ns() as f64 / 1e9, &progress),
+            Told::Ended {
+                peer,
+                name,
+                elapsed,
+                progress,
+                result,
+            } => {
+                line.clear();
+                let seconds = elapsed.as_ns() as f64 / 1e9;
+                match &result {
+                    // nobody waits for it
+                    _ if enough => {}
+                    // what is sent again has arrived in the end
+                    Ok(()) => {
+                        missing.remove(name);
+                        // the one that was waited for
+                        refused &= !args.once;
+                    }
+                    Err(TransferError::Declined(_)) => refused = true,
+                    Err(_) => drop(missing.insert(name.to_owned())),
+                }
+                let sentence = result.err().map(|why| format!("{name} from {peer}: {why}"));
+                match &sentence {
+                    None => ui.tell(&summary(End::Receives, name, &progress, seconds)),
+                    // it may end with this one, which is said last then
+                    Some(sentence) if args.once && !enough => held = Some(sentence.clone()),
+                    Some(sentence) => ui.tell(sentence),
+                }
+                documents.push(document(
+                    End::Receives,
+                    name,
+                    &progress,
+                    seconds,
+                    sentence.as_deref(),
+                ));
+                if !enough {
+                    broken = sentence.or(broken.take());
+                }
             }
+            Told::Enough => enough = true,
         }
-        Told::Enough => enough = true,
     };
     let result = serve(socket, &config, &place, until, ui.stop(), tell);
     line.clear();
@@ -374,7 +384,12 @@ fn receive(args: &RecvArgs, ui: &Ui) -> Result<ExitCode, Failure> {
             Some(sentence) => Err(Failure::on_the_way(sentence)),
             None => Ok(ExitCode::from(u8::from(bad))),
         },
-        Err(TransferError::Stopped) => Ok(ui.exit_code()),
+        Err(TransferError::Stopped) => {
+            if let Some(sentence) = held {
+                ui.tell(&sentence);
+            }
+            Ok(ui.exit_code())
+        }
         Err(why) => Err(Failure::on_the_way(why)),
     }
 }

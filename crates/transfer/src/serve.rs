@@ -85,25 +85,27 @@ pub fn serve(
         if shows {
             show_at = now.after(SHOW);
         }
-        let mut enough = false;
-        let under_way = guests
-            .values()
-            .filter(|g| g.receiving.is_offered() && !g.over)
-            .count();
+        let mut declined = 0;
         for (peer, guest) in &mut guests {
             let told = guest.turn(now, &mut socket, *peer, shows, &mut claims, &mut tell);
-            good += u64::from(told == Some(true));
-            // who is declined while another one sends must not end that one
-            let beside = guest.receiving.was_declined() && under_way > 1;
-            bad += u64::from(told == Some(false) && !beside);
+            match told {
+                Some(true) => good += 1,
+                Some(false) if guest.receiving.was_declined() => declined += 1,
+                Some(false) => bad += 1,
+                None => {}
+            }
             // what another one would write behind a part of something else is of no use to anybody
             let written = *place == Place::Stdout && guest.receiving.has_given();
             spoilt |= told == Some(false) && written;
-            enough = until.is_reached(good, bad);
-            if enough {
+            if until.is_reached(good, bad) {
                 break;
             }
         }
+        // who is declined while another one sends must not end that one
+        if !guests.values().any(Guest::is_under_way) {
+            bad += declined;
+        }
+        let enough = until.is_reached(good, bad);
         guests.retain(|_, g| !(g.over && g.flow.state().is_over() || g.is_late(now)));
         if enough {
             tell(Told::Enough);
@@ -217,6 +219,11 @@ impl Called for Guest {
 }
 
 impl Guest {
+    /// Whether it is a transfer that was taken, or may be, and has not ended.
+    fn is_under_way(&self) -> bool {
+        self.receiving.is_offered() && !self.receiving.was_declined() && !self.over
+    }
+
     /// Goes on. Tells `Some` once, when the transfer has ended: true if it ended well. One that another has taken over has not.
     fn turn(
         &mut self,

@@ -41,14 +41,19 @@ fn send_whole(s: &Server, dir: &Path, name: &str, config: &FlowConfig) -> Result
     ended.recv_timeout(HANGS).expect("it ends").0
 }
 
+/// What a thread has to tell in the end.
+fn wait_for<T>(thread: thread::JoinHandle<T>) -> T {
+    let begun = Instant::now();
+    while !thread.is_finished() {
+        assert!(begun.elapsed() < HANGS, "it does not end");
+        thread::sleep(std::time::Duration::from_millis(10));
+    }
+    thread.join().unwrap()
+}
+
 /// Whether the server has ended.
 fn wait_for_end(s: Server) -> Ended {
-    let begun = Instant::now();
-    while !s.thread.is_finished() {
-        assert!(begun.elapsed() < HANGS, "it does not end");
-        std::thread::sleep(std::time::Duration::from_millis(10));
-    }
-    let (result, ended) = s.thread.join().unwrap();
+    let (result, ended) = wait_for(s.thread);
     result.unwrap();
     ended
 }
@@ -193,4 +198,58 @@ fn who_is_declined_ends_nobody_elses_transfer() {
     half.recv_timeout(HANGS).expect("it ends").0.unwrap();
     assert_eq!(told.recv_timeout(HANGS), Ok(Ok(())));
     serving.join().unwrap();
+}
+
+/// Of two that are declined neither is another transfer for the other one, even if both end in the same turn.
+#[test]
+fn two_that_are_declined_at_once_end_it() {
+    let (dir, config) = (tempfile::tempdir().unwrap(), patient(None));
+    let (busy, is_busy) = mpsc::channel();
+    let (go, goes) = mpsc::channel();
+    let (to, serving) = serve_one(dir.path(), config, move |told| {
+        if let Told::NoOffer { .. } = told {
+            busy.send(()).unwrap();
+            goes.recv_timeout(HANGS).unwrap();
+        }
+    });
+    let (mute, header) = open_and_say_nothing(to);
+    let (hold, held) = mpsc::channel();
+    let stop = never();
+    let senders = ["a", "b"].map(|name| {
+        fs::write(dir.path().join(name), b"is there").unwrap();
+        let (release, released) = mpsc::channel();
+        let hold = hold.clone();
+        // their last words come while the receiver is busy
+        let path = middle(to, &stop, move |_, way, datagram, send| {
+            let (header, _) = Header::parse(datagram).unwrap();
+            let last = way == Way::ToReceiver && header.control.has(Control::RST);
+            if last {
+                hold.send(()).unwrap();
+                released.recv_timeout(HANGS).unwrap();
+            }
+            send(way, datagram);
+            if last {
+                hold.send(()).unwrap();
+            }
+        });
+        let content = Content::File(file_with(dir.path(), b"content"));
+        (caller(path, name, content, &config, &never()), release)
+    });
+    let both = || (0..2).for_each(|_| held.recv_timeout(HANGS).unwrap());
+    both();
+    let reset = Header {
+        control: Control::RST.with(Control::ACK),
+        ..header
+    };
+    mute.send(&reset.octets()).unwrap();
+    is_busy.recv_timeout(HANGS).unwrap();
+    for (ended, release) in senders {
+        let why = ended.recv_timeout(HANGS).expect("it ends").0.unwrap_err();
+        assert!(matches!(why, TransferError::Refused(_)), "{why}");
+        release.send(()).unwrap();
+    }
+    both();
+    go.send(()).unwrap();
+    wait_for(serving);
+    stop.store(true, Ordering::Relaxed);
 }

@@ -252,6 +252,25 @@ fn the_exit_code_is_that_of_the_transfer_that_was_waited_for() {
     }
 }
 
+/// Who is declined beside the transfer that is waited for is spoken of.
+#[test]
+fn a_receiver_for_one_transfer_tells_of_others() {
+    let there = tempfile::tempdir().unwrap();
+    let (child, address) = receiver(there.path(), &["--once"]);
+    let mut first = stream_sender(&address, &["--name", "x"]);
+    let mut input = first.stdin.take().unwrap();
+    input.write_all(&[7; 20_000]).unwrap();
+    wait_for_octets(&there.path().join(".x.sdmac-part"), 20_000);
+    let second = stream_sender(&address, &["--name", "x"]);
+    assert_eq!(second.wait_with_output().unwrap().status.code(), Some(1));
+    drop(input);
+    assert!(first.wait().unwrap().success());
+    let out = child.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&out.stderr);
+    assert_eq!(out.status.code(), Some(0), "{said}");
+    assert!(said.contains("sends 'x' just now"), "{said}");
+}
+
 /// Standard output is the content's, so what is said for machines stands beside it.
 #[test]
 fn standard_output_leaves_the_document_to_standard_error() {
