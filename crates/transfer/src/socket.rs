@@ -64,6 +64,8 @@ pub struct Socket {
     pub complaint: Option<io::Error>,
     /// Since when it says that nobody listens there; nothing has come since.
     refused: Option<Instant>,
+    /// Whether anything was sent since a packet has come, or since the network has said so: else it has nothing to answer.
+    asked: bool,
 }
 
 impl Socket {
@@ -85,6 +87,7 @@ impl Socket {
             connected: false,
             complaint: None,
             refused: None,
+            asked: false,
         })
     }
 
@@ -113,19 +116,19 @@ impl Socket {
         complaint.is_some_and(|e| e.kind() == io::ErrorKind::ConnectionRefused)
     }
 
-    /// Whether to believe that nobody listens there any more. Said once that may be forged, or of a moment; said again three seconds later, while
-    /// nothing comes, it is so.
+    /// Whether to believe that nobody listens there any more. Said once that may be forged, or of a moment; said again three seconds later, of
+    /// something else that was sent, while nothing comes, it is so.
     pub fn is_gone(&mut self, now: Instant) -> bool {
         if !self.is_refused() {
             return false;
         }
-        self.complaint = None;
+        (self.complaint, self.asked) = (None, false);
         now.since(*self.refused.get_or_insert(now)) >= GONE
     }
 
     /// A packet of the peer has come: what the network had to say is over.
     pub fn heard(&mut self) {
-        (self.complaint, self.refused) = (None, None);
+        (self.complaint, self.refused, self.asked) = (None, None, false);
     }
 
     /// The next datagram, if there is one, and who sent it. Longer ones than any of ours are cut off, and refused by
@@ -146,9 +149,10 @@ impl Socket {
     }
 
     /// A packet that is too long for an interface or for a link further on is lost, which is the transport's affair, and no reason
-    /// for a silence.
+    /// for a silence. Where nothing was sent nobody can have refused it: who says so has forged it.
     fn complain(&mut self, why: io::Error) {
-        if why.raw_os_error() != Some(rustix::io::Errno::MSGSIZE.raw_os_error()) {
+        let forged = why.kind() == io::ErrorKind::ConnectionRefused && !self.asked;
+        if !forged && why.raw_os_error() != Some(rustix::io::Errno::MSGSIZE.raw_os_error()) {
             self.complaint = Some(why);
         }
     }
@@ -172,7 +176,10 @@ impl Socket {
                 self.socket.send_to(datagram, to)
             };
             match sent {
-                Ok(_) => return,
+                Ok(_) => {
+                    self.asked = true;
+                    return;
+                }
                 Err(e) => self.complain(e),
             }
         }
@@ -339,6 +346,33 @@ mod tests {
             a.complaint = refusal();
             assert_eq!(a.is_gone(at(ms)), gone, "at {ms}");
         }
+    }
+
+    /// As long as nothing was sent nobody can complain of it: what comes then is forged. Nor does one question have two answers.
+    #[test]
+    fn a_complaint_of_nothing_is_forged() {
+        let at = |ms: u64| Instant::from_us(ms * 1_000);
+        let peer = Socket::bind(([127, 0, 0, 1], 0).into(), Variant::Sdmac).unwrap();
+        let to = peer.address().unwrap();
+        let mut a = Socket::connect(to, Variant::Sdmac).unwrap();
+        for (ms, asks, gone) in [
+            (0, false, false),
+            (4_000, false, false),
+            (5_000, true, false),
+            (9_000, false, false),
+            (10_000, true, true),
+        ] {
+            if asks {
+                a.send(to, b"are you there?");
+            }
+            a.complain(io::ErrorKind::ConnectionRefused.into());
+            assert_eq!(a.is_gone(at(ms)), gone, "at {ms}");
+            assert!(!a.is_gone(at(ms + 500)), "it has not said so again");
+        }
+        a.send(to, b"are you there?");
+        a.heard();
+        a.complain(io::ErrorKind::ConnectionRefused.into());
+        assert!(!a.is_refused(), "it was there");
     }
 
     #[test]
