@@ -116,13 +116,9 @@ pub fn serve(
                 &mut guests,
                 &mut rooms,
                 stop,
-                |peer, guest, now, socket| {
-                    guest.turn(now, socket, peer, false, &mut claims, &mut tell);
-                },
+                &mut claims,
+                &mut tell,
             );
-            for (peer, guest) in &mut guests {
-                guest.tell_verdict(clock.now(), *peer, &mut tell);
-            }
             return Ok(());
         }
         let stopped = stop.load(Ordering::Relaxed);
@@ -142,27 +138,34 @@ pub fn serve(
     }
 }
 
-/// Goes on with those who are still there, and with nobody else, until they have parted or it takes too long.
+/// Goes on with those who are still there, and with nobody else, until they have parted or it takes too long. What is all here is
+/// verified to the end, however long that takes.
 fn part(
     clock: &Clock,
     socket: &mut Socket,
     guests: &mut BTreeMap<SocketAddr, Guest>,
     [octets, room]: &mut [Octets; 2],
     stop: &AtomicBool,
-    mut turn: impl FnMut(SocketAddr, &mut Guest, Instant, &mut Socket),
+    claims: &mut Claims,
+    tell: &mut impl FnMut(Told<'_>),
 ) {
-    let end = clock.now().after(FAREWELL);
+    let mut end = clock.now().after(FAREWELL);
     loop {
         let now = clock.now();
         for (peer, guest) in &mut *guests {
-            turn(*peer, guest, now, socket);
+            guest.turn(now, socket, *peer, false, claims, tell);
         }
         guests.retain(|_, g| !(g.over && g.flow.state().is_over()));
+        let verifies = guests.values().any(|g| !g.over && g.receiving.is_verified());
+        if verifies {
+            end = now.after(FAREWELL);
+        }
         if guests.is_empty() || now >= end || stop.load(Ordering::Relaxed) {
-            return;
+            break;
         }
         let due = guests.values().filter_map(|g| g.flow.deadline()).min();
-        socket.wait(now, due.map(|due| due.min(end)), SHOW);
+        let most = if verifies { LOOK } else { SHOW };
+        socket.wait(now, due.map(|due| due.min(end)), most);
         for _ in 0..BATCH {
             let Some((datagram, peer)) = socket.receive(octets) else {
                 break;
@@ -171,6 +174,9 @@ fn part(
                 guest.datagram(clock.now(), socket, peer, datagram, room);
             }
         }
+    }
+    for (peer, guest) in guests.iter_mut().filter(|(_, g)| !g.over) {
+        guest.stop(clock.now(), socket, *peer, tell);
     }
 }
 
@@ -338,5 +344,65 @@ impl Guest {
             progress: self.receiving.progress(&self.flow),
             result,
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+    use std::thread;
+
+    use super::*;
+    use crate::flow::Variant;
+    use crate::sink::Sink;
+
+    const LOCAL: ([u8; 4], u16) = ([127, 0, 0, 1], 0);
+
+    /// How a transfer ends that is being verified when others were enough, and until somebody says that it is whole.
+    fn ends_while_it_is_verified(verified: mpsc::Receiver<()>, stop: bool) -> Vec<Result<(), TransferError>> {
+        let peer = ([127, 0, 0, 1], 9).into();
+        let guest = Guest {
+            flow: Flow::listener(&FlowConfig::default(), peer),
+            guard: None,
+            since: Instant::ZERO,
+            heard: Instant::ZERO,
+            receiving: Receiving::verifying(peer, Sink::verified_when(verified)),
+            over: false,
+        };
+        let mut ended = Vec::new();
+        part(
+            &Clock::default(),
+            &mut Socket::bind(LOCAL.into(), Variant::Sdmac).unwrap(),
+            &mut BTreeMap::from([(peer, guest)]),
+            &mut [new_octets(), new_octets()],
+            &AtomicBool::new(stop),
+            &mut Claims::new(FlowConfig::default().patience),
+            &mut |told| {
+                if let Told::Ended { result, .. } = told {
+                    ended.push(result);
+                }
+            },
+        );
+        ended
+    }
+
+    /// A long file takes long to verify.
+    #[test]
+    fn what_is_being_verified_is_waited_for() {
+        let (tell, verified) = mpsc::channel();
+        let verifies = thread::spawn(move || {
+            thread::sleep(std::time::Duration::from_nanos(3 * FAREWELL.as_ns()));
+            let _ = tell.send(());
+        });
+        let ended = ends_while_it_is_verified(verified, false);
+        assert!(matches!(ended[..], [Ok(())]), "{ended:?}");
+        verifies.join().unwrap();
+    }
+
+    #[test]
+    fn who_is_stopped_waits_for_nothing_and_tells_so() {
+        let (_tell, verified) = mpsc::channel();
+        let ended = ends_while_it_is_verified(verified, true);
+        assert!(matches!(ended[..], [Err(TransferError::Stopped)]), "{ended:?}");
     }
 }
