@@ -302,7 +302,7 @@ fn receive(args: &RecvArgs, ui: &Ui) -> Result<ExitCode, Failure> {
         n => Until::Whole(n),
     };
     let line = Line::new(ui, End::Receives);
-    let (mut missing, mut refused, mut documents) = (BTreeSet::new(), false, Vec::new());
+    let (mut missing, mut documents) = (BTreeSet::new(), Vec::new());
     let (mut broken, mut enough) = (None, false);
     let mut held: Option<String> = None;
     let tell = |told: Told<'_>| {
@@ -340,13 +340,10 @@ fn receive(args: &RecvArgs, ui: &Ui) -> Result<ExitCode, Failure> {
                 match &result {
                     // nobody waits for it
                     _ if enough => {}
+                    // the one that was waited for
+                    Ok(()) if args.once => missing.clear(),
                     // what is sent again has arrived in the end
-                    Ok(()) => {
-                        missing.remove(name);
-                        // the one that was waited for
-                        refused &= !args.once;
-                    }
-                    Err(TransferError::Declined(_)) => refused = true,
+                    Ok(()) => drop(missing.remove(name)),
                     Err(_) => drop(missing.insert(name.to_owned())),
                 }
                 let sentence = result.err().map(|why| format!("{name} from {peer}: {why}"));
@@ -378,7 +375,7 @@ fn receive(args: &RecvArgs, ui: &Ui) -> Result<ExitCode, Failure> {
     } else {
         ui.answer(&document)?;
     }
-    let bad = refused || !missing.is_empty();
+    let bad = !missing.is_empty();
     match result {
         Ok(()) => match broken.filter(|_| bad && args.once) {
             Some(sentence) => Err(Failure::on_the_way(sentence)),

@@ -271,6 +271,31 @@ fn a_receiver_for_one_transfer_tells_of_others() {
     assert!(said.contains("sends 'x' just now"), "{said}");
 }
 
+/// What was declined once is not missing when it has come.
+#[test]
+fn what_was_declined_may_be_sent_again() {
+    let there = tempfile::tempdir().unwrap();
+    let (child, address) = receiver(there.path(), &["--count=1"]);
+    let sender = || stream_sender(&address, &["--name", "x"]);
+    let mut first = sender();
+    let mut input = first.stdin.take().unwrap();
+    input.write_all(&[7; 20_000]).unwrap();
+    wait_for_octets(&there.path().join(".x.sdmac-part"), 20_000);
+    assert_eq!(sender().wait_with_output().unwrap().status.code(), Some(1));
+    let pid = rustix::process::Pid::from_child(&first);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    first.wait().unwrap();
+    // the receiver may not have heard that the first one is gone
+    let begun = std::time::Instant::now();
+    while !sender().wait_with_output().unwrap().status.success() {
+        assert!(begun.elapsed().as_secs() < 60, "it is not taken");
+    }
+    let out = child.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&out.stderr);
+    assert_eq!(out.status.code(), Some(0), "{said}");
+    assert!(said.contains("sends 'x' just now"), "{said}");
+}
+
 /// Standard output is the content's, so what is said for machines stands beside it.
 #[test]
 fn standard_output_leaves_the_document_to_standard_error() {
