@@ -1,10 +1,10 @@
 //! `sdmac atp`: files and streams over ATP, between computers.
 
+mod ended;
 mod key;
 mod proxy;
 mod show;
 
-use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, IsTerminal};
 use std::net::SocketAddr;
@@ -14,7 +14,6 @@ use std::time::Instant;
 
 use lab::qualify::question::parse_time;
 use radio::Duration;
-use serde_json::json;
 use transfer::call::{Done, Seen};
 use transfer::flow::{FlowConfig, Variant};
 use transfer::send::{Content, Sending};
@@ -25,7 +24,8 @@ use transfer::source::Source;
 use transfer::{Progress, TransferError};
 
 use crate::ui::{Failure, Ui};
-use show::{End, Line, Trace, document, summary};
+use ended::Ended;
+use show::{Alike, End, Line, Trace, document, summary};
 
 /// Carry files, streams and connections of TCP over ATP, a transport whose rate follows the delays that the hops measure
 #[derive(clap::Args, Debug)]
@@ -302,7 +302,7 @@ fn receive(args: &RecvArgs, ui: &Ui) -> Result<ExitCode, Failure> {
         n => Until::Whole(n),
     };
     let line = Line::new(ui, End::Receives);
-    let (mut missing, mut documents) = (BTreeSet::new(), Vec::new());
+    let (mut ended, mut strangers) = (Ended::new(ui.is_json()), Alike::default());
     let (mut broken, mut enough) = (None, false);
     let mut held: Option<String> = None;
     let tell = |told: Told<'_>| {
@@ -319,8 +319,12 @@ fn receive(args: &RecvArgs, ui: &Ui) -> Result<ExitCode, Failure> {
                 ui.tell(&format!("call of {peer}: {why}"));
             }
             Told::NoOffer { peer, why } => {
-                line.clear();
-                ui.tell(&format!("a connection from {peer}: {why}"));
+                let sentence = format!("a connection from {peer}: {why}");
+                // whatever the reason, strangers fill no terminal
+                if let Some(told) = strangers.told(Instant::now(), String::new(), sentence) {
+                    line.clear();
+                    ui.tell(&told);
+                }
             }
             Told::Progress {
                 name,
@@ -341,10 +345,10 @@ fn receive(args: &RecvArgs, ui: &Ui) -> Result<ExitCode, Failure> {
                     // nobody waits for it
                     _ if enough => {}
                     // the one that was waited for
-                    Ok(()) if args.once => missing.clear(),
+                    Ok(()) if args.once => ended.nothing_is_missing(),
                     // what is sent again has arrived in the end
-                    Ok(()) => drop(missing.remove(name)),
-                    Err(_) => drop(missing.insert(name.to_owned())),
+                    Ok(()) => ended.came(name),
+                    Err(_) => ended.broke_off(name),
                 }
                 let sentence = result.err().map(|why| format!("{name} from {peer}: {why}"));
                 match &sentence {
@@ -353,13 +357,7 @@ fn receive(args: &RecvArgs, ui: &Ui) -> Result<ExitCode, Failure> {
                     Some(sentence) if args.once && !enough => held = Some(sentence.clone()),
                     Some(sentence) => ui.tell(sentence),
                 }
-                documents.push(document(
-                    End::Receives,
-                    name,
-                    &progress,
-                    seconds,
-                    sentence.as_deref(),
-                ));
+                ended.add(|| document(End::Receives, name, &progress, seconds, sentence.as_deref()));
                 if !enough {
                     broken = sentence.or(broken.take());
                 }
@@ -369,13 +367,13 @@ fn receive(args: &RecvArgs, ui: &Ui) -> Result<ExitCode, Failure> {
     };
     let result = serve(socket, &config, &place, until, ui.stop(), tell);
     line.clear();
-    let document = json!({ "transfers": documents });
+    let bad = ended.is_missing();
+    let document = ended.document();
     if args.stdout {
         ui.answer_beside(&document)?;
     } else {
         ui.answer(&document)?;
     }
-    let bad = !missing.is_empty();
     match result {
         Ok(()) => match broken.filter(|_| bad && args.once) {
             Some(sentence) => Err(Failure::on_the_way(sentence)),

@@ -8,6 +8,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
 
+use protocols::transport::wire::{Control, Header, ProtocolId};
+
 fn sdmac() -> Command {
     Command::new(env!("CARGO_BIN_EXE_sdmac"))
 }
@@ -438,6 +440,51 @@ fn who_has_offered_nothing_does_not_count() {
         stranger.kill().unwrap();
         stranger.wait().unwrap();
     }
+}
+
+/// Who brings many connections about and says nonsense on them does not fill the terminal.
+#[test]
+fn strangers_are_told_of_once_a_second() {
+    const STRANGERS: usize = 30;
+    let there = tempfile::tempdir().unwrap();
+    let (child, address) = receiver(there.path(), &["--count=0"]);
+    let begun = std::time::Instant::now();
+    for _ in 0..STRANGERS {
+        let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+        socket.connect(&address).unwrap();
+        let hangs = std::time::Duration::from_secs(60);
+        socket.set_read_timeout(Some(hangs)).unwrap();
+        let mut header = Header {
+            sequence: 1_000,
+            spacing_us: 40_000,
+            ..Header::new(ProtocolId::Atp, Control::SYN.with(Control::SACK_REQ))
+        };
+        socket.send(&header.octets()).unwrap();
+        let mut octets = [0; 2_000];
+        let n = socket.recv(&mut octets).unwrap();
+        let (answer, _) = Header::parse(&octets[..n]).unwrap();
+        header.control = Control::ACK;
+        header.sequence += 1;
+        header.acknowledgement = answer.sequence.wrapping_add(1);
+        socket
+            .send(&[&header.octets()[..], b"nonsense"].concat())
+            .unwrap();
+        // the receiver resets it, which may come behind other answers
+        loop {
+            let n = socket.recv(&mut octets).unwrap();
+            let (answer, _) = Header::parse(&octets[..n]).unwrap();
+            if answer.control.has(Control::RST) {
+                break;
+            }
+        }
+    }
+    let seconds = begun.elapsed().as_secs() as usize;
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    let out = child.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&out.stderr);
+    let lines = said.matches("a connection from 127.0.0.1:").count();
+    assert!((1..=2 + seconds).contains(&lines), "{seconds} s: {said}");
 }
 
 #[test]
