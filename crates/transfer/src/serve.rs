@@ -109,7 +109,6 @@ pub fn serve(
         guests.retain(|_, g| !(g.over && g.flow.state().is_over() || g.is_late(now)));
         if enough {
             tell(Told::Enough);
-            guests.retain(|peer, g| g.stays(now, &mut socket, *peer, &mut tell));
             part(
                 &clock,
                 &mut socket,
@@ -138,7 +137,7 @@ pub fn serve(
     }
 }
 
-/// Goes on with those who are still there, and with nobody else, until they have parted or it takes too long. What is all here is
+/// Goes on with those who have sent everything, and with nobody else, until they have parted or it takes too long. What is all here is
 /// verified to the end, however long that takes.
 fn part(
     clock: &Clock,
@@ -152,6 +151,7 @@ fn part(
     let mut end = clock.now().after(FAREWELL);
     loop {
         let now = clock.now();
+        guests.retain(|peer, g| g.stays(now, socket, *peer, tell));
         for (peer, guest) in &mut *guests {
             guest.turn(now, socket, *peer, false, claims, tell);
         }
@@ -175,7 +175,8 @@ fn part(
             }
         }
     }
-    for (peer, guest) in guests.iter_mut().filter(|(_, g)| !g.over) {
+    let left = |g: &Guest| !g.over && g.receiving.is_offered();
+    for (peer, guest) in guests.iter_mut().filter(|(_, g)| left(g)) {
         guest.stop(clock.now(), socket, *peer, tell);
     }
 }
@@ -291,7 +292,8 @@ impl Guest {
         }
     }
 
-    /// There are enough transfers: whether this one has ended, too, so that only its sender has to hear so. Others are reset.
+    /// There are enough transfers: whether this one has ended, too, so that only its sender has to hear so. Others are reset, and who
+    /// has called is when he says something.
     fn stays(
         &mut self,
         now: Instant,
@@ -299,13 +301,12 @@ impl Guest {
         peer: SocketAddr,
         tell: &mut impl FnMut(Told<'_>),
     ) -> bool {
-        if self.over || self.receiving.is_done() {
+        // to a call a reset would say that it is one of another transport
+        let calls = matches!(self.flow.state(), State::Listening | State::Opening);
+        if self.over || self.receiving.is_done() || calls {
             return true;
         }
-        // to a call a reset would say that it is one of another transport
-        if !matches!(self.flow.state(), State::Listening | State::Opening) {
-            self.reset(now, socket, peer);
-        }
+        self.reset(now, socket, peer);
         if self.receiving.is_offered() {
             self.end(now, peer, Err(TransferError::Enough), tell);
         }

@@ -70,7 +70,9 @@ fn after_the_last_transfer_nobody_is_taken_in() {
         };
         let why = send_whole(&s, dir.path(), "second", &late).unwrap_err();
         if key.is_none() {
-            assert!(matches!(why, TransferError::NobodyListens(_)), "{why}");
+            // his call was answered, or it was not
+            let reset = matches!(why, TransferError::Connection(Failure::Reset));
+            assert!(reset || matches!(why, TransferError::NobodyListens(_)), "{why}");
         }
         assert_eq!(wait_for_end(s), [("first".to_owned(), Ok(()))]);
         assert!(!dir.path().join("second").exists());
@@ -252,4 +254,27 @@ fn two_that_are_declined_at_once_end_it() {
     go.send(()).unwrap();
     wait_for(serving);
     stop.store(true, Ordering::Relaxed);
+}
+
+/// His call was answered already, so he is told that nobody takes what he sends, and not left to a silence.
+#[test]
+fn who_has_called_just_before_the_end_is_reset() {
+    let (dir, config) = (tempfile::tempdir().unwrap(), patient(None));
+    let (enough, is_enough) = mpsc::channel();
+    let (go, goes) = mpsc::channel();
+    let (to, serving) = serve_one(dir.path(), config, move |told| {
+        if let Told::Enough = told {
+            enough.send(()).unwrap();
+            goes.recv_timeout(HANGS).unwrap();
+        }
+    });
+    let (caller, heard) = call_and_say_nothing(to);
+    let content = Content::File(file_with(dir.path(), b"content"));
+    let ended = common::caller(to, "content", content, &config, &never());
+    is_enough.recv_timeout(HANGS).expect("it has come");
+    caller.send(&heard.octets()).unwrap();
+    go.send(()).unwrap();
+    wait_for(serving);
+    assert!(was_reset(&caller));
+    ended.recv_timeout(HANGS).expect("it ends").0.unwrap();
 }
