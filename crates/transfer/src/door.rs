@@ -265,7 +265,8 @@ impl Door {
     }
 }
 
-fn half_open(state: State) -> bool {
+/// Whether it is a call still, and no connection.
+pub fn half_open(state: State) -> bool {
     matches!(state, State::Listening | State::Opening)
 }
 

@@ -11,7 +11,7 @@ use radio::{Duration, Instant};
 
 use crate::TransferError;
 use crate::claims::Claims;
-use crate::door::{Called, Door};
+use crate::door::{Called, Door, half_open};
 use crate::flow::{Flow, FlowConfig};
 use crate::receive::Receiving;
 use crate::secure::Guard;
@@ -207,8 +207,7 @@ impl Called for Guest {
     }
 
     fn is_idle(&self) -> bool {
-        let calls = matches!(self.flow.state(), State::Listening | State::Opening);
-        calls || !self.over && !self.receiving.is_offered()
+        half_open(self.flow.state()) || !self.over && !self.receiving.is_offered()
     }
 
     fn packet(&mut self, now: Instant, socket: &mut Socket, peer: SocketAddr, packet: &[u8]) {
@@ -301,9 +300,7 @@ impl Guest {
         peer: SocketAddr,
         tell: &mut impl FnMut(Told<'_>),
     ) -> bool {
-        // to a call a reset would say that it is one of another transport
-        let calls = matches!(self.flow.state(), State::Listening | State::Opening);
-        if self.over || self.receiving.is_done() || calls {
+        if self.over || self.receiving.is_done() || half_open(self.flow.state()) {
             return true;
         }
         self.reset(now, socket, peer);
@@ -315,9 +312,12 @@ impl Guest {
 
     /// Ends the connection at once; what was taken is written.
     fn reset(&mut self, now: Instant, socket: &mut Socket, peer: SocketAddr) {
-        self.flow.abort(now);
-        self.flow
-            .handle(now, Event::Timer, &mut socket.path(peer, self.guard.as_mut()));
+        // to a call a reset would say that it is one of another transport
+        if !half_open(self.flow.state()) {
+            self.flow.abort(now);
+            let path = &mut socket.path(peer, self.guard.as_mut());
+            self.flow.handle(now, Event::Timer, path);
+        }
         self.receiving.close();
     }
 

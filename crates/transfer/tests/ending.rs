@@ -278,3 +278,15 @@ fn who_has_called_just_before_the_end_is_reset() {
     assert!(was_reset(&caller));
     ended.recv_timeout(HANGS).expect("it ends").0.unwrap();
 }
+
+/// A caller would take a reset for the answer of one who does not speak his transport.
+#[test]
+fn who_calls_one_that_is_stopped_is_not_refused() {
+    let (dir, config) = (tempfile::tempdir().unwrap(), patient(None));
+    let s = server_with(folder(dir.path()), None, config);
+    let (caller, _) = call_and_say_nothing(s.address);
+    s.stop.store(true, Ordering::Relaxed);
+    let (result, ended) = wait_for(s.thread);
+    assert!(matches!(result, Err(TransferError::Stopped)), "{result:?}");
+    assert!(ended.is_empty() && !was_reset(&caller), "{ended:?}");
+}

@@ -227,6 +227,26 @@ fn a_caller_that_resets_at_once_has_refused_nothing() {
     leaving.join().unwrap();
 }
 
+/// An end that is stopped refuses no call, and a call is no connection that it could tell of.
+#[test]
+fn who_calls_one_that_is_stopped_is_not_refused() {
+    let leaves = Socket::bind(LOCAL.into(), Variant::Sdmac).unwrap();
+    let at = leaves.address().unwrap();
+    let stop = Arc::new(AtomicBool::new(false));
+    let stopped = Arc::clone(&stop);
+    let (tell, ended) = channel();
+    let leaving = thread::spawn(move || {
+        let tell = |ended| drop(tell.send(ended));
+        leave(leaves, &[at], &config(None), &stopped, tell);
+    });
+    let (caller, _) = common::call_and_say_nothing(at);
+    stop.store(true, Ordering::Relaxed);
+    leaving.join().unwrap();
+    assert!(!common::was_reset(&caller));
+    let told = ended.try_recv();
+    assert!(told.is_err(), "{told:?}");
+}
+
 /// The computer of a far end that was killed says so, long before patience has an end.
 #[test]
 fn a_far_end_that_is_gone_is_told_of() {

@@ -12,7 +12,7 @@ use rustix::event::PollFlags;
 use super::tcp::Tcp;
 use super::try_for;
 use crate::TransferError;
-use crate::door::Called;
+use crate::door::{Called, half_open};
 use crate::flow::{Flow, FlowConfig};
 use crate::secure::{Guard, OVERHEAD_OCTETS};
 use crate::socket::Socket;
@@ -226,8 +226,11 @@ impl Link {
         let was_one = !self.told && (self.was_open || !self.called);
         self.told = true;
         self.tcp.reset();
-        self.flow.abort(now);
-        self.timer(now, socket, peer);
+        // to a call a reset would say that it is one of another transport
+        if !half_open(self.flow.state()) {
+            self.flow.abort(now);
+            self.timer(now, socket, peer);
+        }
         was_one.then_some(self.octets)
     }
 
@@ -276,7 +279,7 @@ impl Link {
         {
             socket.send(peer, call);
         }
-        let waits = matches!(self.flow.state(), State::Opening | State::Listening);
+        let waits = half_open(self.flow.state());
         let calls = waits && !matches!(self.tcp, Tcp::Wanted(_));
         if calls
             && self.guard.as_ref().is_none_or(Guard::is_open)
