@@ -126,6 +126,11 @@ impl Socket {
         now.since(*self.refused.get_or_insert(now)) >= GONE
     }
 
+    /// Whether it has said so since anything came.
+    pub fn was_refused(&self) -> bool {
+        self.refused.is_some() || self.is_refused()
+    }
+
     /// A packet of the peer has come: what the network had to say is over.
     pub fn heard(&mut self) {
         (self.complaint, self.refused, self.asked) = (None, None, false);

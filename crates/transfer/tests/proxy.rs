@@ -247,9 +247,15 @@ fn who_calls_one_that_is_stopped_is_not_refused() {
     assert!(told.is_err(), "{told:?}");
 }
 
-/// The computer of a far end that was killed says so, long before patience has an end.
+/// The computer of a far end that was killed says so, long before patience has an end, or when it has.
 #[test]
 fn a_far_end_that_is_gone_is_told_of() {
+    for patience_ms in [600_000, 2_500] {
+        a_far_end_is_gone(Duration::from_ms(patience_ms));
+    }
+}
+
+fn a_far_end_is_gone(patience: Duration) {
     let far = std::net::UdpSocket::bind(LOCAL).unwrap();
     let to = far.local_addr().unwrap();
     let listener = TcpListener::bind(LOCAL).unwrap();
@@ -259,7 +265,7 @@ fn a_far_end_that_is_gone_is_told_of() {
     let (tell, ended) = channel();
     let entering = thread::spawn(move || {
         let config = FlowConfig {
-            patience: Duration::from_ms(600_000),
+            patience,
             ..config(None)
         };
         let tell = |ended| drop(tell.send(ended));

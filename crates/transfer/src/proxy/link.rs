@@ -288,6 +288,9 @@ impl Link {
             return Err(Failure::NoAnswer.into());
         }
         if let State::Failed(why) = self.flow.state() {
+            if why == Failure::PeerSilent && socket.was_refused() {
+                return Err(TransferError::FarGone(peer));
+            }
             let overhead = self.config.key.map_or(0, |_| OVERHEAD_OCTETS);
             // only a call can be refused
             let was_open = self.was_open || self.called;
