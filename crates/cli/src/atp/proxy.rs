@@ -17,8 +17,8 @@ use crate::ui::{Failure, Ui};
 /// Carry TCP connections over ATP: one end where they enter, one where they leave
 ///
 /// Each connection is a flow of its own. An end of one direction is passed on, so is a reset, and a slow reader slows its
-/// writer. When the other end vanishes, connections are reset after --patience, or after 3 s if
-/// its computer says that nobody listens there any more. Ctrl-C resets all of them; they count as ended early. Of a name with several
+/// writer. When the other end vanishes, connections are reset after --patience, or if its computer says that nobody listens there any
+/// more: after 3 s, and where nothing goes after five eighths of --patience. Ctrl-C resets all of them; they count as ended early. Of a name with several
 /// addresses all are tried, one after the other, for each connection: all but the last for 5 s at most.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
