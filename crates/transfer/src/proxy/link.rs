@@ -300,8 +300,8 @@ impl Link {
         if calls && socket.is_refused() {
             return Err(TransferError::NobodyListens(peer));
         }
-        let is_open = self.flow.state() == State::Open;
-        if is_open && !self.called && socket.is_gone(now) {
+        // of a socket with many peers the network says nothing like that
+        if self.flow.state() == State::Open && socket.is_gone(now) {
             return Err(TransferError::FarGone(peer));
         }
         if waits {
