@@ -353,7 +353,7 @@ fn receive(args: &RecvArgs, ui: &Ui) -> Result<ExitCode, Failure> {
                 let sentence = result.err().map(|why| format!("{name} from {peer}: {why}"));
                 match &sentence {
                     None => ui.tell(&summary(End::Receives, name, &progress, seconds)),
-                    // it may end with this one, which is said last then
+                    // it may end with this one
                     Some(sentence) if args.once && !enough => held = Some(sentence.clone()),
                     Some(sentence) => ui.tell(sentence),
                 }
@@ -362,7 +362,8 @@ fn receive(args: &RecvArgs, ui: &Ui) -> Result<ExitCode, Failure> {
                     broken = sentence.or(broken.take());
                 }
             }
-            Told::Enough => enough = true,
+            // and is said last
+            Told::Enough => (enough, held) = (true, None),
         }
     };
     let result = serve(socket, &config, &place, until, ui.stop(), tell);

@@ -273,6 +273,31 @@ fn a_receiver_for_one_transfer_tells_of_others() {
     assert!(said.contains("sends 'x' just now"), "{said}");
 }
 
+/// Whoever else is there then.
+#[test]
+fn a_receiver_for_one_transfer_says_once_why_it_ends() {
+    let there = tempfile::tempdir().unwrap();
+    let (child, address) = receiver(there.path(), &["--once"]);
+    let mut senders = ["x", "y"].map(|name| {
+        let mut sender = stream_sender(&address, &["--name", name]);
+        let mut input = sender.stdin.take().unwrap();
+        input.write_all(&[7; 20_000]).unwrap();
+        wait_for_octets(&there.path().join(format!(".{name}.sdmac-part")), 20_000);
+        (sender, input)
+    });
+    let pid = rustix::process::Pid::from_child(&senders[0].0);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    let out = child.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&out.stderr);
+    assert_eq!(out.status.code(), Some(1), "{said}");
+    let times = |name: &str| said.matches(&format!("{name} from 127.0.0.1:")).count();
+    assert_eq!((times("x"), times("y")), (1, 1), "{said}");
+    assert!(said.trim_end().ends_with("has reset the connection"), "{said}");
+    for (sender, _) in &mut senders {
+        sender.wait().unwrap();
+    }
+}
+
 /// What was declined once is not missing when it has come.
 #[test]
 fn what_was_declined_may_be_sent_again() {
