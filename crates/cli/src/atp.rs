@@ -1,10 +1,10 @@
 //! `sdmac atp`: files and streams over ATP, between computers.
 
+mod ended;
 mod key;
 mod proxy;
 mod show;
 
-use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, IsTerminal};
 use std::net::SocketAddr;
@@ -14,7 +14,6 @@ use std::time::Instant;
 
 use lab::qualify::question::parse_time;
 use radio::Duration;
-use serde_json::json;
 use transfer::call::{Done, Seen};
 use transfer::flow::{FlowConfig, Variant};
 use transfer::send::{Content, Sending};
@@ -25,7 +24,8 @@ use transfer::source::Source;
 use transfer::{Progress, TransferError};
 
 use crate::ui::{Failure, Ui};
-use show::{End, Line, Trace, document, summary};
+use ended::Ended;
+use show::{Alike, End, Line, Trace, document, summary};
 
 /// Carry files, streams and connections of TCP over ATP, a transport whose rate follows the delays that the hops measure
 #[derive(clap::Args, Debug)]
@@ -307,79 +307,90 @@ fn receive(args: &RecvArgs, ui: &Ui) -> Result<ExitCode, Failure> {
         n => Until::Whole(n),
     };
     let line = Line::new(ui, End::Receives);
-    let (mut missing, mut refused, mut documents) = (BTreeSet::new(), false, Vec::new());
+    let (mut ended, mut strangers) = (Ended::new(ui.is_json()), Alike::default());
     let (mut broken, mut enough) = (None, false);
-    let tell = |told: Told<'_>| match told {
-        Told::TurnedAway { peer, why } => {
+    let mut held: Option<String> = None;
+    let tell = |told: Told<'_>| {
+        if !matches!(told, Told::Enough)
+            && let Some(sentence) = held.take()
+        {
+            // it has not ended with that one
             line.clear();
-            ui.tell(&format!("call of {peer}: {why}"));
+            ui.tell(&sentence);
         }
-        Told::NoOffer { peer, why } => {
-            line.clear();
-            ui.tell(&format!("a connection from {peer}: {why}"));
-        }
-        Told::Progress {
-            name,
-            elapsed,
-            progress,
-            ..
-        } => line.show(name, elapsed.as_ns() as f64 / 1e9, &progress),
-        Told::Ended {
-            peer,
-            name,
-            elapsed,
-            progress,
-            result,
-        } => {
-            line.clear();
-            let seconds = elapsed.as_ns() as f64 / 1e9;
-            match &result {
-                // nobody waits for it
-                _ if enough => {}
-                // what is sent again has arrived in the end
-                Ok(()) => {
-                    missing.remove(name);
-                    // the one that was waited for
-                    refused &= !args.once;
+        match told {
+            Told::TurnedAway { peer, why } => {
+                line.clear();
+                ui.tell(&format!("call of {peer}: {why}"));
+            }
+            Told::NoOffer { peer, why } => {
+                let sentence = format!("a connection from {peer}: {why}");
+                // whatever the reason, strangers fill no terminal
+                if let Some(told) = strangers.told(Instant::now(), String::new(), sentence) {
+                    line.clear();
+                    ui.tell(&told);
                 }
-                Err(TransferError::Declined(_)) => refused = true,
-                Err(_) => drop(missing.insert(name.to_owned())),
             }
-            let sentence = result.err().map(|why| format!("{name} from {peer}: {why}"));
-            match &sentence {
-                None => ui.tell(&summary(End::Receives, name, &progress, seconds)),
-                // it ends with the last one
-                Some(_) if args.once && !enough => {}
-                Some(sentence) => ui.tell(sentence),
-            }
-            documents.push(document(
-                End::Receives,
+            Told::Progress {
                 name,
-                &progress,
-                seconds,
-                sentence.as_deref(),
-            ));
-            if !enough {
-                broken = sentence.or(broken.take());
+                elapsed,
+                progress,
+                ..
+            } => line.show(name, elapsed.as_ns() as f64 / 1e9, &progress),
+            Told::Ended {
+                peer,
+                name,
+                elapsed,
+                progress,
+                result,
+            } => {
+                line.clear();
+                let seconds = elapsed.as_ns() as f64 / 1e9;
+                match &result {
+                    // nobody waits for it
+                    _ if enough => {}
+                    // the one that was waited for
+                    Ok(()) if args.once => ended.nothing_is_missing(),
+                    // what is sent again has arrived in the end
+                    Ok(()) => ended.came(name),
+                    Err(_) => ended.broke_off(name),
+                }
+                let sentence = result.err().map(|why| format!("{name} from {peer}: {why}"));
+                match &sentence {
+                    None => ui.tell(&summary(End::Receives, name, &progress, seconds)),
+                    // it may end with this one
+                    Some(sentence) if args.once && !enough => held = Some(sentence.clone()),
+                    Some(sentence) => ui.tell(sentence),
+                }
+                ended.add(|| document(End::Receives, name, &progress, seconds, sentence.as_deref()));
+                if !enough {
+                    broken = sentence.or(broken.take());
+                }
             }
+            // and is said last
+            Told::Enough => (enough, held) = (true, None),
         }
-        Told::Enough => enough = true,
     };
     let result = serve(socket, &config, &place, until, ui.stop(), tell);
     line.clear();
-    let document = json!({ "transfers": documents });
+    let bad = ended.is_missing();
+    let document = ended.document();
     if args.stdout {
         ui.answer_beside(&document)?;
     } else {
         ui.answer(&document)?;
     }
-    let bad = refused || !missing.is_empty();
     match result {
         Ok(()) => match broken.filter(|_| bad && args.once) {
             Some(sentence) => Err(Failure::on_the_way(sentence)),
             None => Ok(ExitCode::from(u8::from(bad))),
         },
-        Err(TransferError::Stopped) => Ok(ui.exit_code()),
+        Err(TransferError::Stopped) => {
+            if let Some(sentence) = held {
+                ui.tell(&sentence);
+            }
+            Ok(ui.exit_code())
+        }
         Err(why) => Err(Failure::on_the_way(why)),
     }
 }

@@ -236,8 +236,12 @@ impl Call {
 
     /// Of a silence the network may know more.
     fn explained(&mut self, why: TransferError) -> TransferError {
+        let was_refused = self.socket.was_refused();
         let complaint = self.socket.complaint.take();
         match (why, complaint) {
+            (TransferError::Connection(Failure::PeerSilent), _) if was_refused => {
+                TransferError::Gone(self.peer)
+            }
             (TransferError::Connection(why @ (Failure::NoAnswer | Failure::PeerSilent)), Some(cause)) => {
                 TransferError::Network(why, cause)
             }

@@ -219,7 +219,8 @@ impl Door {
 
     /// There is no room for a caller who was let in: he stays before the door, and may come in with a packet that he repeats.
     fn turn_away(&mut self, now: Instant, peer: SocketAddr, guard: Option<Box<Guard>>) {
-        if let Some(guard) = guard.filter(|_| self.waiting.has_room()) {
+        // he has just left his place there
+        if let Some(guard) = guard {
             self.waiting.add(now, peer, guard, HALF_OPEN);
         }
     }
@@ -266,7 +267,8 @@ impl Door {
     }
 }
 
-fn half_open(state: State) -> bool {
+/// Whether it is a call still, and no connection.
+pub fn half_open(state: State) -> bool {
     matches!(state, State::Listening | State::Opening)
 }
 

@@ -394,6 +394,27 @@ mod tests {
         }
     }
 
+    /// No less than a second, however short the epochs are: an answer that was lost is asked for again after a moment only.
+    #[test]
+    fn who_repeats_has_a_second_at_least() {
+        let repeats = |variant, told_spacing_us| {
+            let config = FlowConfig {
+                variant,
+                ..FlowConfig::default()
+            };
+            let flow = Flow {
+                told_spacing_us,
+                ..Flow::listener(&config, ([127, 0, 0, 1], 7_800).into())
+            };
+            flow.repeats_within().as_ns() / 1_000_000
+        };
+        assert_eq!(repeats(Variant::Aggressive, 0), 1_000);
+        assert_eq!(repeats(Variant::Sdmac, 200), 1_000);
+        assert_eq!(repeats(Variant::Sdmac, 50_000), 2_000);
+        assert_eq!(repeats(Variant::Sdmac, 0), 4_000);
+        assert_eq!(repeats(Variant::NewReno, 0), 4_000);
+    }
+
     /// Packets on their way to the other end.
     #[derive(Default)]
     struct Sheet(Vec<Vec<u8>>);

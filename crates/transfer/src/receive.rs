@@ -99,6 +99,11 @@ impl Receiving {
         matches!(self.step, Step::Keeping | Step::Done)
     }
 
+    /// Whether all has come, and it is not known yet whether that is whole and kept.
+    pub fn is_verified(&self) -> bool {
+        self.step == Step::Keeping
+    }
+
     /// Whether it was not taken.
     pub fn was_declined(&self) -> bool {
         self.declined
@@ -376,6 +381,21 @@ mod tests {
             Flow::listener(&FlowConfig::default(), ([127, 0, 0, 1], 7_800).into()),
             claims,
         )
+    }
+
+    impl Receiving {
+        /// All has come, and goes through this sink.
+        pub fn verifying(peer: SocketAddr, mut sink: Sink) -> Receiving {
+            while !matches!(sink.news(), Ok(Some(News::Begun(..)))) {
+                std::thread::yield_now();
+            }
+            sink.keep([0; 32]);
+            Receiving {
+                sink: Some(sink),
+                step: Step::Keeping,
+                ..Receiving::new(&Place::Stdout, peer)
+            }
+        }
     }
 
     /// What a disk has taken before it was full, not what waited for it.

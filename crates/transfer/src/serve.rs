@@ -1,5 +1,7 @@
 //! The loop of the end that is called: one socket, a connection for each caller.
 
+mod told;
+
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,14 +9,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use protocols::transport::{Event, Path, State, Transport};
 use radio::{Duration, Instant};
 
+use crate::TransferError;
 use crate::claims::Claims;
-use crate::door::{Called, Door};
+use crate::door::{Called, Door, half_open};
 use crate::flow::{Flow, FlowConfig};
 use crate::receive::Receiving;
 use crate::secure::Guard;
 use crate::sink::Place;
 use crate::socket::{Clock, Ends, Octets, Socket, new_octets, without_timer_slack};
-use crate::{Progress, TransferError};
+pub use told::{Told, Until};
 
 /// Connections at once; the calls of others are not answered. Each has two buffers of 4 MiB.
 pub const MAX_CONNECTIONS: usize = 64;
@@ -24,73 +27,6 @@ const SHOW: Duration = Duration::from_ms(100);
 const FAREWELL: Duration = Duration::from_ms(500);
 /// Datagrams taken between two looks at timers, when nobody new is taken in any more.
 const BATCH: usize = 32;
-
-/// When a server ends by itself.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Until {
-    /// Never.
-    Stopped,
-    /// When so many transfers have ended well.
-    Whole(u64),
-    /// When one has ended, well or not. One that went on from another port is no other one.
-    One,
-}
-
-impl Until {
-    /// Whether these are enough.
-    const fn is_reached(self, good: u64, bad: u64) -> bool {
-        match self {
-            Until::Stopped => false,
-            Until::Whole(n) => good >= n,
-            Until::One => good + bad > 0,
-        }
-    }
-}
-
-/// What a server tells.
-#[derive(Debug)]
-pub enum Told<'a> {
-    /// Somebody called who is not answered, once a minute of one host for the same reason.
-    TurnedAway {
-        /// Who.
-        peer: SocketAddr,
-        /// Why.
-        why: TransferError,
-    },
-    /// How far a transfer is, ten times a second.
-    Progress {
-        /// Whose.
-        peer: SocketAddr,
-        /// Its name.
-        name: &'a str,
-        /// Since its first datagram came.
-        elapsed: Duration,
-        /// How far.
-        progress: Progress,
-    },
-    /// A connection has ended on which nothing was offered: it was no transfer.
-    NoOffer {
-        /// Whose.
-        peer: SocketAddr,
-        /// Why.
-        why: TransferError,
-    },
-    /// A transfer has ended.
-    Ended {
-        /// Whose.
-        peer: SocketAddr,
-        /// Its name.
-        name: &'a str,
-        /// Since its first datagram came.
-        elapsed: Duration,
-        /// How far it came.
-        progress: Progress,
-        /// How.
-        result: Result<(), TransferError>,
-    },
-    /// There are as many transfers as were to be waited for. What ends from now on is none of them.
-    Enough,
-}
 
 struct Guest {
     /// Who it is, and which of our addresses he has called.
@@ -152,42 +88,39 @@ pub fn serve(
         if shows {
             show_at = now.after(SHOW);
         }
-        let mut enough = false;
-        let under_way = guests
-            .values()
-            .filter(|g| g.receiving.is_offered() && !g.over)
-            .count();
+        let mut declined = 0;
         for guest in guests.values_mut() {
             let told = guest.turn(now, &mut socket, shows, &mut claims, &mut tell);
-            good += u64::from(told == Some(true));
-            // who is declined while another one sends must not end that one
-            let beside = guest.receiving.was_declined() && under_way > 1;
-            bad += u64::from(told == Some(false) && !beside);
+            match told {
+                Some(true) => good += 1,
+                Some(false) if guest.receiving.was_declined() => declined += 1,
+                Some(false) => bad += 1,
+                None => {}
+            }
             // what another one would write behind a part of something else is of no use to anybody
             let written = *place == Place::Stdout && guest.receiving.has_given();
             spoilt |= told == Some(false) && written;
-            enough = until.is_reached(good, bad);
-            if enough {
+            if until.is_reached(good, bad) {
                 break;
             }
         }
+        // who is declined while another one sends must not end that one
+        if !guests.values().any(Guest::is_under_way) {
+            bad += declined;
+        }
+        let enough = until.is_reached(good, bad);
         guests.retain(|_, g| !(g.over && g.flow.state().is_over() || g.is_late(now)));
         if enough {
             tell(Told::Enough);
-            guests.retain(|_, g| g.stays(now, &mut socket, &mut tell));
             part(
                 &clock,
                 &mut socket,
                 &mut guests,
                 &mut rooms,
                 stop,
-                |guest, now, socket| {
-                    guest.turn(now, socket, false, &mut claims, &mut tell);
-                },
+                &mut claims,
+                &mut tell,
             );
-            for guest in guests.values_mut() {
-                guest.tell_verdict(clock.now(), &mut tell);
-            }
             return Ok(());
         }
         let stopped = stop.load(Ordering::Relaxed);
@@ -207,27 +140,35 @@ pub fn serve(
     }
 }
 
-/// Goes on with those who are still there, and with nobody else, until they have parted or it takes too long.
+/// Goes on with those who have sent everything, and with nobody else, until they have parted or it takes too long. What is all here is
+/// verified to the end, however long that takes.
 fn part(
     clock: &Clock,
     socket: &mut Socket,
     guests: &mut BTreeMap<SocketAddr, Guest>,
     [octets, room]: &mut [Octets; 2],
     stop: &AtomicBool,
-    mut turn: impl FnMut(&mut Guest, Instant, &mut Socket),
+    claims: &mut Claims,
+    tell: &mut impl FnMut(Told<'_>),
 ) {
-    let end = clock.now().after(FAREWELL);
+    let mut end = clock.now().after(FAREWELL);
     loop {
         let now = clock.now();
+        guests.retain(|_, g| g.stays(now, socket, tell));
         for guest in guests.values_mut() {
-            turn(guest, now, socket);
+            guest.turn(now, socket, false, claims, tell);
         }
         guests.retain(|_, g| !(g.over && g.flow.state().is_over()));
+        let verifies = guests.values().any(|g| !g.over && g.receiving.is_verified());
+        if verifies {
+            end = now.after(FAREWELL);
+        }
         if guests.is_empty() || now >= end || stop.load(Ordering::Relaxed) {
-            return;
+            break;
         }
         let due = guests.values().filter_map(|g| g.flow.deadline()).min();
-        socket.wait(now, due.map(|due| due.min(end)), SHOW);
+        let most = if verifies { LOOK } else { SHOW };
+        socket.wait(now, due.map(|due| due.min(end)), most);
         for _ in 0..BATCH {
             let Some((datagram, ends)) = socket.receive(octets) else {
                 break;
@@ -236,6 +177,12 @@ fn part(
                 guest.datagram(clock.now(), socket, ends, datagram, room);
             }
         }
+    }
+    for guest in guests
+        .values_mut()
+        .filter(|g| !g.over && g.receiving.is_offered())
+    {
+        guest.stop(clock.now(), socket, tell);
     }
 }
 
@@ -265,8 +212,7 @@ impl Called for Guest {
     }
 
     fn is_idle(&self) -> bool {
-        let calls = matches!(self.flow.state(), State::Listening | State::Opening);
-        calls || !self.over && !self.receiving.is_offered()
+        half_open(self.flow.state()) || !self.over && !self.receiving.is_offered()
     }
 
     fn packet(&mut self, now: Instant, socket: &mut Socket, ends: Ends, packet: &[u8]) {
@@ -285,6 +231,11 @@ impl Called for Guest {
 }
 
 impl Guest {
+    /// Whether it is a transfer that was taken, or may be, and has not ended.
+    fn is_under_way(&self) -> bool {
+        self.receiving.is_offered() && !self.receiving.was_declined() && !self.over
+    }
+
     /// Goes on. Tells `Some` once, when the transfer has ended: true if it ended well. One that another has taken over has not.
     fn turn(
         &mut self,
@@ -346,15 +297,13 @@ impl Guest {
         }
     }
 
-    /// There are enough transfers: whether this one has ended, too, so that only its sender has to hear so. Others are reset.
+    /// There are enough transfers: whether this one has ended, too, so that only its sender has to hear so. Others are reset, and who
+    /// has called is when he says something.
     fn stays(&mut self, now: Instant, socket: &mut Socket, tell: &mut impl FnMut(Told<'_>)) -> bool {
-        if self.over || self.receiving.is_done() {
+        if self.over || self.receiving.is_done() || half_open(self.flow.state()) {
             return true;
         }
-        // to a call a reset would say that it is one of another transport
-        if !matches!(self.flow.state(), State::Listening | State::Opening) {
-            self.reset(now, socket);
-        }
+        self.reset(now, socket);
         if self.receiving.is_offered() {
             self.end(now, Err(TransferError::Enough), tell);
         }
@@ -363,9 +312,12 @@ impl Guest {
 
     /// Ends the connection at once; what was taken is written.
     fn reset(&mut self, now: Instant, socket: &mut Socket) {
-        self.flow.abort(now);
-        let path = &mut socket.path(self.ends, self.guard.as_mut());
-        self.flow.handle(now, Event::Timer, path);
+        // to a call a reset would say that it is one of another transport
+        if !half_open(self.flow.state()) {
+            self.flow.abort(now);
+            let path = &mut socket.path(self.ends, self.guard.as_mut());
+            self.flow.handle(now, Event::Timer, path);
+        }
         self.receiving.close();
     }
 
@@ -387,5 +339,66 @@ impl Guest {
             progress: self.receiving.progress(&self.flow),
             result,
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+    use std::thread;
+
+    use super::*;
+    use crate::flow::Variant;
+    use crate::sink::Sink;
+
+    const LOCAL: ([u8; 4], u16) = ([127, 0, 0, 1], 0);
+
+    /// How a transfer ends that is being verified when others were enough, and until somebody says that it is whole.
+    fn ends_while_it_is_verified(verified: mpsc::Receiver<()>, stop: bool) -> Vec<Result<(), TransferError>> {
+        let peer = SocketAddr::from(([127, 0, 0, 1], 9));
+        let guest = Guest {
+            ends: peer.into(),
+            flow: Flow::listener(&FlowConfig::default(), peer),
+            guard: None,
+            since: Instant::ZERO,
+            heard: Instant::ZERO,
+            receiving: Receiving::verifying(peer, Sink::verified_when(verified)),
+            over: false,
+        };
+        let mut ended = Vec::new();
+        part(
+            &Clock::default(),
+            &mut Socket::bind(LOCAL.into(), Variant::Sdmac).unwrap(),
+            &mut BTreeMap::from([(peer, guest)]),
+            &mut [new_octets(), new_octets()],
+            &AtomicBool::new(stop),
+            &mut Claims::new(FlowConfig::default().patience),
+            &mut |told| {
+                if let Told::Ended { result, .. } = told {
+                    ended.push(result);
+                }
+            },
+        );
+        ended
+    }
+
+    /// A long file takes long to verify.
+    #[test]
+    fn what_is_being_verified_is_waited_for() {
+        let (tell, verified) = mpsc::channel();
+        let verifies = thread::spawn(move || {
+            thread::sleep(std::time::Duration::from_nanos(3 * FAREWELL.as_ns()));
+            let _ = tell.send(());
+        });
+        let ended = ends_while_it_is_verified(verified, false);
+        assert!(matches!(ended[..], [Ok(())]), "{ended:?}");
+        verifies.join().unwrap();
+    }
+
+    #[test]
+    fn who_is_stopped_waits_for_nothing_and_tells_so() {
+        let (_tell, verified) = mpsc::channel();
+        let ended = ends_while_it_is_verified(verified, true);
+        assert!(matches!(ended[..], [Err(TransferError::Stopped)]), "{ended:?}");
     }
 }

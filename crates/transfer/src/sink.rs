@@ -306,7 +306,35 @@ mod tests {
         }
     }
 
+    /// A disk that is slow to read what was written, until somebody says that it has.
+    struct Slow(Receiver<()>);
+
+    impl Store for Slow {
+        fn begin(&mut self, _: &AtomicBool) -> io::Result<(u64, Digest)> {
+            Ok((0, digest_of_all(b"")))
+        }
+        fn restart(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+        fn write(&mut self, octets: &[u8]) -> io::Result<usize> {
+            Ok(octets.len())
+        }
+        fn keep(&mut self, _: &Digest, stop: &AtomicBool) -> io::Result<bool> {
+            while !stop.load(Ordering::Relaxed) {
+                if self.0.recv_timeout(std::time::Duration::from_millis(1)).is_ok() {
+                    return Ok(true);
+                }
+            }
+            Err(io::Error::other("stopped"))
+        }
+    }
+
     impl Sink {
+        /// A sink that has kept everything as soon as it is told so.
+        pub fn verified_when(told: Receiver<()>) -> Sink {
+            Sink::new(Slow(told))
+        }
+
         /// A sink whose disk has room for so many octets.
         pub fn full_after(octets: u64) -> Sink {
             Sink::new(Full(octets))

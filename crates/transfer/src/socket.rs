@@ -70,6 +70,8 @@ pub struct Socket {
     pub complaint: Option<io::Error>,
     /// Since when it says that nobody listens there; nothing has come since.
     refused: Option<Instant>,
+    /// Whether anything was sent since a packet has come, or since the network has said so: else it has nothing to answer.
+    expects: bool,
 }
 
 impl Socket {
@@ -92,6 +94,7 @@ impl Socket {
             connected: false,
             complaint: None,
             refused: None,
+            expects: false,
         })
     }
 
@@ -120,19 +123,24 @@ impl Socket {
         complaint.is_some_and(|e| e.kind() == io::ErrorKind::ConnectionRefused)
     }
 
-    /// Whether to believe that nobody listens there any more. Said once that may be forged, or of a moment; said again three seconds later, while
-    /// nothing comes, it is so.
+    /// Whether to believe that nobody listens there any more. Said once that may be forged, or of a moment; said again three seconds later, of
+    /// something else that was sent, while nothing comes, it is so.
     pub fn is_gone(&mut self, now: Instant) -> bool {
         if !self.is_refused() {
             return false;
         }
-        self.complaint = None;
+        (self.complaint, self.expects) = (None, false);
         now.since(*self.refused.get_or_insert(now)) >= GONE
+    }
+
+    /// Whether it has said so since anything came.
+    pub fn was_refused(&self) -> bool {
+        self.refused.is_some() || self.is_refused()
     }
 
     /// A packet of the peer has come: what the network had to say is over.
     pub fn heard(&mut self) {
-        (self.complaint, self.refused) = (None, None);
+        (self.complaint, self.refused, self.expects) = (None, None, false);
     }
 
     /// The next datagram, if there is one, who sent it, and where to. Longer ones than any of ours are cut off, and refused by
@@ -154,9 +162,10 @@ impl Socket {
     }
 
     /// A packet that is too long for an interface or for a link further on is lost, which is the transport's affair, and no reason
-    /// for a silence.
+    /// for a silence. Where nothing was sent nobody can have refused it: who says so has forged it.
     fn complain(&mut self, why: io::Error) {
-        if why.raw_os_error() != Some(rustix::io::Errno::MSGSIZE.raw_os_error()) {
+        let forged = why.kind() == io::ErrorKind::ConnectionRefused && !self.expects;
+        if !forged && why.raw_os_error() != Some(rustix::io::Errno::MSGSIZE.raw_os_error()) {
             self.complaint = Some(why);
         }
     }
@@ -181,7 +190,10 @@ impl Socket {
                 ends::send(&self.socket, to, datagram)
             };
             match sent {
-                Ok(_) => return,
+                Ok(_) => {
+                    self.expects = true;
+                    return;
+                }
                 Err(e) => self.complain(e),
             }
         }
@@ -348,6 +360,33 @@ mod tests {
             a.complaint = refusal();
             assert_eq!(a.is_gone(at(ms)), gone, "at {ms}");
         }
+    }
+
+    /// As long as nothing was sent nobody can complain of it: what comes then is forged. Nor does one question have two answers.
+    #[test]
+    fn a_complaint_of_nothing_is_forged() {
+        let at = |ms: u64| Instant::from_us(ms * 1_000);
+        let peer = Socket::bind(([127, 0, 0, 1], 0).into(), Variant::Sdmac).unwrap();
+        let to = peer.address().unwrap();
+        let mut a = Socket::connect(to, Variant::Sdmac).unwrap();
+        for (ms, asks, gone) in [
+            (0, false, false),
+            (4_000, false, false),
+            (5_000, true, false),
+            (9_000, false, false),
+            (10_000, true, true),
+        ] {
+            if asks {
+                a.send(to, b"are you there?");
+            }
+            a.complain(io::ErrorKind::ConnectionRefused.into());
+            assert_eq!(a.is_gone(at(ms)), gone, "at {ms}");
+            assert!(!a.is_gone(at(ms + 500)), "it has not said so again");
+        }
+        a.send(to, b"are you there?");
+        a.heard();
+        a.complain(io::ErrorKind::ConnectionRefused.into());
+        assert!(!a.is_refused(), "it was there");
     }
 
     #[test]

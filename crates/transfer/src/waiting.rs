@@ -87,11 +87,6 @@ impl Waiting {
         self.callers.iter().any(|c| c.guard.called() == call)
     }
 
-    /// Whether another one can wait without that anybody gives way.
-    pub fn has_room(&self) -> bool {
-        self.callers.len() < MOST_WAITING
-    }
-
     /// The oldest of those whose call waits most often, and whose host has most among these.
     fn least_wanted(&self) -> Option<usize> {
         let mut calls: BTreeMap<&[u8], usize> = BTreeMap::new();

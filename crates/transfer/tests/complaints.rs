@@ -9,6 +9,7 @@ use std::sync::{Arc, mpsc};
 
 use common::*;
 use radio::Duration;
+use transfer::TransferError;
 use transfer::flow::{FlowConfig, Variant};
 use transfer::send::Content;
 use transfer::source::Source;
@@ -72,4 +73,32 @@ fn one_complaint_of_the_network_ends_no_stream() {
     relay.join().unwrap();
     let whole = [noise(10_000, 1), noise(10_000, 2)].concat();
     assert!(fs::read(dir.path().join("log")).unwrap() == whole);
+}
+
+/// Patience may end before the network has said so for long enough.
+#[test]
+fn a_silence_that_the_network_explains_is_explained() {
+    let config = FlowConfig {
+        patience: Duration::from_ms(5_500),
+        ..config(Variant::Sdmac)
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let s = server_with(folder(dir.path()), Some(1), config);
+    let gone = Arc::<AtomicBool>::default();
+    let to = between(s.address, &gone, |_, _| true);
+    let (give, take) = mpsc::channel();
+    let stream = Content::Stream(Source::new(Slow(take, Vec::new())));
+    let ended = caller(to, "log", stream, &config, &Arc::default());
+    give.send(noise(10_000, 1)).unwrap();
+    while fs::metadata(dir.path().join(".log.sdmac-part")).map_or(0, |m| m.len()) < 10_000 {
+        assert!(ended.try_recv().is_err(), "it goes on");
+    }
+    // nothing is on the way any more
+    std::thread::sleep(std::time::Duration::from_millis(1_000));
+    gone.store(true, Ordering::Relaxed);
+    let why = ended.recv_timeout(HANGS).expect("it ends").0.unwrap_err();
+    assert!(matches!(why, TransferError::Gone(at) if at == to), "{why}");
+    s.stop.store(true, Ordering::Relaxed);
+    let _ = s.thread.join().unwrap();
+    drop(give);
 }

@@ -41,14 +41,19 @@ fn send_whole(s: &Server, dir: &Path, name: &str, config: &FlowConfig) -> Result
     ended.recv_timeout(HANGS).expect("it ends").0
 }
 
+/// What a thread has to tell in the end.
+fn wait_for<T>(thread: thread::JoinHandle<T>) -> T {
+    let begun = Instant::now();
+    while !thread.is_finished() {
+        assert!(begun.elapsed() < HANGS, "it does not end");
+        thread::sleep(std::time::Duration::from_millis(10));
+    }
+    thread.join().unwrap()
+}
+
 /// Whether the server has ended.
 fn wait_for_end(s: Server) -> Ended {
-    let begun = Instant::now();
-    while !s.thread.is_finished() {
-        assert!(begun.elapsed() < HANGS, "it does not end");
-        std::thread::sleep(std::time::Duration::from_millis(10));
-    }
-    let (result, ended) = s.thread.join().unwrap();
+    let (result, ended) = wait_for(s.thread);
     result.unwrap();
     ended
 }
@@ -65,7 +70,9 @@ fn after_the_last_transfer_nobody_is_taken_in() {
         };
         let why = send_whole(&s, dir.path(), "second", &late).unwrap_err();
         if key.is_none() {
-            assert!(matches!(why, TransferError::NobodyListens(_)), "{why}");
+            // his call was answered, or it was not
+            let reset = matches!(why, TransferError::Connection(Failure::Reset));
+            assert!(reset || matches!(why, TransferError::NobodyListens(_)), "{why}");
         }
         assert_eq!(wait_for_end(s), [("first".to_owned(), Ok(()))]);
         assert!(!dir.path().join("second").exists());
@@ -193,4 +200,93 @@ fn who_is_declined_ends_nobody_elses_transfer() {
     half.recv_timeout(HANGS).expect("it ends").0.unwrap();
     assert_eq!(told.recv_timeout(HANGS), Ok(Ok(())));
     serving.join().unwrap();
+}
+
+/// Of two that are declined neither is another transfer for the other one, even if both end in the same turn.
+#[test]
+fn two_that_are_declined_at_once_end_it() {
+    let (dir, config) = (tempfile::tempdir().unwrap(), patient(None));
+    let (busy, is_busy) = mpsc::channel();
+    let (go, goes) = mpsc::channel();
+    let (to, serving) = serve_one(dir.path(), config, move |told| {
+        if let Told::NoOffer { .. } = told {
+            busy.send(()).unwrap();
+            goes.recv_timeout(HANGS).unwrap();
+        }
+    });
+    let (mute, header) = open_and_say_nothing(to);
+    let (hold, held) = mpsc::channel();
+    let stop = never();
+    let senders = ["a", "b"].map(|name| {
+        fs::write(dir.path().join(name), b"is there").unwrap();
+        let (release, released) = mpsc::channel();
+        let hold = hold.clone();
+        // their last words come while the receiver is busy
+        let path = middle(to, &stop, move |_, way, datagram, send| {
+            let (header, _) = Header::parse(datagram).unwrap();
+            let last = way == Way::ToReceiver && header.control.has(Control::RST);
+            if last {
+                hold.send(()).unwrap();
+                released.recv_timeout(HANGS).unwrap();
+            }
+            send(way, datagram);
+            if last {
+                hold.send(()).unwrap();
+            }
+        });
+        let content = Content::File(file_with(dir.path(), b"content"));
+        (caller(path, name, content, &config, &never()), release)
+    });
+    let both = || (0..2).for_each(|_| held.recv_timeout(HANGS).unwrap());
+    both();
+    let reset = Header {
+        control: Control::RST.with(Control::ACK),
+        ..header
+    };
+    mute.send(&reset.octets()).unwrap();
+    is_busy.recv_timeout(HANGS).unwrap();
+    for (ended, release) in senders {
+        let why = ended.recv_timeout(HANGS).expect("it ends").0.unwrap_err();
+        assert!(matches!(why, TransferError::Refused(_)), "{why}");
+        release.send(()).unwrap();
+    }
+    both();
+    go.send(()).unwrap();
+    wait_for(serving);
+    stop.store(true, Ordering::Relaxed);
+}
+
+/// His call was answered already, so he is told that nobody takes what he sends, and not left to a silence.
+#[test]
+fn who_has_called_just_before_the_end_is_reset() {
+    let (dir, config) = (tempfile::tempdir().unwrap(), patient(None));
+    let (enough, is_enough) = mpsc::channel();
+    let (go, goes) = mpsc::channel();
+    let (to, serving) = serve_one(dir.path(), config, move |told| {
+        if let Told::Enough = told {
+            enough.send(()).unwrap();
+            goes.recv_timeout(HANGS).unwrap();
+        }
+    });
+    let (caller, heard) = call_and_say_nothing(to);
+    let content = Content::File(file_with(dir.path(), b"content"));
+    let ended = common::caller(to, "content", content, &config, &never());
+    is_enough.recv_timeout(HANGS).expect("it has come");
+    caller.send(&heard.octets()).unwrap();
+    go.send(()).unwrap();
+    wait_for(serving);
+    assert!(was_reset(&caller));
+    ended.recv_timeout(HANGS).expect("it ends").0.unwrap();
+}
+
+/// A caller would take a reset for the answer of one who does not speak his transport.
+#[test]
+fn who_calls_one_that_is_stopped_is_not_refused() {
+    let (dir, config) = (tempfile::tempdir().unwrap(), patient(None));
+    let s = server_with(folder(dir.path()), None, config);
+    let (caller, _) = call_and_say_nothing(s.address);
+    s.stop.store(true, Ordering::Relaxed);
+    let (result, ended) = wait_for(s.thread);
+    assert!(matches!(result, Err(TransferError::Stopped)), "{result:?}");
+    assert!(ended.is_empty() && !was_reset(&caller), "{ended:?}");
 }

@@ -11,6 +11,7 @@ use std::thread::{self, JoinHandle};
 use std::time;
 
 use common::{HANGS, narrow};
+use protocols::transport::Failure;
 use protocols::transport::wire::{Control, Header};
 use radio::Duration;
 use transfer::TransferError;
@@ -227,9 +228,65 @@ fn a_caller_that_resets_at_once_has_refused_nothing() {
     leaving.join().unwrap();
 }
 
-/// The computer of a far end that was killed says so, long before patience has an end.
+/// An end that is stopped refuses no call, and a call is no connection that it could tell of.
+#[test]
+fn who_calls_one_that_is_stopped_is_not_refused() {
+    let leaves = Socket::bind(LOCAL.into(), Variant::Sdmac).unwrap();
+    let at = leaves.address().unwrap();
+    let stop = Arc::new(AtomicBool::new(false));
+    let stopped = Arc::clone(&stop);
+    let (tell, ended) = channel();
+    let leaving = thread::spawn(move || {
+        let tell = |ended| drop(tell.send(ended));
+        leave(leaves, &[at], &config(None), &stopped, tell);
+    });
+    let (caller, _) = common::call_and_say_nothing(at);
+    stop.store(true, Ordering::Relaxed);
+    leaving.join().unwrap();
+    assert!(!common::was_reset(&caller));
+    let told = ended.try_recv();
+    assert!(told.is_err(), "{told:?}");
+}
+
+/// A far end that resets right behind its answer has refused nothing.
+#[test]
+fn a_reset_behind_the_answer_is_no_refusal() {
+    for _ in 0..30 {
+        let far = std::net::UdpSocket::bind(LOCAL).unwrap();
+        let to = far.local_addr().unwrap();
+        let listener = TcpListener::bind(LOCAL).unwrap();
+        let at = listener.local_addr().unwrap();
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = Arc::clone(&stop);
+        let (tell, ended) = channel();
+        let entering = thread::spawn(move || {
+            let tell = |ended| drop(tell.send(ended));
+            enter(&listener, &[to], &config(None), &stopped, tell).unwrap();
+        });
+        let _client = TcpStream::connect(at).unwrap();
+        let (from, answer) = common::answer(&far);
+        let reset = Header {
+            control: Control::RST.with(Control::ACK),
+            sequence: answer.sequence + 1,
+            ..answer
+        };
+        far.send_to(&reset.octets(), from).unwrap();
+        let why = ended.recv_timeout(HANGS).unwrap().result.unwrap_err();
+        assert!(matches!(why, TransferError::Connection(Failure::Reset)), "{why}");
+        stop.store(true, Ordering::Relaxed);
+        entering.join().unwrap();
+    }
+}
+
+/// The computer of a far end that was killed says so, long before patience has an end, or when it has.
 #[test]
 fn a_far_end_that_is_gone_is_told_of() {
+    for patience_ms in [600_000, 2_500] {
+        a_far_end_is_gone(Duration::from_ms(patience_ms));
+    }
+}
+
+fn a_far_end_is_gone(patience: Duration) {
     let far = std::net::UdpSocket::bind(LOCAL).unwrap();
     let to = far.local_addr().unwrap();
     let listener = TcpListener::bind(LOCAL).unwrap();
@@ -239,7 +296,7 @@ fn a_far_end_that_is_gone_is_told_of() {
     let (tell, ended) = channel();
     let entering = thread::spawn(move || {
         let config = FlowConfig {
-            patience: Duration::from_ms(600_000),
+            patience,
             ..config(None)
         };
         let tell = |ended| drop(tell.send(ended));

@@ -1,8 +1,8 @@
 //! `sdmac atp proxy`: one end of a way for TCP connections over ATP.
 
-use std::net::{SocketAddr, TcpListener};
+use std::net::TcpListener;
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use serde_json::json;
 use transfer::TransferError;
@@ -10,14 +10,15 @@ use transfer::flow::FlowConfig;
 use transfer::proxy::{BUFFER_OCTETS, Ended, enter, leave};
 use transfer::socket::{Socket, addresses, resolve};
 
+use super::show::Alike;
 use super::{Common, listen};
 use crate::ui::{Failure, Ui};
 
 /// Carry TCP connections over ATP: one end where they enter, one where they leave
 ///
 /// Each connection is a flow of its own. An end of one direction is passed on, so is a reset, and a slow reader slows its
-/// writer. When the other end vanishes, connections are reset after --patience, or after 3 s if
-/// its computer says that nobody listens there any more. Ctrl-C resets all of them; they count as ended early. Of a name with several
+/// writer. When the other end vanishes, connections are reset after --patience, or if its computer says that nobody listens there any
+/// more: after 3 s, and where nothing goes after five eighths of --patience. Ctrl-C resets all of them; they count as ended early. Of a name with several
 /// addresses all are tried, one after the other, for each connection: all but the last for 5 s at most.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
@@ -53,32 +54,6 @@ fn ends<'a>(from: &'a str, to: &'a str) -> Result<(End, &'a str, &'a str), Strin
     }
 }
 
-/// Within so long of the last one, a connection that ended for the same reason has no line of its own.
-const ALIKE: Duration = Duration::from_secs(1);
-
-/// Why connections ended early: when a path goes, all of them do at once.
-#[derive(Default)]
-struct Reasons {
-    last: Option<(String, Instant)>,
-    unsaid: u64,
-}
-
-impl Reasons {
-    /// What is said of one more, if anything.
-    fn told(&mut self, now: Instant, peer: SocketAddr, why: &str) -> Option<String> {
-        let before = self.last.replace((why.to_owned(), now));
-        if before.is_some_and(|(last, at)| last == why && now < at + ALIKE) {
-            self.unsaid += 1;
-            return None;
-        }
-        let others = match std::mem::take(&mut self.unsaid) {
-            0 => String::new(),
-            n => format!(" ({n} more ended as the one before)"),
-        };
-        Some(format!("connection of {peer}: {why}{others}"))
-    }
-}
-
 /// Runs the command.
 pub fn main(args: &Args, ui: &Ui) -> Result<ExitCode, Failure> {
     let (end, from, to) = ends(&args.from, &args.to).map_err(Failure::input)?;
@@ -91,7 +66,7 @@ pub fn main(args: &Args, ui: &Ui) -> Result<ExitCode, Failure> {
         ..args.common.config()?
     };
     let (mut connections, mut failed, mut octets) = (0_u64, 0_u64, (0_u64, 0_u64));
-    let mut reasons = Reasons::default();
+    let mut alike = Alike::default();
     let tell = |ended: Ended| {
         connections += 1;
         octets.0 += ended.octets.0;
@@ -99,10 +74,12 @@ pub fn main(args: &Args, ui: &Ui) -> Result<ExitCode, Failure> {
         if let Err(why) = ended.result {
             failed += 1;
             // who has stopped it knows why
-            if !matches!(why, TransferError::Stopped)
-                && let Some(told) = reasons.told(Instant::now(), ended.peer, &why.to_string())
-            {
-                ui.tell(&told);
+            if !matches!(why, TransferError::Stopped) {
+                let why = why.to_string();
+                let sentence = format!("connection of {}: {why}", ended.peer);
+                if let Some(told) = alike.told(Instant::now(), why, sentence) {
+                    ui.tell(&told);
+                }
             }
         }
     };
@@ -144,21 +121,6 @@ pub fn main(args: &Args, ui: &Ui) -> Result<ExitCode, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn many_that_end_at_once_are_one_line() {
-        let (now, peer) = (Instant::now(), SocketAddr::from(([192, 0, 2, 7], 80)));
-        let mut reasons = Reasons::default();
-        let mut told = |ms, why| reasons.told(now + Duration::from_millis(ms), peer, why);
-        assert_eq!(told(0, "silent").unwrap(), "connection of 192.0.2.7:80: silent");
-        assert!(told(500, "silent").is_none() && told(1_400, "silent").is_none());
-        assert!(
-            told(1_500, "reset")
-                .unwrap()
-                .ends_with(": reset (2 more ended as the one before)")
-        );
-        assert!(told(2_600, "reset").unwrap().ends_with(": reset"));
-    }
 
     #[test]
     fn one_of_each() {

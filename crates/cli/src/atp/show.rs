@@ -4,6 +4,7 @@ use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use serde_json::json;
 use transfer::Progress;
@@ -126,6 +127,33 @@ impl Line {
     }
 }
 
+/// Within so long of the last one, a connection that ended alike has no line of its own.
+const ALIKE: Duration = Duration::from_secs(1);
+
+/// Connections that ended early: when a path goes, all of them do at once.
+#[derive(Default)]
+pub(super) struct Alike {
+    last: Option<(String, Instant)>,
+    unsaid: u64,
+}
+
+impl Alike {
+    /// What is said of one more, if anything. Those are alike whose `why` is the same.
+    pub fn told(&mut self, now: Instant, why: String, sentence: String) -> Option<String> {
+        let is_alike = |(last, at): &(String, Instant)| *last == why && now < *at + ALIKE;
+        let unsaid = self.last.as_ref().is_some_and(is_alike);
+        self.last = Some((why, now));
+        if unsaid {
+            self.unsaid += 1;
+            return None;
+        }
+        Some(match std::mem::take(&mut self.unsaid) {
+            0 => sentence,
+            n => format!("{sentence} ({n} more ended as the one before)"),
+        })
+    }
+}
+
 /// The file of `--trace`.
 pub(super) struct Trace {
     path: PathBuf,
@@ -245,6 +273,21 @@ mod tests {
                 assert_eq!(said, expected, "{document}");
             }
         }
+    }
+
+    #[test]
+    fn many_that_end_at_once_are_one_line() {
+        let now = Instant::now();
+        let mut alike = Alike::default();
+        let mut told = |ms, why: &str| {
+            let now = now + Duration::from_millis(ms);
+            alike.told(now, why.to_owned(), format!("connection: {why}"))
+        };
+        assert_eq!(told(0, "silent").unwrap(), "connection: silent");
+        assert!(told(500, "silent").is_none() && told(1_400, "silent").is_none());
+        let next = "connection: reset (2 more ended as the one before)";
+        assert_eq!(told(1_500, "reset").unwrap(), next);
+        assert_eq!(told(2_600, "reset").unwrap(), "connection: reset");
     }
 
     #[test]

@@ -9,6 +9,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
 
+use protocols::transport::wire::{Control, Header, ProtocolId};
+
 fn sdmac() -> Command {
     Command::new(env!("CARGO_BIN_EXE_sdmac"))
 }
@@ -280,6 +282,75 @@ fn the_exit_code_is_that_of_the_transfer_that_was_waited_for() {
     }
 }
 
+/// Who is declined beside the transfer that is waited for is spoken of.
+#[test]
+fn a_receiver_for_one_transfer_tells_of_others() {
+    let there = tempfile::tempdir().unwrap();
+    let (child, address) = receiver(there.path(), &["--once"]);
+    let mut first = stream_sender(&address, &["--name", "x"]);
+    let mut input = first.stdin.take().unwrap();
+    input.write_all(&[7; 20_000]).unwrap();
+    wait_for_octets(&there.path().join(".x.sdmac-part"), 20_000);
+    let second = stream_sender(&address, &["--name", "x"]);
+    assert_eq!(second.wait_with_output().unwrap().status.code(), Some(1));
+    drop(input);
+    assert!(first.wait().unwrap().success());
+    let out = child.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&out.stderr);
+    assert_eq!(out.status.code(), Some(0), "{said}");
+    assert!(said.contains("sends 'x' just now"), "{said}");
+}
+
+/// Whoever else is there then.
+#[test]
+fn a_receiver_for_one_transfer_says_once_why_it_ends() {
+    let there = tempfile::tempdir().unwrap();
+    let (child, address) = receiver(there.path(), &["--once"]);
+    let mut senders = ["x", "y"].map(|name| {
+        let mut sender = stream_sender(&address, &["--name", name]);
+        let mut input = sender.stdin.take().unwrap();
+        input.write_all(&[7; 20_000]).unwrap();
+        wait_for_octets(&there.path().join(format!(".{name}.sdmac-part")), 20_000);
+        (sender, input)
+    });
+    let pid = rustix::process::Pid::from_child(&senders[0].0);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    let out = child.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&out.stderr);
+    assert_eq!(out.status.code(), Some(1), "{said}");
+    let times = |name: &str| said.matches(&format!("{name} from 127.0.0.1:")).count();
+    assert_eq!((times("x"), times("y")), (1, 1), "{said}");
+    assert!(said.trim_end().ends_with("has reset the connection"), "{said}");
+    for (sender, _) in &mut senders {
+        sender.wait().unwrap();
+    }
+}
+
+/// What was declined once is not missing when it has come.
+#[test]
+fn what_was_declined_may_be_sent_again() {
+    let there = tempfile::tempdir().unwrap();
+    let (child, address) = receiver(there.path(), &["--count=1"]);
+    let sender = || stream_sender(&address, &["--name", "x"]);
+    let mut first = sender();
+    let mut input = first.stdin.take().unwrap();
+    input.write_all(&[7; 20_000]).unwrap();
+    wait_for_octets(&there.path().join(".x.sdmac-part"), 20_000);
+    assert_eq!(sender().wait_with_output().unwrap().status.code(), Some(1));
+    let pid = rustix::process::Pid::from_child(&first);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    first.wait().unwrap();
+    // the receiver may not have heard that the first one is gone
+    let begun = std::time::Instant::now();
+    while !sender().wait_with_output().unwrap().status.success() {
+        assert!(begun.elapsed().as_secs() < 60, "it is not taken");
+    }
+    let out = child.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&out.stderr);
+    assert_eq!(out.status.code(), Some(0), "{said}");
+    assert!(said.contains("sends 'x' just now"), "{said}");
+}
+
 /// Standard output is the content's, so what is said for machines stands beside it.
 #[test]
 fn standard_output_leaves_the_document_to_standard_error() {
@@ -422,6 +493,51 @@ fn who_has_offered_nothing_does_not_count() {
         stranger.kill().unwrap();
         stranger.wait().unwrap();
     }
+}
+
+/// Who brings many connections about and says nonsense on them does not fill the terminal.
+#[test]
+fn strangers_are_told_of_once_a_second() {
+    const STRANGERS: usize = 30;
+    let there = tempfile::tempdir().unwrap();
+    let (child, address) = receiver(there.path(), &["--count=0"]);
+    let begun = std::time::Instant::now();
+    for _ in 0..STRANGERS {
+        let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+        socket.connect(&address).unwrap();
+        let hangs = std::time::Duration::from_secs(60);
+        socket.set_read_timeout(Some(hangs)).unwrap();
+        let mut header = Header {
+            sequence: 1_000,
+            spacing_us: 40_000,
+            ..Header::new(ProtocolId::Atp, Control::SYN.with(Control::SACK_REQ))
+        };
+        socket.send(&header.octets()).unwrap();
+        let mut octets = [0; 2_000];
+        let n = socket.recv(&mut octets).unwrap();
+        let (answer, _) = Header::parse(&octets[..n]).unwrap();
+        header.control = Control::ACK;
+        header.sequence += 1;
+        header.acknowledgement = answer.sequence.wrapping_add(1);
+        socket
+            .send(&[&header.octets()[..], b"nonsense"].concat())
+            .unwrap();
+        // the receiver resets it, which may come behind other answers
+        loop {
+            let n = socket.recv(&mut octets).unwrap();
+            let (answer, _) = Header::parse(&octets[..n]).unwrap();
+            if answer.control.has(Control::RST) {
+                break;
+            }
+        }
+    }
+    let seconds = begun.elapsed().as_secs() as usize;
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    let out = child.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&out.stderr);
+    let lines = said.matches("a connection from 127.0.0.1:").count();
+    assert!((1..=2 + seconds).contains(&lines), "{seconds} s: {said}");
 }
 
 #[test]

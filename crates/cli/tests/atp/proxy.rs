@@ -128,7 +128,9 @@ fn a_proxy_that_is_killed_is_noticed() {
             "far end killed: {kill_far}"
         );
         let line = said(other);
-        assert!(line.contains("silent"), "{line}");
+        // the near end hears from the computer of the far one, if it has asked by then
+        let is_told = kill_far && line.contains("nobody listens");
+        assert!(is_told || line.contains("silent"), "{line}");
         other.kill().unwrap();
         other.wait().unwrap();
     }

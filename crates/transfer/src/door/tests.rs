@@ -388,6 +388,8 @@ fn what_has_ended_gives_way() {
     ];
     assert_eq!(way(&all[..3], 3, 1, 1_399), (false, None));
     assert_eq!(way(&all[..3], 3, 1, 1_400), (true, Some(from(3, 1))));
+    // who has been silent for longest
+    assert_eq!(way(&all[..3], 3, 1, 9_000), (true, Some(from(3, 1))));
     assert_eq!(way(&all, 4, 1, 1_400), (true, Some(from(3, 1))));
     assert_eq!(way(&all, 5, 1, 1_400), (true, None));
 }

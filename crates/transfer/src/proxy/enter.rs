@@ -58,10 +58,7 @@ pub fn enter(
     let mut guests: Vec<Guest> = Vec::new();
     let most = most_connections(2);
     while !stop.load(Ordering::Relaxed) {
-        if guests.len() >= most {
-            let now = clock.now();
-            guests.retain(|g| !g.link.is_done(now));
-        }
+        make_room(&mut guests, most, clock.now());
         // where none can be accepted now, the listener would be ready again and again
         let mut takes = true;
         while guests.len() < most {
@@ -137,6 +134,13 @@ pub fn enter(
     Ok(())
 }
 
+/// Where all places are taken, those give theirs up that have ended and need not be told once more.
+fn make_room(guests: &mut Vec<Guest>, most: usize, now: Instant) {
+    if guests.len() >= most {
+        guests.retain(|g| !g.link.is_done(now));
+    }
+}
+
 /// No connection now, or one that has gone before it was accepted; or no descriptors left until one ends.
 fn passes(e: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, Interrupted, WouldBlock};
@@ -144,4 +148,60 @@ fn passes(e: &io::Error) -> bool {
         || [rustix::io::Errno::MFILE, rustix::io::Errno::NFILE]
             .iter()
             .any(|n| e.raw_os_error() == Some(n.raw_os_error()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{TcpStream, UdpSocket};
+
+    use protocols::transport::wire::{Control, Header};
+
+    use super::*;
+
+    const LOCAL: ([u8; 4], u16) = ([127, 0, 0, 1], 0);
+
+    /// A connection that is open, from somebody at `listener`.
+    fn guest(listener: &TcpListener) -> Guest {
+        let config = FlowConfig {
+            buffer_octets: super::super::BUFFER_OCTETS,
+            ..FlowConfig::default()
+        };
+        let far = UdpSocket::bind(SocketAddr::from(LOCAL)).unwrap();
+        let to = far.local_addr().unwrap();
+        let _client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (tcp, peer) = listener.accept().unwrap();
+        let mut link = Link::entering(tcp, to, &config, Instant::ZERO).unwrap();
+        let mut socket = Socket::connect(to, config.variant).unwrap();
+        link.start(Instant::ZERO, &mut socket, to);
+        let mut octets = new_octets();
+        let n = far.recv(&mut octets).unwrap();
+        let (call, _) = Header::parse(&octets[..n]).unwrap();
+        let kinds = [Control::SYN, Control::ACK, Control::SACK_OPT, Control::SACK_REQ];
+        let answer = Header {
+            acknowledgement: call.sequence.wrapping_add(1),
+            ..Header::new(call.protocol, kinds.into_iter().reduce(Control::with).unwrap())
+        };
+        link.packet(Instant::ZERO, &mut socket, to.into(), &answer.octets());
+        Guest {
+            peer,
+            at: 0,
+            next: 1,
+            socket,
+            link,
+        }
+    }
+
+    #[test]
+    fn what_has_ended_gives_way_where_all_places_are_taken() {
+        let listener = TcpListener::bind(SocketAddr::from(LOCAL)).unwrap();
+        let mut guests = vec![guest(&listener), guest(&listener)];
+        let Guest { socket, link, .. } = &mut guests[0];
+        assert_eq!(link.abort(Instant::ZERO, socket, LOCAL.into()), Some((0, 0)));
+        let stays = guests[1].peer;
+        for (most, ms, left) in [(3, 60_000, 2), (2, 999, 2), (2, 60_000, 1), (1, 60_000, 1)] {
+            make_room(&mut guests, most, Instant::from_us(ms * 1_000));
+            assert_eq!(guests.len(), left, "at {ms}, of {most}");
+        }
+        assert_eq!(guests[0].peer, stays);
+    }
 }

@@ -12,7 +12,7 @@ use rustix::event::PollFlags;
 use super::tcp::Tcp;
 use super::try_for;
 use crate::TransferError;
-use crate::door::Called;
+use crate::door::{Called, half_open};
 use crate::flow::{Flow, FlowConfig};
 use crate::secure::{Guard, OVERHEAD_OCTETS};
 use crate::socket::{Ends, Here, Socket};
@@ -230,8 +230,11 @@ impl Link {
         let was_one = !self.told && (self.was_open || !self.called);
         self.told = true;
         self.tcp.reset();
-        self.flow.abort(now);
-        self.timer(now, socket, peer);
+        // to a call a reset would say that it is one of another transport
+        if !half_open(self.flow.state()) {
+            self.flow.abort(now);
+            self.timer(now, socket, peer);
+        }
         was_one.then_some(self.octets)
     }
 
@@ -281,7 +284,7 @@ impl Link {
         {
             socket.send(peer, call);
         }
-        let waits = matches!(self.flow.state(), State::Opening | State::Listening);
+        let waits = half_open(self.flow.state());
         let calls = waits && !matches!(self.tcp, Tcp::Wanted(_));
         if calls
             && self.guard.as_ref().is_none_or(Guard::is_open)
@@ -290,6 +293,9 @@ impl Link {
             return Err(Failure::NoAnswer.into());
         }
         if let State::Failed(why) = self.flow.state() {
+            if why == Failure::PeerSilent && socket.was_refused() {
+                return Err(TransferError::FarGone(peer));
+            }
             let overhead = self.config.key.map_or(0, |_| OVERHEAD_OCTETS);
             // only a call can be refused
             let was_open = self.was_open || self.called;
@@ -299,8 +305,8 @@ impl Link {
         if calls && socket.is_refused() {
             return Err(TransferError::NobodyListens(peer));
         }
-        let is_open = self.flow.state() == State::Open;
-        if is_open && !self.called && socket.is_gone(now) {
+        // of a socket with many peers the network says nothing like that
+        if self.flow.state() == State::Open && socket.is_gone(now) {
             return Err(TransferError::FarGone(peer));
         }
         if waits {

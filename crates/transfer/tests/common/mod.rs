@@ -263,6 +263,13 @@ pub fn middle(
 
 /// Makes a connection on which nothing is said; tells what its next packet begins with.
 pub fn open_and_say_nothing(to: SocketAddr) -> (std::net::UdpSocket, Header) {
+    let (socket, heard) = call_and_say_nothing(to);
+    socket.send(&heard.octets()).unwrap();
+    (socket, heard)
+}
+
+/// Makes a call, and says nothing when it is answered; tells what the next packet begins with.
+pub fn call_and_say_nothing(to: SocketAddr) -> (std::net::UdpSocket, Header) {
     const FIRST: u32 = 1_000;
     let socket = std::net::UdpSocket::bind(LOCAL_TUPLE).unwrap();
     socket.connect(to).unwrap();
@@ -282,8 +289,22 @@ pub fn open_and_say_nothing(to: SocketAddr) -> (std::net::UdpSocket, Header) {
         acknowledgement: answer.sequence.wrapping_add(1),
         ..Header::new(ProtocolId::Atp, Control::SACK_OPT.with(Control::ACK))
     };
-    socket.send(&heard.octets()).unwrap();
     (socket, heard)
+}
+
+/// Whether a reset is among the datagrams that have come. All of them have, since who sent them has ended.
+pub fn was_reset(socket: &std::net::UdpSocket) -> bool {
+    socket.set_nonblocking(true).unwrap();
+    let mut octets = [0; 2_000];
+    // also an error that says that nobody listens any more
+    std::iter::from_fn(|| match socket.recv(&mut octets) {
+        Err(e) if e.kind() == io::ErrorKind::WouldBlock => None,
+        received => Some(received.is_ok_and(|n| {
+            let header = Header::parse(&octets[..n]).map(|(header, _)| header);
+            header.is_ok_and(|header| header.control.has(Control::RST))
+        })),
+    })
+    .any(|reset| reset)
 }
 
 pub const LOCAL_TUPLE: (&str, u16) = ("127.0.0.1", 0);
