@@ -68,8 +68,8 @@ pub struct Connection<O, R, const H: usize = 256> {
     life: Life,
     linger_until: Instant,
     reset_due: Option<Instant>,
-    /// Octets of data in the longest packet so far.
-    packet_octets: usize,
+    /// Octets of data in the last two packets that came: the last one of a stream is short, and a path may have become narrow.
+    came_octets: [usize; 2],
     fed_back_us: u32,
     counters: Counters,
 }
@@ -114,7 +114,7 @@ where
             life: Life::new(config.patience),
             linger_until: Instant::ZERO,
             reset_due: None,
-            packet_octets: 1,
+            came_octets: [1; 2],
             fed_back_us: 0,
             counters: Counters::default(),
             config,
@@ -252,6 +252,11 @@ where
         self.meter.speak(now);
     }
 
+    /// Octets of data in a packet of the other end, as far as is known.
+    fn its_packet_octets(&self) -> usize {
+        self.came_octets[0].max(self.came_octets[1])
+    }
+
     fn reset(&mut self, path: &mut dyn Path) {
         path.request(&self.header(Control::RST, self.next_number()).octets());
     }
@@ -359,7 +364,8 @@ where
     fn read(&mut self, now: Instant, out: &mut [u8]) -> usize {
         let octets = self.inbox.read(out);
         let (left, memory) = (self.inbox.unread(), self.config.memory);
-        self.reader.read(now, octets, left, self.packet_octets, memory);
+        let packet = self.its_packet_octets();
+        self.reader.read(now, octets, left, packet, memory);
         octets
     }
 

@@ -265,12 +265,14 @@ where
         self.counters.received += u64::from(place.new);
         self.counters.refused += u64::from(place.refused);
         self.counters.repeated += u64::from(!place.new && !place.refused);
-        self.packet_octets = self.packet_octets.max(body.len());
+        if !body.is_empty() {
+            self.came_octets = [body.len(), self.came_octets[0]];
+        }
         let sample = Sample {
             delay_us: h.delay_us,
             spacing_us: h.spacing_us,
             hops: h.hops,
-            drops: place.skipped.div_ceil(self.packet_octets as u64),
+            drops: place.skipped.div_ceil(self.its_packet_octets() as u64),
         };
         let at_once = self.meter.data(now, &sample);
         if at_once || last {

@@ -129,6 +129,30 @@ fn a_reader_that_keeps_up_counts_only_where_the_delay_is_known() {
     );
 }
 
+/// As long as packets are by now, of a path that has become narrow; the last one of a stream is shorter.
+#[test]
+fn two_packets_that_are_lost_are_told_at_once() {
+    for (lost, last, told) in [(1, 524, 0), (2, 524, 1), (2, 100, 1)] {
+        let [a, mut b] = connected(&Config::adaptive(), 1_000);
+        let mut s = Sheet::default();
+        let mut start = 0;
+        for octets in [MAX_DATA_OCTETS, 524, 524, last] {
+            if octets == last && start > 2_000 {
+                start += lost * 524;
+            }
+            assert!(s.0.is_empty(), "nothing is lost yet");
+            let header = Header {
+                spacing_us: 1_000,
+                ..a.header(Control::default(), a.ours.number(start))
+            };
+            let data = [&header.octets()[..], &vec![7; octets]].concat();
+            b.handle(at(1), Event::Indication(&data), &mut s);
+            start += octets as u64;
+        }
+        assert_eq!(s.0.len(), told, "{lost} {last}");
+    }
+}
+
 #[test]
 fn a_hole_out_of_turn_does_not_fill_the_one_before_it() {
     let holes = [(3_000, 4_000), (1_000, 2_000), (4_000, 5_000)];
