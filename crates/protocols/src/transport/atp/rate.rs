@@ -345,9 +345,11 @@ impl Rate {
         least + lossy * (MISS_AMONG_LOSSES - least).max(0.0)
     }
 
-    /// All is acknowledged, so no feedback is expected.
-    pub fn rest(&mut self) {
-        self.rounds.rest();
+    /// All is acknowledged, so no feedback is expected. `more`: there is more to send.
+    pub fn rest(&mut self, more: bool) {
+        if !more {
+            self.rounds.rest();
+        }
         self.expect_at = None;
         self.missed = 0;
     }

@@ -152,7 +152,7 @@ where
             self.data(now, h, start, body, path);
         }
         if !self.outbox.is_waiting() {
-            self.rate.rest();
+            self.rate.rest(self.outbox.has_more());
         }
         self.fit(now);
         self.part(now);

@@ -41,6 +41,7 @@ fn a_bottleneck_is_found_out() {
             (3_000, 50, 20_000),
             (3_000, 20, 20_000),
             (1_000, 100, 20_000),
+            (200, 1_000, 50),
         ] {
             let mut n = path(1, &config, service_us, queue, delay_us, [OCTETS, 0]);
             let over = n.run_until(60 * SECOND);
