@@ -201,18 +201,28 @@ fn half_closed_with_a_key_and_not_without() {
     }
 }
 
-/// Who was called does not say that his call was refused.
-#[test]
-fn a_caller_that_resets_at_once_has_refused_nothing() {
+/// An end where connections leave, to nobody: where it is, what stops it, and what it tells.
+fn leaving() -> (SocketAddr, impl FnOnce(), Receiver<Ended>) {
     let leaves = Socket::bind(LOCAL.into(), Variant::Sdmac).unwrap();
     let at = leaves.address().unwrap();
     let stop = Arc::new(AtomicBool::new(false));
     let stopped = Arc::clone(&stop);
     let (tell, ended) = channel();
-    let leaving = thread::spawn(move || {
+    let thread = thread::spawn(move || {
         let tell = |ended| drop(tell.send(ended));
         leave(leaves, &[at], &config(None), &stopped, tell);
     });
+    let end = move || {
+        stop.store(true, Ordering::Relaxed);
+        thread.join().unwrap();
+    };
+    (at, end, ended)
+}
+
+/// Who was called does not say that his call was refused.
+#[test]
+fn a_caller_that_resets_at_once_has_refused_nothing() {
+    let (at, end, ended) = leaving();
     // both come before it looks, or they do not
     for _ in 0..100 {
         let (caller, heard) = common::open_and_say_nothing(at);
@@ -224,25 +234,15 @@ fn a_caller_that_resets_at_once_has_refused_nothing() {
         let why = ended.recv_timeout(HANGS).unwrap().result.unwrap_err();
         assert!(!matches!(why, TransferError::NotTaken(_)), "{why}");
     }
-    stop.store(true, Ordering::Relaxed);
-    leaving.join().unwrap();
+    end();
 }
 
 /// An end that is stopped refuses no call, and a call is no connection that it could tell of.
 #[test]
 fn who_calls_one_that_is_stopped_is_not_refused() {
-    let leaves = Socket::bind(LOCAL.into(), Variant::Sdmac).unwrap();
-    let at = leaves.address().unwrap();
-    let stop = Arc::new(AtomicBool::new(false));
-    let stopped = Arc::clone(&stop);
-    let (tell, ended) = channel();
-    let leaving = thread::spawn(move || {
-        let tell = |ended| drop(tell.send(ended));
-        leave(leaves, &[at], &config(None), &stopped, tell);
-    });
+    let (at, end, ended) = leaving();
     let (caller, _) = common::call_and_say_nothing(at);
-    stop.store(true, Ordering::Relaxed);
-    leaving.join().unwrap();
+    end();
     assert!(!common::was_reset(&caller));
     let told = ended.try_recv();
     assert!(told.is_err(), "{told:?}");

@@ -2,6 +2,8 @@
 
 mod addresses;
 mod input;
+#[path = "../namespaces/mod.rs"]
+mod namespaces;
 mod proxy;
 
 use std::ffi::OsStr;
@@ -31,10 +33,17 @@ fn receiver(dir: &std::path::Path, more: &[&str]) -> (std::process::Child, Strin
 }
 
 fn receiver_at(listen: &str, dir: &std::path::Path, more: &[&str]) -> (std::process::Child, String) {
-    let mut child = sdmac()
+    let mut program = sdmac();
+    program
         .args(["atp", "recv", "--listen", listen])
         .args(more)
-        .current_dir(dir)
+        .current_dir(dir);
+    listening(program)
+}
+
+/// Starts a program; tells where it says that it listens.
+fn listening(mut program: Command) -> (std::process::Child, String) {
+    let mut child = program
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()

@@ -2,10 +2,10 @@
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command};
 use std::time::Duration;
 
-use super::{said, sdmac};
+use super::{listening, said, sdmac};
 
 /// Nothing here takes so long, unless it hangs.
 const HANGS: Duration = Duration::from_secs(60);
@@ -17,15 +17,8 @@ pub fn end(from: &str, to: &str) -> (Child, String) {
 
 /// The same, run by this.
 fn end_by(mut program: Command, from: &str, to: &str) -> (Child, String) {
-    let mut child = program
-        .args(["atp", "proxy", from, to, "--patience", "2s", "--spacing", "200us"])
-        .stderr(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let line = said(&mut child);
-    let address = line.trim().rsplit(' ').next().unwrap().to_owned();
-    (child, address)
+    program.args(["atp", "proxy", from, to, "--patience", "2s", "--spacing", "200us"]);
+    listening(program)
 }
 
 /// A connection that is open when Ctrl-C comes has carried something, too.

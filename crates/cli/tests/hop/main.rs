@@ -4,6 +4,8 @@
 mod fragments;
 mod full;
 mod hung;
+#[path = "../namespaces/mod.rs"]
+mod namespaces;
 mod network;
 
 use std::collections::BTreeMap;

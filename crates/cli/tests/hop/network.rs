@@ -1,6 +1,8 @@
 //! The network of these tests.
 
-use std::process::{Command, Output};
+use std::process::Output;
+
+use super::namespaces::{CANNOT, shell};
 
 /// The network, and functions for the scripts.
 const NETWORK: &str = r#"
@@ -71,18 +73,8 @@ hop() { # starts it in the background, and waits until it is there
 
 /// Runs a script in namespaces of its own. `None` if that is not possible here.
 pub fn script(dir: &std::path::Path, text: &str, count: u32, rate: u32) -> Option<Output> {
-    // root needs no namespace of users, and gets none in the lab, where it lives in another root folder
-    let user: &[&str] = if rustix::process::geteuid().is_root() {
-        &[]
-    } else {
-        &["--user", "--map-root-user"]
-    };
-    let output = Command::new("unshare")
-        .args(user)
-        .args(["--net", "--mount-proc", "--pid", "--fork", "--kill-child"])
-        .args(["sh", "-c", &format!("{NETWORK}\n{text}\necho DONE")])
+    let output = shell(&format!("{NETWORK}\n{text}\necho DONE"))
         .env("TEST", std::env::current_exe().unwrap())
-        .env("SDMAC", env!("CARGO_BIN_EXE_sdmac"))
         .env("COUNT", count.to_string())
         .env("RATE", rate.to_string())
         .current_dir(dir)
@@ -102,13 +94,12 @@ pub fn script(dir: &std::path::Path, text: &str, count: u32, rate: u32) -> Optio
     }
     let errors = String::from_utf8_lossy(&output.stderr).into_owned();
     if !said.contains("DONE") {
-        let early = ["unshare:", "mount:", "ip: not found", "Operation not supported"];
         let parts = ["hop.err", "sender.out", "receiver.out"].map(|name| {
             let text = std::fs::read_to_string(dir.join(name)).unwrap_or_default();
             format!("{name}: {text}\n")
         });
         assert!(
-            early.iter().any(|e| errors.contains(e)),
+            CANNOT.iter().any(|e| errors.contains(e)),
             "{said}{errors}{}",
             parts.concat()
         );

@@ -260,13 +260,7 @@ impl<O: AsRef<[u8]> + AsMut<[u8]>, R: AsRef<[Sent]> + AsMut<[Sent]>> Outbox<O, R
                 self.watch.came(&r, &mut self.news);
             }
             self.missing -= usize::from(r.fate == Fate::Missing);
-            let arrived = u32::from(r.fate != Fate::Arrived);
-            let came = r.sent_surely(now, guard);
-            self.tally.add(Tally {
-                arrived,
-                lost: 0,
-                came,
-            });
+            self.tally.add(r.arrives(now, guard));
             done.age = (!r.again).then(|| now.since(r.at));
             self.head = (self.head + 1) % records.len();
             self.count -= 1;
@@ -304,13 +298,7 @@ impl<O: AsRef<[u8]> + AsMut<[u8]>, R: AsRef<[Sent]> + AsMut<[Sent]>> Outbox<O, R
                 watch.came(r, &mut news);
             }
             found += usize::from(r.fate == Fate::Missing);
-            let arrived = u32::from(r.fate != Fate::Arrived);
-            let came = r.sent_surely(now, guard);
-            tally.add(Tally {
-                arrived,
-                lost: 0,
-                came,
-            });
+            tally.add(r.arrives(now, guard));
             r.fate = Fate::Arrived;
         }
         (self.tally, self.news) = (tally, news);

@@ -41,12 +41,13 @@ impl Sent {
         self.start + u64::from(self.octets) + u64::from(self.last)
     }
 
-    /// When it was sent that has arrived now; at the beginning of time if that is not known: sent again less than `guard` ago, it may have come the first time.
-    pub(super) fn sent_surely(&self, now: Instant, guard: Duration) -> Instant {
-        if self.again && now.since(self.at) < guard {
-            Instant::ZERO
-        } else {
-            self.at
+    /// What is told when it is said to have arrived. When it was sent is not known if it was sent again less than `guard` ago: it may have come the first time.
+    pub(super) fn arrives(&self, now: Instant, guard: Duration) -> Tally {
+        let is_sure = !self.again || now.since(self.at) >= guard;
+        Tally {
+            arrived: u32::from(self.fate != Fate::Arrived),
+            lost: 0,
+            came: if is_sure { self.at } else { Instant::ZERO },
         }
     }
 

@@ -46,8 +46,17 @@ impl Path for Sheet {
     }
 }
 
-/// A caller of 1000 octet segments that is connected, and an acknowledgement of `offset` for it.
-fn connected(recovery: Recovery) -> (End, impl Fn(&mut End, u64, u64) -> Vec<u64>) {
+/// What acknowledges all before this number.
+fn answer(control: Control, acknowledgement: u32) -> Header {
+    Header {
+        size: 65_535,
+        acknowledgement,
+        ..Header::new(ProtocolId::Tcp, control)
+    }
+}
+
+/// A caller of 1000 octet segments that is connected.
+fn opened(recovery: Recovery) -> End {
     let config = Config {
         segment_octets: 1_000,
         ..Config::new(recovery)
@@ -55,23 +64,21 @@ fn connected(recovery: Recovery) -> (End, impl Fn(&mut End, u64, u64) -> Vec<u64
     let mut end: End = Connection::caller(&config, buffers(65_535));
     let mut s = Sheet::default();
     end.handle(Instant::ZERO, Event::Start, &mut s);
-    let answer = |control, acknowledgement| {
-        Header {
-            size: 65_535,
-            acknowledgement,
-            ..Header::new(ProtocolId::Tcp, control)
-        }
-        .octets()
-    };
     let call = answer(Control::SYN.with(Control::ACK), 1);
-    end.handle(Instant::ZERO, Event::Indication(&call), &mut s);
+    end.handle(Instant::ZERO, Event::Indication(&call.octets()), &mut s);
+    end
+}
+
+/// The same that has written all it has room for, and an acknowledgement of `offset` for it.
+fn connected(recovery: Recovery) -> (End, impl Fn(&mut End, u64, u64) -> Vec<u64>) {
+    let mut end = opened(recovery);
     end.write(Instant::ZERO, &vec![0; 65_535]);
     let acknowledge = move |end: &mut End, ms: u64, offset: u64| {
         let mut s = Sheet::default();
         let now = Instant::from_us(ms * 1_000);
         let ack = Header {
             sequence: 1,
-            ..Header::parse(&answer(Control::ACK, offset as u32 + 1)).unwrap().0
+            ..answer(Control::ACK, offset as u32 + 1)
         };
         end.handle(now, Event::Indication(&ack.octets()), &mut s);
         while end.deadline().is_some_and(|d| d <= now) {
@@ -454,20 +461,8 @@ fn an_end_that_is_called_may_speak_first() {
 #[test]
 fn the_end_goes_behind_the_last_data() {
     for recovery in [Recovery::Tahoe, Recovery::NewReno] {
-        let config = Config {
-            segment_octets: 1_000,
-            ..Config::new(recovery)
-        };
-        let mut end: End = Connection::caller(&config, buffers(65_535));
+        let mut end = opened(recovery);
         let mut s = Sheet::default();
-        end.handle(Instant::ZERO, Event::Start, &mut s);
-        let answer = Header {
-            size: 65_535,
-            acknowledgement: 1,
-            ..Header::new(ProtocolId::Tcp, Control::SYN.with(Control::ACK))
-        };
-        end.handle(Instant::ZERO, Event::Indication(&answer.octets()), &mut s);
-        s.0.clear();
         end.write(Instant::ZERO, &[7; 200]);
         end.finish(Instant::ZERO);
         while end.deadline().is_some_and(|d| d <= Instant::ZERO) {
