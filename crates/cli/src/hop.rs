@@ -29,7 +29,7 @@ use crate::ui::{Failure, Ui};
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   sdmac hop wlan0                                # measured
-  sdmac hop wlan0 --delay 3ms                    # a delay that was measured in another way
+  sdmac hop wlan0 --delay 3ms                    # a packet takes 3 ms: measured in another way
   sdmac hop wlan0 --delay 3ms --port 7800 --port 7801 --stats
   cat /run/sdmac/hop-wlan0                       # the delay as it is now, in microseconds
   nft list table ip sdmac-hop-wlan0              # what was set up
@@ -38,8 +38,8 @@ Exit code: 0 stopped by Ctrl-C, 1 it ended for another reason, 2 the input makes
 pub struct Args {
     /// Interface through which packets leave
     interface: String,
-    /// Where this node's delay comes from: `status`, measured from what the radio reports of sent packets; or a
-    /// time, for senders with `--variant adaptive`: the default one takes it for a queue of two packets and a half
+    /// Where this node's delay comes from: `status`, measured from what the radio reports of sent packets; or the time
+    /// that each packet of data takes, from which it follows how long they wait for each other
     #[arg(long, value_name = "status|TIME", default_value = "status", value_parser = parse_delay, allow_hyphen_values = true)]
     delay: Delay,
     /// UDP port of ATP, at either end; may be given again

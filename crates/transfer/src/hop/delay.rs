@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use linux::netfilter::udp;
 use linux::wifi::Reports;
 use protocols::transport::hop::Hop;
-use protocols::transport::wire::HEADER_OCTETS;
+use protocols::transport::wire::{HEADER_OCTETS, Header};
 use radio::{Duration, Instant};
 
 /// Tells a [`Hop`] how long packets take through this node.
@@ -24,20 +24,27 @@ pub trait DelaySource {
     fn samples(&self) -> u64;
 }
 
-/// A delay that somebody has measured in another way.
+/// How long a packet takes, measured by somebody in another way. How long packets wait for each other follows from that.
 #[derive(Debug)]
 pub struct Fixed {
-    delay: Duration,
-    released: bool,
+    takes: Duration,
+    /// When what has gone on until now is through.
+    free_at: Instant,
+    /// What packets have waited that the hop does not know of yet.
+    waits: Vec<Duration>,
     samples: u64,
 }
 
 impl Fixed {
-    /// Always this one.
-    pub fn new(delay: Duration) -> Fixed {
+    /// Packets that wait at most: a queue that is full takes no more.
+    const MOST_WAITING: u64 = 64;
+
+    /// Each packet of data takes this long.
+    pub fn new(takes: Duration) -> Fixed {
         Fixed {
-            delay,
-            released: true, // so that the first packet finds a delay
+            takes,
+            free_at: Instant::ZERO,
+            waits: vec![Duration::ZERO], // so that the first packet finds a delay
             samples: 0,
         }
     }
@@ -45,14 +52,19 @@ impl Fixed {
 
 impl DelaySource for Fixed {
     fn turn(&mut self, now: Instant, hop: &mut Hop) {
-        if std::mem::take(&mut self.released) {
-            hop.sample(now, Duration::ZERO, self.delay);
+        for wait in self.waits.drain(..) {
+            hop.sample(now, wait, self.takes);
             self.samples += 1;
         }
     }
 
-    fn released(&mut self, _now: Instant, _packet: &[u8]) {
-        self.released = true;
+    fn released(&mut self, now: Instant, packet: &[u8]) {
+        let is_data = Header::parse(packet).is_ok_and(|(h, _)| !h.is_feedback());
+        let wait = self.free_at.since(now);
+        if is_data && wait + self.takes <= self.takes.times(Self::MOST_WAITING) {
+            self.free_at = now + wait + self.takes;
+        }
+        self.waits.push(wait);
     }
 
     fn fd(&self) -> Option<BorrowedFd<'_>> {
@@ -192,8 +204,17 @@ impl DelaySource for Reported {
 #[cfg(test)]
 mod tests {
     use protocols::transport::hop::HopConfig;
+    use protocols::transport::wire::{Control, ProtocolId};
 
     use super::*;
+
+    fn at(ms: u64) -> Instant {
+        Instant::from_us(ms * 1_000)
+    }
+
+    fn header(control: Control) -> [u8; HEADER_OCTETS] {
+        Header::new(ProtocolId::Atp, control).octets()
+    }
 
     #[test]
     fn reports_find_their_packets() {
@@ -304,9 +325,32 @@ mod tests {
         let later = Instant::from_us(200_000);
         fixed.turn(later, &mut hop);
         assert!(hop.is_idle(later), "nothing has been sent");
-        fixed.released(later, b"");
+        fixed.released(later, &header(Control::ACK));
         fixed.turn(later, &mut hop);
         assert!(!hop.is_idle(later));
         assert_eq!((hop.delay_us(), fixed.samples()), (7_000, 2));
+    }
+
+    /// However fast they come, they take their time one after the other, up to a queue that is full.
+    #[test]
+    fn packets_wait_for_each_other_where_each_takes_its_time() {
+        let config = HopConfig {
+            memory: 0.0,
+            ..HopConfig::default()
+        };
+        let mut hop = Hop::new(&config);
+        let mut fixed = Fixed::new(Duration::from_ms(7));
+        let mut after = |ms, packets: usize, packet: &[u8]| {
+            (0..packets).for_each(|_| fixed.released(at(ms), packet));
+            fixed.turn(at(ms), &mut hop);
+            hop.delay_us()
+        };
+        let [data, feedback] = [Control::ACK, Control::SACK_OPT].map(header);
+        assert_eq!([after(1_000, 1, &data), after(1_000, 1, &data)], [7_000, 14_000]);
+        assert_eq!(after(1_005, 3, &feedback), 9_000 + 7_000, "that is short");
+        assert_eq!(after(1_005, 1, &data), 9_000 + 7_000);
+        assert_eq!(after(1_021, 1, &data), 7_000, "the others are through");
+        assert_eq!(after(2_000, 1_000, &data), 64 * 7_000 + 7_000);
+        assert_eq!(after(3_000, 1, &data), 7_000);
     }
 }
