@@ -62,7 +62,7 @@ full() { # NAME ADDRESS OPTIONS: a file of 1.5 MB to b, while the hop is there; 
 }
 hop() { # starts it in the background, and waits until it is there
     rm -f "$PWD/delay"
-    ip netns exec r "$SDMAC" hop tob --delay 3ms --file "$PWD/delay" "$@" > hop.out 2> hop.err & hop=$!
+    ip netns exec r "$SDMAC" hop tob --delay ${DELAY:-3ms} --file "$PWD/delay" "$@" > hop.out 2> hop.err & hop=$!
     while [ ! -e "$PWD/delay" ]; do
         if ! kill -0 $hop 2> /dev/null; then echo "HOP $(cat hop.err)"; exit 0; fi
         sleep 0.05

@@ -36,6 +36,8 @@ pub struct Link {
     pub narrow_octets: usize,
     /// The bottleneck tells its delay.
     pub measured: bool,
+    /// A hop before it tells this delay, whatever it is: 0 for none.
+    pub told_us: u32,
 }
 
 /// By how much the delay of a link jumps.
@@ -56,6 +58,7 @@ impl Link {
             narrow_us: u64::MAX..=u64::MAX,
             narrow_octets: 576,
             measured: true,
+            told_us: 0,
         }
     }
 }
@@ -220,6 +223,9 @@ impl<T: Transport> Network<T> {
         }
         if side.link.measured {
             side.hop.pass(now, || 0, &mut datagram);
+        }
+        if side.link.told_us > 0 {
+            super::wire::pass(&mut datagram, |_| side.link.told_us);
         }
         side.waiting.push_back((self.now_us, datagram));
         if side.waiting.len() == 1 {

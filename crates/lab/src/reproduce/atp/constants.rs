@@ -189,7 +189,7 @@ fn gain(kind: Kind) -> f64 {
     let mut rate = Rate::new(&config(kind));
     rate.quick_start(Instant::ZERO, 10_000, 1, false);
     let before = rate.hz();
-    rate.feedback(Instant::ZERO, 1_000, false);
+    rate.feedback(Instant::ZERO, 1_000, 1, false);
     (rate.hz() - before) / (1e6 / 1e3 - before)
 }
 

@@ -56,7 +56,7 @@ mod tests {
             }
             // the first only says where it begins
             if n > 0 {
-                rate.feedback(Instant::ZERO, 1_000, false);
+                rate.feedback(Instant::ZERO, 1_000, 1, false);
             }
             trace.feedback_us.push((n * 10, 1_000));
             trace.spacings_us.push((n * 10, rate.spacing_us()));

@@ -170,6 +170,13 @@ pub fn idle_multiplier(hops: u8) -> f64 {
     3.0 + 0.5 * f64::from(hops.saturating_sub(1))
 }
 
+/// What the gain of a sender whose epoch adjusts itself is multiplied by, over so many hops: 1 over one, 0.6 over three, 0.375 over six. The further
+/// feedback comes the older it is, and the more of it is lost, each time for a part of the rate. Who makes up for that in great steps goes past
+/// what the path carries.
+fn gain_share(hops: u8) -> f64 {
+    3.0 / (2.0 + f64::from(hops.max(1)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,15 +1,20 @@
 //! The sender's rate S in packets per second, or its inverse, the spacing D_s.
 
+mod brake;
 mod older;
+mod round;
+mod round_trip;
 mod rounds;
 mod silence;
 
 use super::super::stream::Tally;
 use super::pace::Pace;
-use super::{Config, idle_multiplier, meter};
+use super::{Config, gain_share, idle_multiplier, meter};
 use crate::transport::micros;
+use brake::Brake;
 use older::Older;
 use radio::{Duration, Instant};
+use round_trip::RoundTrip;
 use rounds::Rounds;
 use silence::Silence;
 
@@ -24,13 +29,6 @@ const FEW_LOST: f64 = 0.1;
 const MANY_LOST: f64 = 0.2;
 /// What it then multiplies the rate by.
 const MISS_AMONG_LOSSES: f64 = 0.8;
-
-/// What the gain of a sender whose epoch adjusts itself is multiplied by, over so many hops: 1 over one, 0.6 over three, 0.375 over six. The further
-/// feedback comes the older it is, and the more of it is lost, each time for a part of the rate. Who makes up for that in great steps goes past
-/// what the path carries.
-fn gain_share(hops: u8) -> f64 {
-    3.0 / (2.0 + f64::from(hops.max(1)))
-}
 
 /// From one packet to the next.
 fn spacing(hz: f64) -> Duration {
@@ -64,12 +62,11 @@ pub struct Rate {
     heard: bool,
     missed: u8,
     silence: Silence,
-    /// Smoothed time from a packet to its acknowledgement.
-    rtt: Duration,
-    /// What that is at most, until one is measured.
-    rtt_at_most: Duration,
+    round_trip: RoundTrip,
     /// What the path carries, where no hop knows its delay.
     rounds: Rounds,
+    /// What bounds the rate where hops tell a delay.
+    brake: Brake,
     /// Share of packets that were lost before, averaged over the last ones.
     lost: f64,
     /// Rates that the other end may still go by, where no hop knows its delay.
@@ -94,9 +91,9 @@ impl Rate {
             heard: true,
             missed: 0,
             silence: Silence::new(config.initial_number),
-            rtt: Duration::ZERO,
-            rtt_at_most: Duration::ZERO,
+            round_trip: RoundTrip::NEW,
             rounds: Rounds::NEW,
+            brake: Brake::NEW,
             lost: 0.0,
             older: Older::NONE,
         }
@@ -142,6 +139,7 @@ impl Rate {
             0 => micros(self.config.unmeasured_spacing),
             us => f64::from(us) * factor,
         };
+        self.round_trip.over(hops);
         self.set_hz(now, 1e6 / us);
         self.pace.idle();
         if self.config.adjusting {
@@ -149,18 +147,22 @@ impl Rate {
         }
         self.phase = Phase::Running;
         self.missed = 0;
-        self.expect_at = waiting.then(|| now + self.wait() + self.rtt);
+        self.expect_at = waiting.then(|| now + self.wait() + self.round_trip.smooth);
     }
 
     /// What a feedback has told of packets.
     pub(in super::super) fn told(&mut self, told: Tally) {
         self.rounds.told(told);
+        self.brake.told(told);
     }
 
-    /// A feedback with the delay of the path, 0 if nobody on the way knows it. `waiting`: more feedback is expected.
-    pub fn feedback(&mut self, now: Instant, delay_us: u32, waiting: bool) {
+    /// A feedback with the delay of the path, 0 if nobody on the way knows it, and its hops. `waiting`: more feedback is expected.
+    pub fn feedback(&mut self, now: Instant, delay_us: u32, hops: u8, waiting: bool) {
         self.missed = 0;
         self.heard = true;
+        if self.round_trip.over(hops) {
+            self.brake.release();
+        }
         // the next epoch is that of the packets that are on the way: before the rate changes
         let next = now + self.wait();
         // where nobody steers, what was sent after a rest has its round trip, even if feedback from before it is still coming
@@ -171,24 +173,41 @@ impl Rate {
             return;
         }
         if delay_us > 0 {
-            let packets = if self.config.adjusting {
-                meter::PACKETS
-            } else {
-                1.0
-            };
-            self.follow(now, packets * 1e6 / f64::from(delay_us));
             self.rounds.rest();
-            self.older = Older::NONE;
+            self.follow_hops(now, delay_us, hops);
         } else {
+            self.brake.rest();
             self.follow_rounds(now);
         }
     }
 
+    /// The hops tell a delay.
+    fn follow_hops(&mut self, now: Instant, delay_us: u32, hops: u8) {
+        let mut told = 1e6 / f64::from(delay_us);
+        let mut slowed = None;
+        if self.config.adjusting {
+            told *= meter::PACKETS;
+            let hops_take = Duration::from_us(u64::from(delay_us) * u64::from(hops.max(1)));
+            slowed = self.brake.rate(now, self.hz, told, hops_take);
+        }
+        if let Some(hz) = slowed {
+            self.note_older(now);
+            self.set_hz(now, hz);
+        } else {
+            self.older = Older::NONE;
+            self.follow(now, told);
+        }
+    }
+
+    /// Packets at this rate are on the way, and the epoch that began with them lasts.
+    fn note_older(&mut self, now: Instant) {
+        let stretch = self.round_trip.reach() + self.epoch().times(2);
+        self.older.note(now, self.hz, stretch);
+    }
+
     /// Nobody on the way knows its delay. Never slower than what such a path was begun with.
     fn follow_rounds(&mut self, now: Instant) {
-        // packets at this rate are on the way, and the epoch that began with them lasts
-        let stretch = self.reach() + self.epoch().times(2);
-        self.older.note(now, self.hz, stretch);
+        self.note_older(now);
         let least = 1e6 / micros(self.config.unmeasured_spacing);
         if self.hz < least {
             // a reader that was slow is so no more
@@ -231,10 +250,11 @@ impl Rate {
     /// Something was sent, so that feedback is expected. `again`: it was lost before.
     pub fn sent(&mut self, now: Instant, again: bool) {
         self.rounds.sent(now);
+        self.brake.sent(now);
         self.lost += (f64::from(u8::from(again)) - self.lost) / REMEMBERED;
         self.pace.sent(now, self.spacing());
         // the first one needs a round trip more
-        let first = now + self.wait() + self.reach();
+        let first = now + self.wait() + self.round_trip.reach();
         // for as long the other end has heard nothing, and what is still coming from it is about packets before that; if nothing is, no
         // number of rests makes up for it
         let rested = now.since(self.sent_at) > self.epoch();
@@ -349,37 +369,29 @@ impl Rate {
     pub fn rest(&mut self, more: bool) {
         if !more {
             self.rounds.rest();
+            self.brake.rest();
         }
         self.expect_at = None;
         self.missed = 0;
     }
 
-    /// A packet took this long to be acknowledged.
-    pub fn round_trip(&mut self, age: Duration) {
-        self.rtt = if self.rtt == Duration::ZERO {
-            age
-        } else {
-            Duration::from_ns(self.rtt.as_ns() / 8 * 7 + age.as_ns() / 8)
-        };
+    /// A packet took this long to be acknowledged, or less if that is not `sure`.
+    pub fn round_trip(&mut self, age: Duration, sure: bool) {
+        self.round_trip.took(age);
+        if sure {
+            self.brake.took(self.round_trip.longer(age));
+        }
     }
 
     /// The time from a packet to its acknowledgement is not known, but that it is no longer than this.
     pub fn round_trip_at_most(&mut self, age: Duration) {
-        self.rtt_at_most = age.min(meter::MOST_EPOCH);
-    }
-
-    /// What feedback for a packet takes beyond the epoch.
-    fn reach(&self) -> Duration {
-        match self.rtt {
-            Duration::ZERO => self.rtt_at_most,
-            rtt => rtt,
-        }
+        self.round_trip.took_at_most(age);
     }
 
     /// How long a packet is left alone after it was sent, even if it is said to be missing.
     pub fn guard(&self) -> Duration {
         let half = Duration::from_ns(self.epoch().as_ns() / 2);
-        half.max(self.rtt + self.spacing().times(2))
+        half.max(self.round_trip.smooth + self.spacing().times(2))
     }
 }
 

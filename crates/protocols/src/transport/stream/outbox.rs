@@ -22,6 +22,8 @@ pub(in super::super) struct Acknowledged {
     pub octets: u64,
     /// Since the last packet of them was sent, if that was sent once only.
     pub age: Option<Duration>,
+    /// One of them was sent again: then that may be what has come last.
+    pub again: bool,
 }
 
 /// See the [module](self).
@@ -261,6 +263,7 @@ impl<O: AsRef<[u8]> + AsMut<[u8]>, R: AsRef<[Sent]> + AsMut<[Sent]>> Outbox<O, R
             }
             self.missing -= usize::from(r.fate == Fate::Missing);
             self.tally.add(r.arrives(now, guard));
+            done.again |= r.again;
             done.age = (!r.again).then(|| now.since(r.at));
             self.head = (self.head + 1) % records.len();
             self.count -= 1;

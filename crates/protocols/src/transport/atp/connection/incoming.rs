@@ -79,7 +79,8 @@ where
             self.fed_back_us = h.delay_us;
             let age = now.since(self.called_at);
             match (self.calls, h.delay_us) {
-                (1, _) => self.rate.round_trip(age),
+                // of no data, which take longer
+                (1, _) => self.rate.round_trip(age, false),
                 // which call was answered is not known
                 (_, 0) => self.rate.round_trip_at_most(age),
                 _ => {}
@@ -142,8 +143,8 @@ where
         let done = self.outbox.acknowledge(now, ack, self.rate.guard());
         // without holes the newest packet acknowledged is the newest that came, and the feedback tells since when
         if let Some(age) = done.age.filter(|_| h.is_feedback() && h.size == 0) {
-            self.rate
-                .round_trip(age.less(Duration::from_us(h.spacing_us.into())));
+            let age = age.less(Duration::from_us(h.spacing_us.into()));
+            self.rate.round_trip(age, !done.again);
         }
         if h.is_feedback() {
             self.counters.heard += 1;
@@ -241,7 +242,7 @@ where
         if h.control.has(Control::SACK_REQ) && self.rate.is_searching() {
             self.rate.quick_start(now, h.delay_us, h.hops, waiting);
         } else {
-            self.rate.feedback(now, h.delay_us, waiting);
+            self.rate.feedback(now, h.delay_us, h.hops, waiting);
             if !h.control.has(Control::SACK_MORE) {
                 self.rate.came_through();
             }

@@ -1,21 +1,17 @@
 //! What a path carries on which no hop knows its delay: what arrives in each round, and what gets lost.
 //!
-//! A round is over when something has arrived that was sent since it began, so that what it tells is of the rate that it was sent with. To
-//! begin with, each round is half as fast again as the one before, until less arrives than was sent: then the first queue fills, and what
+//! To begin with, each [round](Round) is half as fast again as the one before, until less arrives than was sent: then the first queue fills, and what
 //! arrives is what the path carries. From then on an eighth is added while all of it arrives, and what gets lost takes some away.
 //! Ours; the thesis has hops everywhere.
 
 use super::super::super::stream::Tally;
-use radio::{Duration, Instant};
+use super::round::Round;
+use radio::Instant;
 
-/// Packets whose fate must be known before a round tells anything.
-const TELLING: u32 = 8;
-/// One of so many may be lost.
-const BEARABLE: u32 = 16;
-/// What more than that multiplies the rate by, at most this share of what has arrived.
+/// What a round in which too many get lost multiplies the rate by, at most this share of what has arrived.
 const DOWN: f64 = 0.7;
 const DOWN_TO: f64 = 0.85;
-/// What less does, to begin with and then.
+/// What another one does, to begin with and then.
 const CLIMB: f64 = 1.5;
 const UP: f64 = 1.125;
 /// Of what was sent so much arrives where no queue fills, while the rate climbs, and then.
@@ -27,10 +23,7 @@ const SEEN: f64 = 2.0;
 /// See the [module](self).
 #[derive(Clone, Debug)]
 pub(super) struct Rounds {
-    /// When this one began; `None`: with the next packet.
-    since: Option<Instant>,
-    sent: u32,
-    told: Tally,
+    round: Round,
     /// Packets per second that were sent in the one before.
     sent_hz: Option<f64>,
     climbs: bool,
@@ -40,9 +33,7 @@ pub(super) struct Rounds {
 
 impl Rounds {
     pub const NEW: Rounds = Rounds {
-        since: None,
-        sent: 0,
-        told: Tally::NONE,
+        round: Round::NEW,
         sent_hz: None,
         climbs: true,
         settles: false,
@@ -58,40 +49,32 @@ impl Rounds {
 
     /// A packet goes out.
     pub fn sent(&mut self, now: Instant) {
-        self.since.get_or_insert(now);
-        self.sent = self.sent.saturating_add(1);
+        self.round.sent(now);
     }
 
     /// What feedback has told.
     pub fn told(&mut self, told: Tally) {
-        self.told.add(told);
+        self.round.told(told);
     }
 
     /// The rate to go on with, if the round is over and says that `hz` is not the one.
     pub fn end(&mut self, now: Instant, hz: f64) -> Option<f64> {
-        let since = self.since?;
-        let Tally { arrived, lost, came } = self.told;
-        if came < since || arrived + lost < TELLING {
-            return None;
-        }
-        let elapsed = now.since(since).max(Duration::from_us(1));
-        let rate = |packets: u32| f64::from(packets) * 1e9 / elapsed.as_ns() as f64;
-        let (arrived_hz, before) = (rate(arrived), self.sent_hz.replace(rate(self.sent)));
-        (self.since, self.sent, self.told) = (Some(now), 0, Tally::NONE);
+        let seen = self.round.end(now)?;
+        let before = self.sent_hz.replace(seen.sent_hz);
         if core::mem::take(&mut self.settles) {
             return None;
         }
-        if lost * BEARABLE > arrived + lost {
+        if seen.lossy {
             (self.climbs, self.settles) = (false, true);
-            return Some((hz * DOWN).min(arrived_hz * DOWN_TO));
+            return Some((hz * DOWN).min(seen.arrived_hz * DOWN_TO));
         }
-        let share = arrived_hz / before?;
+        let share = seen.arrived_hz / before?;
         if self.climbs && share < CLIMBS {
             self.climbs = false;
-            return Some(arrived_hz.min(hz));
+            return Some(seen.arrived_hz.min(hz));
         }
         let step = if self.climbs { CLIMB } else { UP };
-        let faster = (hz * step).min(arrived_hz * SEEN);
+        let faster = (hz * step).min(seen.arrived_hz * SEEN);
         (share >= ALL || self.climbs).then_some(faster.max(hz))
     }
 }
@@ -109,7 +92,7 @@ mod tests {
     /// Rounds of 100 ms with so many packets each, and feedback about as many; what the last one tells.
     fn rounds(r: &mut Rounds, all: &[(u32, u32, u32)]) -> Option<f64> {
         let mut said = None;
-        let begin = r.since.map_or(0, |since| since.as_ns() / 1_000_000);
+        let begin = r.round.since.map_or(0, |since| since.as_ns() / 1_000_000);
         for (ms, &(sent, arrived, lost)) in (begin..).step_by(100).zip(all) {
             (0..sent).for_each(|_| r.sent(at(ms)));
             let came = at(ms);

@@ -42,13 +42,13 @@ fn a_missed_feedback_costs_less_where_packets_get_lost() {
 fn three_phases() {
     let mut r = running(&Config::standard(), 2_000, 4);
     assert_eq!(r.hz(), 500.0);
-    r.feedback(at(0), 1_000, true);
+    r.feedback(at(0), 1_000, 1, true);
     assert_eq!(r.hz(), 600.0, "increase by a fifth of the difference");
-    r.feedback(at(0), 1_520, true);
+    r.feedback(at(0), 1_520, 1, true);
     assert_eq!(r.hz(), 600.0, "maintain up to 1.1 times");
-    r.feedback(at(0), 4_000, true);
+    r.feedback(at(0), 4_000, 1, true);
     assert_eq!(r.hz(), 250.0, "decrease at once");
-    r.feedback(at(0), 0, true);
+    r.feedback(at(0), 0, 1, true);
     assert_eq!(r.hz(), 250.0, "no measurement");
 }
 
@@ -60,7 +60,7 @@ fn tell(r: &mut Rate, arrived: u32, lost: u32, came: Instant) {
 fn after(r: &mut Rate, now: Instant, arrived: u32, lost: u32) -> f64 {
     (0..arrived + lost).for_each(|_| r.sent(now, false));
     tell(r, arrived, lost, now);
-    r.feedback(now, 0, true);
+    r.feedback(now, 0, 1, true);
     r.hz()
 }
 
@@ -79,10 +79,10 @@ fn without_delays_losses_tell() {
     assert!(most < 600.0, "{most}");
     assert!((300.0..450.0).contains(&(sum / 200.0)), "{}", sum / 200.0);
     // who knows the delay decides, and lost packets do not
-    r.feedback(at(20_000), 1_000_000 / 200, true);
+    r.feedback(at(20_000), 1_000_000 / 200, 1, true);
     assert_eq!(r.hz(), 200.0);
     tell(&mut r, 10, 10, at(20_040));
-    r.feedback(at(20_040), 0, true);
+    r.feedback(at(20_040), 0, 1, true);
     assert_eq!(r.hz(), 200.0, "nothing was sent since");
     assert_eq!(after(&mut r, at(20_080), 10, 10), 140.0);
 }
@@ -93,7 +93,7 @@ fn never_slower_than_it_began_without_delays() {
     let mut r = running(&Config::adaptive(), 0, 0);
     r.set_hz(at(0), 110.0);
     assert_eq!(after(&mut r, at(40), 10, 10), 100.0);
-    r.feedback(at(80), 50_000, true);
+    r.feedback(at(80), 50_000, 1, true);
     assert_eq!(r.hz(), 20.0, "a slow reader");
     assert_eq!(after(&mut r, at(120), 0, 0), 100.0, "is so no more");
 }
@@ -103,7 +103,7 @@ fn never_slower_than_it_began_without_delays() {
 fn what_has_just_gone_is_left_alone() {
     let guard_ms = |config: &Config, rtt_ms| {
         let mut r = running(config, 10_000, 1);
-        r.round_trip(Duration::from_ms(rtt_ms));
+        r.round_trip(Duration::from_ms(rtt_ms), true);
         r.guard().as_us() / 1_000
     };
     assert_eq!([0, 100].map(|ms| guard_ms(&Config::standard(), ms)), [500; 2]);
@@ -120,7 +120,7 @@ fn epochs_of_recovery() {
         let mut n = 0;
         loop {
             let before = r.hz();
-            r.feedback(at(0), 1_000, true);
+            r.feedback(at(0), 1_000, 1, true);
             if r.hz() == before {
                 break;
             }
@@ -140,7 +140,7 @@ fn down_gently() {
     let mut r = running(&Config::sdmac(), 10_000, 1);
     assert!(r.spacing_us().abs_diff(30_000) <= 1);
     // two and a half packets in 90 ms are 50/9 packets/s less
-    r.feedback(at(0), 90_000, true);
+    r.feedback(at(0), 90_000, 1, true);
     let lower = 1e6 / 30_000.0 - 0.3 * 50.0 / 9.0;
     assert!((r.hz() - lower).abs() < 1e-9, "{}", r.hz());
     // ten packets of the spacing until now, a tenth more
@@ -154,13 +154,13 @@ fn smaller_steps_over_more_hops() {
     for (hops, share) in [(0, 0.1), (1, 0.1), (4, 0.05), (6, 0.0375)] {
         let mut r = running(&Config::sdmac(), 100_000, hops);
         let before = r.hz();
-        r.feedback(at(0), 10_000, true);
+        r.feedback(at(0), 10_000, 1, true);
         let step = (r.hz() - before) / (250.0 - before);
         assert!((step - share).abs() < 1e-9, "{hops}: {step}");
     }
     let mut r = running(&Config::adaptive(), 100_000, 6);
     let before = r.hz();
-    r.feedback(at(0), 10_000, true);
+    r.feedback(at(0), 10_000, 1, true);
     assert_eq!(
         r.hz(),
         before + 0.5 * (100.0 - before),
@@ -190,7 +190,7 @@ fn three_misses_start_again() {
     assert!(!r.miss(at(1_100)) && !r.miss(at(2_200)));
     assert_eq!((r.hz(), r.expect_at()), (250.0, Some(at(3_300))));
     let mut other = r.clone();
-    other.feedback(at(3_000), 4_000, true);
+    other.feedback(at(3_000), 4_000, 1, true);
     assert!(!other.miss(at(4_100)), "a feedback in between");
     assert!(r.miss(at(3_300)));
     assert_eq!(
@@ -199,7 +199,7 @@ fn three_misses_start_again() {
     );
     r.probed(at(3_300));
     assert_eq!(r.probe_at(), Some(at(4_300)), "every epoch");
-    r.feedback(at(3_400), 9_000, true);
+    r.feedback(at(3_400), 9_000, 1, true);
     assert!(r.is_searching(), "only the answer to the probe counts");
     r.quick_start(at(3_500), 2_000, 1, true);
     assert_eq!(
@@ -264,7 +264,7 @@ fn a_notice_silences() {
 #[test]
 fn rests_hide_no_silence() {
     let mut r = running(&Config::sdmac(), 1_000, 1);
-    r.round_trip(Duration::from_ms(200));
+    r.round_trip(Duration::from_ms(200), true);
     let mut missed = None;
     for ms in (0..1_000).step_by(30) {
         if r.expect_at().is_some_and(|at_| at_ <= at(ms)) {
@@ -273,7 +273,7 @@ fn rests_hide_no_silence() {
         }
         r.sent(at(ms), false);
         if ms == 90 {
-            r.feedback(at(ms), 1_000, true);
+            r.feedback(at(ms), 1_000, 1, true);
         }
     }
     // feedback for that at 120 is due a round trip and 1.1 epochs of 20 ms later, and in between all is well
@@ -300,7 +300,7 @@ fn pacing() {
     r.sent(late, false);
     assert_eq!(r.send_at(), Some(late + Duration::from_us(500)));
     // another rate counts from the last packet
-    r.feedback(late, 10_000, true);
+    r.feedback(late, 10_000, 1, true);
     assert_eq!(r.send_at(), Some(late + Duration::from_us(9_500)));
 }
 
@@ -310,7 +310,7 @@ fn a_rate_that_goes_up_is_no_debt() {
     let mut r = running(&Config::standard(), 10_000, 1);
     r.sent(at(0), false);
     r.sent(at(10), false);
-    r.feedback(at(19), 100, true);
+    r.feedback(at(19), 100, 1, true);
     let spacing = r.spacing();
     assert!(spacing < Duration::from_us(500));
     r.sent(at(19), false);

@@ -1,0 +1,49 @@
+//! Hops that tell a delay by which nobody can go: a constant that is not what they measure, or of a way behind which there is a narrower one.
+
+use super::*;
+
+/// A path that takes a packet in `service_us`, with 50 in its queue; all that is known of it is a delay of `told_us`.
+fn path(seed: u64, told_us: u32, service_us: u64, delay_us: u64, works: [usize; 2]) -> Network<End> {
+    let room = || Buffers {
+        send: vec![0; 1 << 20],
+        receive: vec![0; 1 << 20],
+        sent: vec![Sent::default(); 4_096],
+    };
+    let link = || Link {
+        service_us: service_us..=service_us,
+        delay_us: delay_us..=delay_us,
+        measured: false,
+        told_us,
+        ..Link::good()
+    };
+    let config = Config::sdmac();
+    let caller = Connection::caller(&config, room());
+    let listener = Connection::listener(&config, room());
+    let [first, second] = works.map(work);
+    Network::new(seed, [(caller, link(), first), (listener, link(), second)])
+}
+
+/// What gets lost and comes late says more than what a hop tells: at most one packet of five goes again, most of them of the first second.
+#[test]
+fn little_is_lost_however_much_too_small_the_delay_is() {
+    const OCTETS: usize = 10_000_000;
+    let packets = (OCTETS / MAX_DATA_OCTETS) as u64;
+    for (told_us, service_us, delay_us) in [
+        (1_000, 1_000, 20_000),
+        (1_000, 3_000, 1_000),
+        (500, 3_000, 20_000),
+        (500, 10_000, 1_000),
+        (2_000, 4_000, 50_000),
+    ] {
+        let mut n = path(3, told_us, service_us, delay_us, [OCTETS, 0]);
+        let over = n.run_until(200 * SECOND);
+        let counters = n.end(0).counters();
+        let told = format!(
+            "{told_us} {service_us} {delay_us}: {} us, {counters:?}",
+            n.now_us()
+        );
+        assert!(over, "{told}");
+        assert!(n.now_us() < packets * service_us * 5 / 4, "{told}");
+        assert!(counters.resent < packets / 5, "{told}");
+    }
+}

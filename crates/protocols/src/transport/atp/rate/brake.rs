@@ -1,0 +1,222 @@
+//! What slows a sender down where the delay that hops tell is not that of the slowest one.
+//!
+//! Behind hops that know their delay there may be a way that does not, an uplink for example. A rate that follows the hops fills the queue there for good,
+//! and what is too much of it gets lost. Three things together say so: what is sent does not arrive, more of it is lost than may be, and in a whole round
+//! nothing has come back that did not take many times as long as all hops together can account for. Each of them alone is what a radio does; of the first
+//! two, one is enough where the third is plain.
+//!
+//! From then on the rate goes by what arrives, until it would be above what the hops allow. Ours: the thesis has hops everywhere.
+
+use super::super::super::stream::Tally;
+use super::round::Round;
+use radio::{Duration, Instant};
+
+/// A round trip may be longer than the shortest one by so many times what the hops tell. Twice, there and back, would do if what they tell were
+/// of this packet; it is an average, and of the way back nothing is told.
+const ACCOUNTED: u64 = 16;
+/// By more than so many times it is plain.
+const PLAIN: u64 = 32;
+/// Where no queue fills, at least so much arrives of what was sent.
+const CARRIED: f64 = 0.8;
+/// What the rate becomes of what has arrived, where packets get lost and where they only wait.
+const DOWN: f64 = 0.85;
+const DRAIN: f64 = 0.95;
+/// By what share of itself it grows with a round in which they do not; by twice as much with the next one, and so on, up to all of it.
+const UP: f64 = 0.125;
+/// It does not grow above so many times the rate of which is known what has become of it.
+const KNOWN: f64 = 1.5;
+
+/// See the [module](self).
+#[derive(Clone, Debug)]
+pub(super) struct Brake {
+    round: Round,
+    /// Packets per second that were sent in the one before.
+    sent_hz: Option<f64>,
+    /// By how much all round trips of this one were longer than the shortest of the path.
+    longer: Option<Duration>,
+    /// By how much the last two were.
+    last: [Duration; 2],
+    /// What the hops have told in this one, at most.
+    hops_take: Duration,
+    /// The rate goes by what arrives.
+    on: bool,
+    /// It was lowered with the last round, and what this one tells is still of the rate before.
+    settles: bool,
+    /// By what share it grows next.
+    up: f64,
+}
+
+impl Brake {
+    pub const NEW: Brake = Brake {
+        round: Round::NEW,
+        sent_hz: None,
+        longer: None,
+        last: [Duration::ZERO; 2],
+        hops_take: Duration::ZERO,
+        on: false,
+        settles: false,
+        up: UP,
+    };
+
+    /// Nothing is on its way, or nobody tells a delay: what is known of this round says nothing.
+    pub fn rest(&mut self) {
+        *self = Brake {
+            on: self.on,
+            ..Brake::NEW
+        };
+    }
+
+    /// Another path.
+    pub fn release(&mut self) {
+        *self = Brake::NEW;
+    }
+
+    /// A packet goes out.
+    pub fn sent(&mut self, now: Instant) {
+        self.round.sent(now);
+    }
+
+    /// What feedback has told.
+    pub fn told(&mut self, told: Tally) {
+        self.round.told(told);
+    }
+
+    /// A round trip took so much longer than the shortest.
+    pub fn took(&mut self, longer: Duration) {
+        self.longer = Some(self.longer.map_or(longer, |least| least.min(longer)));
+        self.last = [longer, self.last[0]];
+    }
+
+    /// The rate to go with instead of the `told_hz` that the hops allow, in all of which a packet takes `hops_take`. It was `hz` until now.
+    pub fn rate(&mut self, now: Instant, hz: f64, told_hz: f64, hops_take: Duration) -> Option<f64> {
+        self.hops_take = self.hops_take.max(hops_take);
+        let rate = self.end(now, hz).unwrap_or(hz);
+        self.on &= rate < told_hz;
+        self.on.then_some(rate)
+    }
+
+    /// What a round that is over makes of the rate.
+    fn end(&mut self, now: Instant, hz: f64) -> Option<f64> {
+        let seen = self.round.end(now)?;
+        let before = self.sent_hz.replace(seen.sent_hz).unwrap_or(seen.sent_hz);
+        let longer = self.longer.take().unwrap_or(self.last[0].min(self.last[1]));
+        let hops_take = core::mem::take(&mut self.hops_take);
+        let settles = core::mem::take(&mut self.settles);
+        if longer <= hops_take.times(ACCOUNTED) {
+            let up = self.up;
+            self.up = (up * 2.0).min(1.0);
+            return Some((hz * (1.0 + up)).min(seen.told_hz * KNOWN).max(hz));
+        }
+        self.up = UP;
+        let fills = seen.arrived_hz < before * CARRIED;
+        let is_plain = longer > hops_take.times(PLAIN);
+        self.on |= (fills && seen.lossy) || (is_plain && (fills || seen.lossy));
+        if settles || !self.on {
+            return None;
+        }
+        self.settles = true;
+        let share = if seen.lossy { DOWN } else { DRAIN };
+        Some(seen.arrived_hz * share)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HZ: f64 = 1_000.0;
+    const TOLD: f64 = 2_000.0;
+    const HOPS_TAKE: Duration = Duration::from_ms(1);
+
+    fn at(ms: u64) -> Instant {
+        Instant::from_us(ms * 1_000)
+    }
+
+    /// A round of 100 ms that begins `ms` with packets that are sent, told as arrived and as lost, and one round trip; the rate it makes.
+    fn round(b: &mut Brake, ms: u64, (sent, arrived, lost): (u32, u32, u32), longer_ms: u64) -> Option<f64> {
+        (0..sent).for_each(|_| b.sent(at(ms)));
+        let came = at(ms);
+        b.told(Tally { arrived, lost, came });
+        b.took(Duration::from_ms(longer_ms));
+        b.rate(at(ms + 100), HZ, TOLD, HOPS_TAKE)
+    }
+
+    fn slowed() -> Brake {
+        let mut b = Brake::NEW;
+        assert_eq!(round(&mut b, 0, (100, 50, 50), 17), Some(425.0));
+        assert_eq!(
+            round(&mut b, 100, (100, 30, 70), 17),
+            Some(HZ),
+            "that was still of the rate before"
+        );
+        b
+    }
+
+    #[test]
+    fn what_is_lost_and_late_slows_down() {
+        slowed();
+        let first = |packets, longer_ms| round(&mut { Brake::NEW }, 0, packets, longer_ms);
+        assert_eq!(first((100, 50, 50), 16), None, "as on a radio");
+        assert_eq!(first((100, 100, 0), 500), None, "it arrives");
+        assert_eq!(first((100, 95, 5), 500), None, "some may be lost");
+        assert_eq!(first((100, 79, 0), 32), None, "it may still be on its way");
+        assert_eq!(first((100, 79, 0), 33), Some(790.0 * 0.95), "so late it is not");
+        assert_eq!(first((100, 85, 15), 32), None, "as much arrives as may");
+        assert_eq!(first((100, 85, 15), 33), Some(850.0 * 0.85));
+        assert_eq!(first((100, 7, 0), 500), None, "too few to tell");
+    }
+
+    /// One round trip that was short is enough.
+    #[test]
+    fn all_of_a_round_must_be_late() {
+        let mut b = Brake::NEW;
+        b.took(Duration::from_ms(16));
+        assert_eq!(round(&mut b, 0, (100, 50, 50), 500), None);
+    }
+
+    /// Where packets are missing no round trip can be told: then the last two count, both of them.
+    #[test]
+    fn a_round_without_any_goes_by_the_last_two() {
+        let without = |b: &mut Brake| {
+            (0..100).for_each(|_| b.sent(at(100)));
+            let (arrived, lost, came) = (50, 50, at(100));
+            b.told(Tally { arrived, lost, came });
+            b.rate(at(200), HZ, TOLD, HOPS_TAKE)
+        };
+        let mut b = Brake::NEW;
+        assert_eq!(round(&mut b, 0, (100, 100, 0), 17), None);
+        assert_eq!(without(&mut b.clone()), None, "one is not enough");
+        b.took(Duration::from_ms(17));
+        assert_eq!(without(&mut b.clone()), Some(425.0));
+        b.took(Duration::from_ms(16));
+        assert_eq!(without(&mut b), None);
+    }
+
+    #[test]
+    fn what_hops_tell_at_most_in_a_round_counts() {
+        let mut b = Brake::NEW;
+        assert_eq!(b.rate(at(0), HZ, TOLD, Duration::from_ms(2)), None);
+        assert_eq!(round(&mut b, 0, (100, 50, 50), 32), None);
+        assert_eq!(round(&mut b, 100, (100, 50, 50), 32), Some(425.0), "in that one");
+    }
+
+    #[test]
+    fn then_the_queue_drains_and_the_rate_rises_to_what_hops_allow() {
+        let mut b = slowed();
+        assert_eq!(round(&mut b, 200, (100, 90, 0), 17), Some(855.0), "it waits");
+        assert_eq!(round(&mut b, 300, (100, 90, 0), 16), Some(1_125.0), "it does not");
+        let rate = |b: &mut Brake, told_hz| b.rate(at(1_000), HZ, told_hz, HOPS_TAKE);
+        assert_eq!(rate(&mut b, 1_001.0), Some(HZ));
+        assert_eq!(rate(&mut b, HZ), None);
+        assert_eq!(rate(&mut b, TOLD), None, "for good");
+    }
+
+    #[test]
+    fn another_path_releases_it_and_a_rest_does_not() {
+        let mut b = slowed();
+        b.rest();
+        assert_eq!(b.rate(at(300), HZ, TOLD, HOPS_TAKE), Some(HZ));
+        b.release();
+        assert_eq!(b.rate(at(300), HZ, TOLD, HOPS_TAKE), None);
+    }
+}

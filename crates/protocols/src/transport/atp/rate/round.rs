@@ -1,0 +1,68 @@
+//! What becomes of the packets of a round.
+
+use super::super::super::stream::Tally;
+use radio::{Duration, Instant};
+
+/// Packets whose fate must be known before a round tells anything.
+const TELLING: u32 = 8;
+/// One of so many may be lost.
+const BEARABLE: u32 = 16;
+
+/// A round is over when something has arrived that was sent since it began, so that what it tells is of the rate that it was sent with.
+#[derive(Clone, Debug)]
+pub(super) struct Round {
+    /// When it began; `None`: with the next packet.
+    pub(super) since: Option<Instant>,
+    sent: u32,
+    told: Tally,
+}
+
+/// See [`Round`].
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Seen {
+    /// Packets per second that have arrived, and that were sent.
+    pub arrived_hz: f64,
+    pub sent_hz: f64,
+    /// The same of those of which it is known whether they have.
+    pub told_hz: f64,
+    /// More got lost than what may.
+    pub lossy: bool,
+}
+
+impl Round {
+    pub const NEW: Round = Round {
+        since: None,
+        sent: 0,
+        told: Tally::NONE,
+    };
+
+    /// A packet goes out.
+    pub fn sent(&mut self, now: Instant) {
+        self.since.get_or_insert(now);
+        self.sent = self.sent.saturating_add(1);
+    }
+
+    /// What feedback has told.
+    pub fn told(&mut self, told: Tally) {
+        self.told.add(told);
+    }
+
+    /// What there is to see, if it is over. The next one begins.
+    pub fn end(&mut self, now: Instant) -> Option<Seen> {
+        let since = self.since?;
+        let Tally { arrived, lost, came } = self.told;
+        if came < since || arrived + lost < TELLING {
+            return None;
+        }
+        let elapsed = now.since(since).max(Duration::from_us(1));
+        let rate = |packets: u32| f64::from(packets) * 1e9 / elapsed.as_ns() as f64;
+        let seen = Seen {
+            arrived_hz: rate(arrived),
+            sent_hz: rate(self.sent),
+            told_hz: rate(arrived + lost),
+            lossy: lost * BEARABLE > arrived + lost,
+        };
+        (self.since, self.sent, self.told) = (Some(now), 0, Tally::NONE);
+        Some(seen)
+    }
+}
