@@ -140,6 +140,7 @@ impl Rate {
             us => f64::from(us) * factor,
         };
         self.round_trip.over(hops);
+        self.brake.release();
         self.set_hz(now, 1e6 / us);
         self.pace.idle();
         if self.config.adjusting {

@@ -318,3 +318,34 @@ fn a_rate_that_goes_up_is_no_debt() {
     r.sent(next, false);
     assert_eq!(r.send_at(), Some(next + spacing));
 }
+
+/// Behind hops that tell too little the rate goes by what arrives; when it is looked for anew, the hops say again what it is.
+#[test]
+fn a_rate_that_is_looked_for_anew_is_not_slowed_down() {
+    let mut r = running(&Config::sdmac(), 1_000, 1);
+    let hz = r.hz();
+    for n in 0..4 {
+        (0..100).for_each(|_| r.sent(at(n * 100), false));
+        r.round_trip(Duration::from_ms(if n == 0 { 10 } else { 200 }), true);
+        tell(&mut r, 50, 50, at(n * 100));
+        r.feedback(at(n * 100 + 100), 1_000, 1, true);
+    }
+    let slowed = r.hz();
+    assert!(slowed < 600.0, "{slowed}");
+    r.feedback(at(500), 1_000, 1, true);
+    assert_eq!(r.hz(), slowed, "until a round says something else");
+    (0..MISSES).for_each(|n| {
+        r.miss(at(1_000 + u64::from(n)));
+    });
+    r.quick_start(at(2_000), 1_000, 1, false);
+    assert_eq!(r.hz(), hz);
+    r.feedback(at(2_100), 1_000, 1, true);
+    assert!(r.hz() > hz, "{}", r.hz());
+    // the variants of the thesis do not look at losses
+    let mut other = running(&Config::adaptive(), 1_000, 1);
+    (0..100).for_each(|_| other.sent(at(0), false));
+    other.round_trip(Duration::from_ms(200), true);
+    tell(&mut other, 10, 90, at(0));
+    other.feedback(at(100), 1_000, 1, true);
+    assert!(other.hz() > hz, "{}", other.hz());
+}
