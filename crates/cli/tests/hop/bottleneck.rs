@@ -3,7 +3,7 @@
 use crate::network::script;
 use crate::said;
 
-/// Few packets of a file are lost, and it takes little longer than it must.
+/// Few packets of a file go again.
 #[test]
 fn little_is_lost_before_a_narrow_link() {
     let dir = tempfile::tempdir().unwrap();

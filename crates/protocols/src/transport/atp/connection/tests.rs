@@ -57,6 +57,23 @@ fn two(seed: u64, config: Config, links: [Link; 2], works: [Work; 2]) -> Network
     Network::new(seed, [(caller, there, first), (listener, back, second)])
 }
 
+/// The same over links that are alike, with buffers of so many octets as files have them: as many packets as they hold of 256.
+fn alike(seed: u64, config: &Config, buffer: usize, link: &Link, works: [usize; 2]) -> Network<End> {
+    let room = || Buffers {
+        sent: vec![Sent::default(); buffer / 256],
+        ..buffers(buffer)
+    };
+    let [caller, listener] = [
+        Connection::caller(config, room()),
+        Connection::listener(config, room()),
+    ];
+    let [first, second] = works.map(work);
+    Network::new(
+        seed,
+        [(caller, link.clone(), first), (listener, link.clone(), second)],
+    )
+}
+
 fn good() -> [Link; 2] {
     [Link::good(), Link::good()]
 }

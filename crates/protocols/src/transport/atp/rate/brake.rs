@@ -204,7 +204,25 @@ mod tests {
     fn then_the_queue_drains_and_the_rate_rises_to_what_hops_allow() {
         let mut b = slowed();
         assert_eq!(round(&mut b, 200, (100, 90, 0), 17), Some(855.0), "it waits");
-        assert_eq!(round(&mut b, 300, (100, 90, 0), 16), Some(1_125.0), "it does not");
+        // and from here on it does not
+        let up = [300, 400, 500].map(|ms| round(&mut b, ms, (100, 90, 0), 16));
+        assert_eq!(
+            up,
+            [Some(1_125.0), Some(1_250.0), Some(1_350.0)],
+            "at most 1.5 of 900"
+        );
+        assert_eq!(
+            round(&mut b, 600, (100, 100, 0), 16),
+            Some(1_500.0),
+            "and of 1,000"
+        );
+        assert_eq!(round(&mut b, 700, (100, 10, 0), 16), Some(HZ), "not down");
+        assert_eq!(round(&mut b, 800, (100, 100, 0), 17), Some(950.0), "waits again");
+        assert_eq!(
+            round(&mut b, 900, (100, 90, 0), 16),
+            Some(1_125.0),
+            "as to begin with"
+        );
         let rate = |b: &mut Brake, told_hz| b.rate(at(1_000), HZ, told_hz, HOPS_TAKE);
         assert_eq!(rate(&mut b, 1_001.0), Some(HZ));
         assert_eq!(rate(&mut b, HZ), None);

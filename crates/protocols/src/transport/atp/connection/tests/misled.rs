@@ -3,24 +3,14 @@
 use super::*;
 
 /// A path that takes a packet in `service_us`, with 50 in its queue; all that is known of it is a delay of `told_us`.
-fn path(seed: u64, told_us: u32, service_us: u64, delay_us: u64, works: [usize; 2]) -> Network<End> {
-    let room = || Buffers {
-        send: vec![0; 1 << 20],
-        receive: vec![0; 1 << 20],
-        sent: vec![Sent::default(); 4_096],
-    };
-    let link = || Link {
+fn path(told_us: u32, service_us: u64, delay_us: u64) -> Link {
+    Link {
         service_us: service_us..=service_us,
         delay_us: delay_us..=delay_us,
         measured: false,
         told_us,
         ..Link::good()
-    };
-    let config = Config::sdmac();
-    let caller = Connection::caller(&config, room());
-    let listener = Connection::listener(&config, room());
-    let [first, second] = works.map(work);
-    Network::new(seed, [(caller, link(), first), (listener, link(), second)])
+    }
 }
 
 /// What gets lost and comes late says more than what a hop tells: at most one packet of five goes again, most of them of the first second.
@@ -35,7 +25,8 @@ fn little_is_lost_however_much_too_small_the_delay_is() {
         (500, 10_000, 1_000),
         (2_000, 4_000, 50_000),
     ] {
-        let mut n = path(3, told_us, service_us, delay_us, [OCTETS, 0]);
+        let link = path(told_us, service_us, delay_us);
+        let mut n = alike(3, &Config::sdmac(), 1 << 20, &link, [OCTETS, 0]);
         let over = n.run_until(200 * SECOND);
         let counters = n.end(0).counters();
         let told = format!(

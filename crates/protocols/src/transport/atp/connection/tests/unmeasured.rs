@@ -2,32 +2,17 @@
 
 use super::*;
 
-/// A path that takes a packet in `service_us`, with so many in its queue, and `delay_us` each way; and buffers as files have them.
-fn path(
-    seed: u64,
-    config: &Config,
-    service_us: u64,
-    queue: usize,
-    delay_us: u64,
-    works: [usize; 2],
-) -> Network<End> {
-    const BUFFER: usize = 4 << 20;
-    let room = || Buffers {
-        send: vec![0; BUFFER],
-        receive: vec![0; BUFFER],
-        sent: vec![Sent::default(); BUFFER / 256],
-    };
-    let link = || Link {
+const BUFFER: usize = 4 << 20;
+
+/// A path that takes a packet in `service_us`, with so many in its queue, and `delay_us` each way.
+fn path(service_us: u64, queue: usize, delay_us: u64) -> Link {
+    Link {
         service_us: service_us..=service_us,
         queue,
         delay_us: delay_us..=delay_us,
         measured: false,
         ..Link::good()
-    };
-    let caller = Connection::caller(config, room());
-    let listener = Connection::listener(config, room());
-    let [first, second] = works.map(work);
-    Network::new(seed, [(caller, link(), first), (listener, link(), second)])
+    }
 }
 
 /// What the path carries is found in about a second, and little is lost for it, over short ways and long ones, and queues of each length.
@@ -43,7 +28,8 @@ fn a_bottleneck_is_found_out() {
             (1_000, 100, 20_000),
             (200, 1_000, 50),
         ] {
-            let mut n = path(1, &config, service_us, queue, delay_us, [OCTETS, 0]);
+            let link = path(service_us, queue, delay_us);
+            let mut n = alike(1, &config, BUFFER, &link, [OCTETS, 0]);
             let over = n.run_until(60 * SECOND);
             let counters = n.end(0).counters();
             let told = format!("{service_us} {queue} {delay_us}: {} us, {counters:?}", n.now_us());
@@ -59,7 +45,8 @@ fn a_bottleneck_is_found_out() {
 #[test]
 fn both_ways_at_once() {
     for config in [Config::aggressive(), Config::adaptive(), Config::sdmac()] {
-        let mut n = path(2, &config, 3_000, 50, 20_000, [1_000_000; 2]);
+        let link = path(3_000, 50, 20_000);
+        let mut n = alike(2, &config, BUFFER, &link, [1_000_000; 2]);
         assert!(n.run_until(60 * SECOND), "{:?}", n.end(0).counters());
         assert!(
             n.now_us() < 5 * SECOND,
