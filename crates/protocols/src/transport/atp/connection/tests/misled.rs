@@ -13,7 +13,7 @@ fn path(told_us: u32, service_us: u64, delay_us: u64) -> Link {
     }
 }
 
-/// What gets lost and comes late says more than what a hop tells: at most one packet of five goes again, most of them of the first second.
+/// What gets lost and comes late says more than what a hop tells: less than one packet of five goes again.
 #[test]
 fn little_is_lost_however_much_too_small_the_delay_is() {
     const OCTETS: usize = 10_000_000;
