@@ -1,6 +1,7 @@
 //! The sender's rate S in packets per second, or its inverse, the spacing D_s.
 
 mod brake;
+mod carried;
 mod older;
 mod round;
 mod round_trip;
@@ -11,11 +12,10 @@ use super::super::stream::Tally;
 use super::pace::Pace;
 use super::{Config, gain_share, idle_multiplier, meter};
 use crate::transport::micros;
-use brake::Brake;
+use carried::Carried;
 use older::Older;
 use radio::{Duration, Instant};
 use round_trip::RoundTrip;
-use rounds::Rounds;
 use silence::Silence;
 
 /// Missed feedbacks after which the rate is looked for anew (thesis, section 2.3).
@@ -63,10 +63,7 @@ pub struct Rate {
     missed: u8,
     silence: Silence,
     round_trip: RoundTrip,
-    /// What the path carries, where no hop knows its delay.
-    rounds: Rounds,
-    /// What bounds the rate where hops tell a delay.
-    brake: Brake,
+    carried: Carried,
     /// Share of packets that were lost before, averaged over the last ones.
     lost: f64,
     /// Rates that the other end may still go by, where no hop knows its delay.
@@ -92,8 +89,7 @@ impl Rate {
             missed: 0,
             silence: Silence::new(config.initial_number),
             round_trip: RoundTrip::NEW,
-            rounds: Rounds::NEW,
-            brake: Brake::NEW,
+            carried: Carried::NEW,
             lost: 0.0,
             older: Older::NONE,
         }
@@ -140,7 +136,7 @@ impl Rate {
             us => f64::from(us) * factor,
         };
         self.round_trip.over(hops);
-        self.brake.release();
+        self.carried.anew(delay_us > 0);
         self.set_hz(now, 1e6 / us);
         self.pace.idle();
         if self.config.adjusting {
@@ -153,8 +149,7 @@ impl Rate {
 
     /// What a feedback has told of packets.
     pub(in super::super) fn told(&mut self, told: Tally) {
-        self.rounds.told(told);
-        self.brake.told(told);
+        self.carried.told(told);
     }
 
     /// A feedback with the delay of the path, 0 if nobody on the way knows it, and its hops. `waiting`: more feedback is expected.
@@ -162,7 +157,7 @@ impl Rate {
         self.missed = 0;
         self.heard = true;
         if self.round_trip.over(hops) {
-            self.brake.release();
+            self.carried.anew(false);
         }
         // the next epoch is that of the packets that are on the way: before the rate changes
         let next = now + self.wait();
@@ -173,11 +168,10 @@ impl Rate {
         if self.is_searching() {
             return;
         }
+        self.carried.turn(delay_us > 0);
         if delay_us > 0 {
-            self.rounds.rest();
             self.follow_hops(now, delay_us, hops);
         } else {
-            self.brake.rest();
             self.follow_rounds(now);
         }
     }
@@ -189,7 +183,7 @@ impl Rate {
         if self.config.adjusting {
             told *= meter::PACKETS;
             let hops_take = Duration::from_us(u64::from(delay_us) * u64::from(hops.max(1)));
-            slowed = self.brake.rate(now, self.hz, told, hops_take);
+            slowed = self.carried.slowed(now, self.hz, told, hops_take);
         }
         if let Some(hz) = slowed {
             self.note_older(now);
@@ -214,7 +208,7 @@ impl Rate {
             // a reader that was slow is so no more
             self.set_hz(now, least);
         }
-        if let Some(hz) = self.rounds.end(now, self.hz) {
+        if let Some(hz) = self.carried.alone(now, self.hz) {
             self.set_hz(now, hz.max(least));
         }
     }
@@ -250,8 +244,7 @@ impl Rate {
 
     /// Something was sent, so that feedback is expected. `again`: it was lost before.
     pub fn sent(&mut self, now: Instant, again: bool) {
-        self.rounds.sent(now);
-        self.brake.sent(now);
+        self.carried.sent(now);
         self.lost += (f64::from(u8::from(again)) - self.lost) / REMEMBERED;
         self.pace.sent(now, self.spacing());
         // the first one needs a round trip more
@@ -369,8 +362,7 @@ impl Rate {
     /// All is acknowledged, so no feedback is expected. `more`: there is more to send.
     pub fn rest(&mut self, more: bool) {
         if !more {
-            self.rounds.rest();
-            self.brake.rest();
+            self.carried.rest();
         }
         self.expect_at = None;
         self.missed = 0;
@@ -380,7 +372,7 @@ impl Rate {
     pub fn round_trip(&mut self, age: Duration, sure: bool) {
         self.round_trip.took(age);
         if sure {
-            self.brake.took(self.round_trip.longer(age));
+            self.carried.took(self.round_trip.longer(age));
         }
     }
 

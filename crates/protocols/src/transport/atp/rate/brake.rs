@@ -7,9 +7,8 @@
 //!
 //! From then on the rate goes by what arrives, until it would be above what the hops allow. Ours: the thesis has hops everywhere.
 
-use super::super::super::stream::Tally;
-use super::round::Round;
-use radio::{Duration, Instant};
+use super::round::Seen;
+use radio::Duration;
 
 /// A round trip may be longer than the shortest one by so many times what the hops tell. Twice, there and back, would do if what they tell were
 /// of this packet; it is an average, and of the way back nothing is told.
@@ -29,10 +28,7 @@ const KNOWN: f64 = 1.5;
 /// See the [module](self).
 #[derive(Clone, Debug)]
 pub(super) struct Brake {
-    round: Round,
-    /// Packets per second that were sent in the one before.
-    sent_hz: Option<f64>,
-    /// By how much all round trips of this one were longer than the shortest of the path.
+    /// By how much all round trips of this round were longer than the shortest of the path.
     longer: Option<Duration>,
     /// By how much the last two were.
     last: [Duration; 2],
@@ -48,8 +44,6 @@ pub(super) struct Brake {
 
 impl Brake {
     pub const NEW: Brake = Brake {
-        round: Round::NEW,
-        sent_hz: None,
         longer: None,
         last: [Duration::ZERO; 2],
         hops_take: Duration::ZERO,
@@ -71,34 +65,23 @@ impl Brake {
         *self = Brake::NEW;
     }
 
-    /// A packet goes out.
-    pub fn sent(&mut self, now: Instant) {
-        self.round.sent(now);
-    }
-
-    /// What feedback has told.
-    pub fn told(&mut self, told: Tally) {
-        self.round.told(told);
-    }
-
     /// A round trip took so much longer than the shortest.
     pub fn took(&mut self, longer: Duration) {
         self.longer = Some(self.longer.map_or(longer, |least| least.min(longer)));
         self.last = [longer, self.last[0]];
     }
 
-    /// The rate to go with instead of the `told_hz` that the hops allow, in all of which a packet takes `hops_take`. It was `hz` until now.
-    pub fn rate(&mut self, now: Instant, hz: f64, told_hz: f64, hops_take: Duration) -> Option<f64> {
+    /// The rate to go with instead of the `told_hz` that the hops allow, in all of which a packet takes `hops_take`. It was `hz` until now. `seen`: of a round that is over.
+    pub fn rate(&mut self, seen: Option<Seen>, hz: f64, told_hz: f64, hops_take: Duration) -> Option<f64> {
         self.hops_take = self.hops_take.max(hops_take);
-        let rate = self.end(now, hz).unwrap_or(hz);
+        let rate = seen.and_then(|seen| self.end(seen, hz)).unwrap_or(hz);
         self.on &= rate < told_hz;
         self.on.then_some(rate)
     }
 
     /// What a round that is over makes of the rate.
-    fn end(&mut self, now: Instant, hz: f64) -> Option<f64> {
-        let seen = self.round.end(now)?;
-        let before = self.sent_hz.replace(seen.sent_hz).unwrap_or(seen.sent_hz);
+    fn end(&mut self, seen: Seen, hz: f64) -> Option<f64> {
+        let before = seen.before_hz.unwrap_or(seen.sent_hz);
         let longer = self.longer.take().unwrap_or(self.last[0].min(self.last[1]));
         let hops_take = core::mem::take(&mut self.hops_take);
         let settles = core::mem::take(&mut self.settles);
@@ -122,7 +105,10 @@ impl Brake {
 
 #[cfg(test)]
 mod tests {
+    use super::super::round::Round;
+    use super::super::round::testing::Course;
     use super::*;
+    use radio::Instant;
 
     const HZ: f64 = 1_000.0;
     const TOLD: f64 = 2_000.0;
@@ -133,16 +119,23 @@ mod tests {
     }
 
     /// A round of 100 ms that begins `ms` with packets that are sent, told as arrived and as lost, and one round trip; the rate it makes.
-    fn round(b: &mut Brake, ms: u64, (sent, arrived, lost): (u32, u32, u32), longer_ms: u64) -> Option<f64> {
-        (0..sent).for_each(|_| b.sent(at(ms)));
-        let came = at(ms);
-        b.told(Tally { arrived, lost, came });
-        b.took(Duration::from_ms(longer_ms));
-        b.rate(at(ms + 100), HZ, TOLD, HOPS_TAKE)
+    fn round(b: &mut Course<Brake>, ms: u64, packets: (u32, u32, u32), longer_ms: u64) -> Option<f64> {
+        b.pass(at(ms), packets);
+        b.policy.took(Duration::from_ms(longer_ms));
+        rate(b, ms + 100, TOLD, HOPS_TAKE)
     }
 
-    fn slowed() -> Brake {
-        let mut b = Brake::NEW;
+    fn rate(b: &mut Course<Brake>, ms: u64, told_hz: f64, hops_take: Duration) -> Option<f64> {
+        let seen = b.round.end(at(ms));
+        b.policy.rate(seen, HZ, told_hz, hops_take)
+    }
+
+    fn new() -> Course<Brake> {
+        Course::new(Brake::NEW)
+    }
+
+    fn slowed() -> Course<Brake> {
+        let mut b = new();
         assert_eq!(round(&mut b, 0, (100, 50, 50), 17), Some(425.0));
         assert_eq!(
             round(&mut b, 100, (100, 30, 70), 17),
@@ -155,7 +148,7 @@ mod tests {
     #[test]
     fn what_is_lost_and_late_slows_down() {
         slowed();
-        let first = |packets, longer_ms| round(&mut { Brake::NEW }, 0, packets, longer_ms);
+        let first = |packets, longer_ms| round(&mut new(), 0, packets, longer_ms);
         assert_eq!(first((100, 50, 50), 16), None, "as on a radio");
         assert_eq!(first((100, 100, 0), 500), None, "it arrives");
         assert_eq!(first((100, 95, 5), 500), None, "some may be lost");
@@ -169,33 +162,31 @@ mod tests {
     /// One round trip that was short is enough.
     #[test]
     fn all_of_a_round_must_be_late() {
-        let mut b = Brake::NEW;
-        b.took(Duration::from_ms(16));
+        let mut b = new();
+        b.policy.took(Duration::from_ms(16));
         assert_eq!(round(&mut b, 0, (100, 50, 50), 500), None);
     }
 
     /// Where packets are missing no round trip can be told: then the last two count, both of them.
     #[test]
     fn a_round_without_any_goes_by_the_last_two() {
-        let without = |b: &mut Brake| {
-            (0..100).for_each(|_| b.sent(at(100)));
-            let (arrived, lost, came) = (50, 50, at(100));
-            b.told(Tally { arrived, lost, came });
-            b.rate(at(200), HZ, TOLD, HOPS_TAKE)
+        let without = |b: &mut Course<Brake>| {
+            b.pass(at(100), (100, 50, 50));
+            rate(b, 200, TOLD, HOPS_TAKE)
         };
-        let mut b = Brake::NEW;
+        let mut b = new();
         assert_eq!(round(&mut b, 0, (100, 100, 0), 17), None);
         assert_eq!(without(&mut b.clone()), None, "one is not enough");
-        b.took(Duration::from_ms(17));
+        b.policy.took(Duration::from_ms(17));
         assert_eq!(without(&mut b.clone()), Some(425.0));
-        b.took(Duration::from_ms(16));
+        b.policy.took(Duration::from_ms(16));
         assert_eq!(without(&mut b), None);
     }
 
     #[test]
     fn what_hops_tell_at_most_in_a_round_counts() {
-        let mut b = Brake::NEW;
-        assert_eq!(b.rate(at(0), HZ, TOLD, Duration::from_ms(2)), None);
+        let mut b = new();
+        assert_eq!(rate(&mut b, 0, TOLD, Duration::from_ms(2)), None);
         assert_eq!(round(&mut b, 0, (100, 50, 50), 32), None);
         assert_eq!(round(&mut b, 100, (100, 50, 50), 32), Some(425.0), "in that one");
     }
@@ -223,18 +214,19 @@ mod tests {
             Some(1_125.0),
             "as to begin with"
         );
-        let rate = |b: &mut Brake, told_hz| b.rate(at(1_000), HZ, told_hz, HOPS_TAKE);
-        assert_eq!(rate(&mut b, 1_001.0), Some(HZ));
-        assert_eq!(rate(&mut b, HZ), None);
-        assert_eq!(rate(&mut b, TOLD), None, "for good");
+        let mut rate = |told_hz| rate(&mut b, 1_000, told_hz, HOPS_TAKE);
+        assert_eq!(rate(1_001.0), Some(HZ));
+        assert_eq!(rate(HZ), None);
+        assert_eq!(rate(TOLD), None, "for good");
     }
 
     #[test]
     fn another_path_releases_it_and_a_rest_does_not() {
         let mut b = slowed();
-        b.rest();
-        assert_eq!(b.rate(at(300), HZ, TOLD, HOPS_TAKE), Some(HZ));
-        b.release();
-        assert_eq!(b.rate(at(300), HZ, TOLD, HOPS_TAKE), None);
+        b.round = Round::NEW;
+        b.policy.rest();
+        assert_eq!(rate(&mut b, 300, TOLD, HOPS_TAKE), Some(HZ));
+        b.policy.release();
+        assert_eq!(rate(&mut b, 300, TOLD, HOPS_TAKE), None);
     }
 }

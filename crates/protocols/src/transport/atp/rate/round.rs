@@ -15,14 +15,17 @@ pub(super) struct Round {
     pub(super) since: Option<Instant>,
     sent: u32,
     told: Tally,
+    /// Packets per second that were sent in the one before.
+    sent_hz: Option<f64>,
 }
 
 /// See [`Round`].
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Seen {
-    /// Packets per second that have arrived, and that were sent.
+    /// Packets per second that have arrived, those that were sent, and those that were sent in the round before.
     pub arrived_hz: f64,
     pub sent_hz: f64,
+    pub before_hz: Option<f64>,
     /// The same of those of which it is known whether they have.
     pub told_hz: f64,
     /// More got lost than what may.
@@ -34,6 +37,7 @@ impl Round {
         since: None,
         sent: 0,
         told: Tally::NONE,
+        sent_hz: None,
     };
 
     /// A packet goes out.
@@ -59,10 +63,44 @@ impl Round {
         let seen = Seen {
             arrived_hz: rate(arrived),
             sent_hz: rate(self.sent),
+            before_hz: self.sent_hz,
             told_hz: rate(arrived + lost),
             lossy: lost * BEARABLE > arrived + lost,
         };
-        (self.since, self.sent, self.told) = (Some(now), 0, Tally::NONE);
+        *self = Round {
+            since: Some(now),
+            sent_hz: Some(seen.sent_hz),
+            ..Round::NEW
+        };
         Some(seen)
+    }
+}
+
+/// For tests of what is made of rounds.
+#[cfg(test)]
+pub(super) mod testing {
+    use super::*;
+
+    /// A round that goes on, and what is made of it.
+    #[derive(Clone)]
+    pub struct Course<P> {
+        pub round: Round,
+        pub policy: P,
+    }
+
+    impl<P> Course<P> {
+        pub fn new(policy: P) -> Course<P> {
+            Course {
+                round: Round::NEW,
+                policy,
+            }
+        }
+
+        /// So many packets go, and of so many it becomes known that they have arrived, and are lost.
+        pub fn pass(&mut self, now: Instant, (sent, arrived, lost): (u32, u32, u32)) {
+            (0..sent).for_each(|_| self.round.sent(now));
+            let came = now;
+            self.round.told(Tally { arrived, lost, came });
+        }
     }
 }

@@ -1,12 +1,10 @@
 //! What a path carries on which no hop knows its delay: what arrives in each round, and what gets lost.
 //!
-//! To begin with, each [round](Round) is half as fast again as the one before, until less arrives than was sent: then the first queue fills, and what
+//! To begin with, each [round](super::round::Round) is half as fast again as the one before, until less arrives than was sent: then the first queue fills, and what
 //! arrives is what the path carries. From then on an eighth is added while all of it arrives, and what gets lost takes some away.
 //! Ours; the thesis has hops everywhere.
 
-use super::super::super::stream::Tally;
-use super::round::Round;
-use radio::Instant;
+use super::round::Seen;
 
 /// What a round in which too many get lost multiplies the rate by, at most this share of what has arrived.
 const DOWN: f64 = 0.7;
@@ -23,9 +21,6 @@ const SEEN: f64 = 2.0;
 /// See the [module](self).
 #[derive(Clone, Debug)]
 pub(super) struct Rounds {
-    round: Round,
-    /// Packets per second that were sent in the one before.
-    sent_hz: Option<f64>,
     climbs: bool,
     /// The rate was lowered with the last one, and what this one tells is still of the rate before.
     settles: bool,
@@ -33,8 +28,6 @@ pub(super) struct Rounds {
 
 impl Rounds {
     pub const NEW: Rounds = Rounds {
-        round: Round::NEW,
-        sent_hz: None,
         climbs: true,
         settles: false,
     };
@@ -47,20 +40,8 @@ impl Rounds {
         };
     }
 
-    /// A packet goes out.
-    pub fn sent(&mut self, now: Instant) {
-        self.round.sent(now);
-    }
-
-    /// What feedback has told.
-    pub fn told(&mut self, told: Tally) {
-        self.round.told(told);
-    }
-
-    /// The rate to go on with, if the round is over and says that `hz` is not the one.
-    pub fn end(&mut self, now: Instant, hz: f64) -> Option<f64> {
-        let seen = self.round.end(now)?;
-        let before = self.sent_hz.replace(seen.sent_hz);
+    /// The rate to go on with, if the round says that `hz` is not the one.
+    pub fn end(&mut self, seen: Seen, hz: f64) -> Option<f64> {
         if core::mem::take(&mut self.settles) {
             return None;
         }
@@ -68,7 +49,7 @@ impl Rounds {
             (self.climbs, self.settles) = (false, true);
             return Some((hz * DOWN).min(seen.arrived_hz * DOWN_TO));
         }
-        let share = seen.arrived_hz / before?;
+        let share = seen.arrived_hz / seen.before_hz?;
         if self.climbs && share < CLIMBS {
             self.climbs = false;
             return Some(seen.arrived_hz.min(hz));
@@ -81,7 +62,11 @@ impl Rounds {
 
 #[cfg(test)]
 mod tests {
+    use super::super::super::super::stream::Tally;
+    use super::super::round::Round;
+    use super::super::round::testing::Course;
     use super::*;
+    use radio::Instant;
 
     const HZ: f64 = 1_000.0;
 
@@ -89,29 +74,36 @@ mod tests {
         Instant::from_us(ms * 1_000)
     }
 
+    fn new() -> Course<Rounds> {
+        Course::new(Rounds::NEW)
+    }
+
+    fn end(r: &mut Course<Rounds>, ms: u64) -> Option<f64> {
+        let seen = r.round.end(at(ms))?;
+        r.policy.end(seen, HZ)
+    }
+
     /// Rounds of 100 ms with so many packets each, and feedback about as many; what the last one tells.
-    fn rounds(r: &mut Rounds, all: &[(u32, u32, u32)]) -> Option<f64> {
+    fn rounds(r: &mut Course<Rounds>, all: &[(u32, u32, u32)]) -> Option<f64> {
         let mut said = None;
         let begin = r.round.since.map_or(0, |since| since.as_ns() / 1_000_000);
         for (ms, &(sent, arrived, lost)) in (begin..).step_by(100).zip(all) {
-            (0..sent).for_each(|_| r.sent(at(ms)));
-            let came = at(ms);
-            r.told(Tally { arrived, lost, came });
-            said = r.end(at(ms + 100), HZ);
+            r.pass(at(ms), (sent, arrived, lost));
+            said = end(r, ms + 100);
         }
         said
     }
 
     /// One that climbs no more.
-    fn steady() -> Rounds {
-        let mut r = Rounds::NEW;
+    fn steady() -> Course<Rounds> {
+        let mut r = new();
         assert_eq!(rounds(&mut r, &[(100, 100, 0), (100, 79, 0)]), Some(790.0));
         r
     }
 
     #[test]
     fn half_as_fast_again_until_less_arrives_than_was_sent() {
-        let climb = |all: &[_]| rounds(&mut { Rounds::NEW }, all);
+        let climb = |all: &[_]| rounds(&mut new(), all);
         assert_eq!(
             climb(&[(100, 100, 0)]),
             None,
@@ -149,7 +141,7 @@ mod tests {
             "of what has arrived"
         );
         // the next round tells of the rate before, and the one after it does not
-        let mut r = Rounds::NEW;
+        let mut r = new();
         assert_eq!(rounds(&mut r, &[(100, 100, 0), (100, 90, 10)]), Some(700.0));
         assert_eq!(rounds(&mut r, &[(100, 50, 50)]), None);
         assert_eq!(
@@ -161,22 +153,23 @@ mod tests {
 
     #[test]
     fn a_round_is_over_when_something_sent_in_it_has_come() {
-        let mut r = Rounds::NEW;
-        let end = |r: &mut Rounds, ms, arrived, came| {
+        let mut r = new();
+        let end = |r: &mut Course<Rounds>, ms, arrived, came| {
             let (lost, came) = (0, at(came));
-            r.told(Tally { arrived, lost, came });
-            r.end(at(ms), HZ)
+            r.round.told(Tally { arrived, lost, came });
+            r.round.end(at(ms)).and_then(|seen| r.policy.end(seen, HZ))
         };
         assert_eq!(end(&mut r, 0, 0, 0), None, "nothing was sent");
         rounds(&mut r, &[(100, 100, 0)]);
-        r.sent(at(100));
+        r.round.sent(at(100));
         assert_eq!(end(&mut r, 150, 90, 99), None);
         assert_eq!(end(&mut r, 200, 10, 100), Some(1_500.0), "all of the round");
         assert_eq!(end(&mut r, 300, 7, 200), None, "too few");
         assert!(end(&mut r, 301, 1, 200).is_some());
         // after a rest the next packet begins one
-        r.rest();
-        r.sent(at(9_000));
+        r.round = Round::NEW;
+        r.policy.rest();
+        r.round.sent(at(9_000));
         assert_eq!(end(&mut r, 9_100, 100, 9_000), None);
     }
 }

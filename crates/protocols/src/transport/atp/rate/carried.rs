@@ -1,0 +1,74 @@
+//! What the path carries, as rounds of packets show: where no hop tells a delay the rate goes by that alone, and where they do it is a brake.
+
+use super::super::super::stream::Tally;
+use super::brake::Brake;
+use super::round::Round;
+use super::rounds::Rounds;
+use radio::{Duration, Instant};
+
+/// See the [module](self).
+#[derive(Clone, Debug)]
+pub(super) struct Carried {
+    round: Round,
+    /// Hops told a delay when they were last heard of.
+    hops_tell: bool,
+    rounds: Rounds,
+    brake: Brake,
+}
+
+impl Carried {
+    pub const NEW: Carried = Carried {
+        round: Round::NEW,
+        hops_tell: false,
+        rounds: Rounds::NEW,
+        brake: Brake::NEW,
+    };
+
+    /// A packet goes out.
+    pub fn sent(&mut self, now: Instant) {
+        self.round.sent(now);
+    }
+
+    /// What feedback has told of packets.
+    pub fn told(&mut self, told: Tally) {
+        self.round.told(told);
+    }
+
+    /// A round trip took so much longer than the shortest.
+    pub fn took(&mut self, longer: Duration) {
+        self.brake.took(longer);
+    }
+
+    /// What is known of this round says nothing.
+    pub fn rest(&mut self) {
+        self.round = Round::NEW;
+        self.rounds.rest();
+        self.brake.rest();
+    }
+
+    /// Another path, or a rate that is looked for anew. `hops_tell` a delay.
+    pub fn anew(&mut self, hops_tell: bool) {
+        self.hops_tell |= hops_tell;
+        self.brake.release();
+        if self.hops_tell {
+            self.round = Round::NEW;
+        }
+    }
+
+    /// Feedback has come, and hops tell a delay or do not. What was seen of a round while the other one decided is not of it.
+    pub fn turn(&mut self, hops_tell: bool) {
+        if core::mem::replace(&mut self.hops_tell, hops_tell) != hops_tell {
+            self.rest();
+        }
+    }
+
+    /// The rate to go on with where no hop tells a delay, if what is carried says that `hz` is not the one.
+    pub fn alone(&mut self, now: Instant, hz: f64) -> Option<f64> {
+        self.rounds.end(self.round.end(now)?, hz)
+    }
+
+    /// The rate to go with instead of the `told_hz` that the hops allow, as [`Brake::rate`] has it.
+    pub fn slowed(&mut self, now: Instant, hz: f64, told_hz: f64, hops_take: Duration) -> Option<f64> {
+        self.brake.rate(self.round.end(now), hz, told_hz, hops_take)
+    }
+}
