@@ -3,7 +3,7 @@
 use crate::network::script;
 use crate::said;
 
-/// Few packets of a file go again.
+/// Few packets of a file go again, or, where nearly all of it may have gone before the first of it is heard of, each of them once. It was each twice and more.
 #[test]
 fn little_is_lost_before_a_narrow_link() {
     let dir = tempfile::tempdir().unwrap();
@@ -20,7 +20,7 @@ fn little_is_lost_before_a_narrow_link() {
     let Some(_) = script(dir.path(), text, 0, 0) else {
         return;
     };
-    for (name, most_again) in [("right", 0.2), ("wrong", 0.6)] {
+    for (name, most_again) in [("right", 0.2), ("wrong", 1.1)] {
         let sent = said(dir.path(), &format!("{name}.sent"));
         println!("{name}: {sent}");
         let of = |what: &str| sent[what].as_f64().unwrap();

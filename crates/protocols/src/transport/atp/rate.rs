@@ -183,7 +183,7 @@ impl Rate {
         if self.config.adjusting {
             told *= meter::PACKETS;
             let hops_take = Duration::from_us(u64::from(delay_us) * u64::from(hops.max(1)));
-            slowed = self.carried.slowed(now, self.hz, told, hops_take);
+            slowed = self.carried.slowed(now, self.hz, told, hops_take, self.known());
         }
         if let Some(hz) = slowed {
             self.note_older(now);
@@ -379,6 +379,12 @@ impl Rate {
     /// The time from a packet to its acknowledgement is not known, but that it is no longer than this.
     pub fn round_trip_at_most(&mut self, age: Duration) {
         self.round_trip.took_at_most(age);
+    }
+
+    /// After so long a packet has arrived or is lost, and both ends know.
+    fn known(&self) -> Duration {
+        let guard = self.guard();
+        guard + Duration::from_ns(guard.as_ns() / 2) + self.wait()
     }
 
     /// How long a packet is left alone after it was sent, even if it is said to be missing.

@@ -32,6 +32,9 @@ pub(super) struct Brake {
     longer: Option<Duration>,
     /// By how much the last two were.
     last: [Duration; 2],
+    /// Packets per second that have arrived in the last one. A feedback tells of so many holes, and nothing of what has come behind the last one, which the next round
+    /// may tell or the one before has.
+    arrived_hz: f64,
     /// What the hops have told in this one, at most.
     hops_take: Duration,
     /// The rate goes by what arrives.
@@ -46,6 +49,7 @@ impl Brake {
     pub const NEW: Brake = Brake {
         longer: None,
         last: [Duration::ZERO; 2],
+        arrived_hz: 0.0,
         hops_take: Duration::ZERO,
         on: false,
         settles: false,
@@ -58,6 +62,11 @@ impl Brake {
             on: self.on,
             ..Brake::NEW
         };
+    }
+
+    /// The rate goes by what arrives.
+    pub fn is_on(&self) -> bool {
+        self.on
     }
 
     /// Another path.
@@ -82,9 +91,17 @@ impl Brake {
     /// What a round that is over makes of the rate.
     fn end(&mut self, seen: Seen, hz: f64) -> Option<f64> {
         let before = seen.before_hz.unwrap_or(seen.sent_hz);
-        let longer = self.longer.take().unwrap_or(self.last[0].min(self.last[1]));
+        let longer = match self.longer.take() {
+            Some(least) => least,
+            // packets that are missing leave none that could be told
+            None if seen.lossy => self.last[0].min(self.last[1]),
+            None => Duration::ZERO,
+        };
         let hops_take = core::mem::take(&mut self.hops_take);
         let settles = core::mem::take(&mut self.settles);
+        let carries = seen
+            .arrived_hz
+            .max(core::mem::replace(&mut self.arrived_hz, seen.arrived_hz));
         if longer <= hops_take.times(ACCOUNTED) {
             let up = self.up;
             self.up = (up * 2.0).min(1.0);
@@ -99,7 +116,7 @@ impl Brake {
         }
         self.settles = true;
         let share = if seen.lossy { DOWN } else { DRAIN };
-        Some(seen.arrived_hz * share)
+        Some(carries * share)
     }
 }
 
@@ -126,7 +143,7 @@ mod tests {
     }
 
     fn rate(b: &mut Course<Brake>, ms: u64, told_hz: f64, hops_take: Duration) -> Option<f64> {
-        let seen = b.round.end(at(ms));
+        let seen = b.round.end(at(ms), None);
         b.policy.rate(seen, HZ, told_hz, hops_take)
     }
 
@@ -175,12 +192,32 @@ mod tests {
             rate(b, 200, TOLD, HOPS_TAKE)
         };
         let mut b = new();
-        assert_eq!(round(&mut b, 0, (100, 100, 0), 17), None);
+        assert_eq!(round(&mut b, 0, (100, 50, 0), 17), None);
         assert_eq!(without(&mut b.clone()), None, "one is not enough");
         b.policy.took(Duration::from_ms(17));
         assert_eq!(without(&mut b.clone()), Some(425.0));
         b.policy.took(Duration::from_ms(16));
         assert_eq!(without(&mut b), None);
+    }
+
+    /// If nothing is missing, either, there was nothing but what went again, and that is not late.
+    #[test]
+    fn a_round_of_what_was_lost_before_is_not_late() {
+        let mut b = slowed();
+        b.pass(at(200), (100, 95, 5));
+        assert_eq!(rate(&mut b, 300, TOLD, HOPS_TAKE), Some(HZ * 1.125));
+    }
+
+    /// In every other round the rate settles.
+    #[test]
+    fn what_arrives_is_that_of_two_rounds_at_most() {
+        let mut b = slowed();
+        let mut late = |ms, arrived, lost| round(&mut b, ms, (100, arrived, lost), 17);
+        assert_eq!(late(200, 40, 60), Some(400.0 * DOWN));
+        assert_eq!(late(300, 60, 40), Some(HZ));
+        assert_eq!(late(400, 2, 50), Some(600.0 * DOWN), "the one before was better");
+        assert_eq!(late(500, 2, 50), Some(HZ));
+        assert_eq!(late(600, 2, 50), Some(20.0 * DOWN), "none was");
     }
 
     #[test]

@@ -64,11 +64,20 @@ impl Carried {
 
     /// The rate to go on with where no hop tells a delay, if what is carried says that `hz` is not the one.
     pub fn alone(&mut self, now: Instant, hz: f64) -> Option<f64> {
-        self.rounds.end(self.round.end(now)?, hz)
+        self.rounds.end(self.round.end(now, None)?, hz)
     }
 
-    /// The rate to go with instead of the `told_hz` that the hops allow, as [`Brake::rate`] has it.
-    pub fn slowed(&mut self, now: Instant, hz: f64, told_hz: f64, hops_take: Duration) -> Option<f64> {
-        self.brake.rate(self.round.end(now), hz, told_hz, hops_take)
+    /// The rate to go with instead of the `told_hz` that the hops allow, as [`Brake::rate`] has it. After `known` a packet has arrived or is lost.
+    pub fn slowed(
+        &mut self,
+        now: Instant,
+        hz: f64,
+        told_hz: f64,
+        hops_take: Duration,
+        known: Duration,
+    ) -> Option<f64> {
+        // while nothing but what was lost goes it is not known when what has arrived was sent, and who is slow must not stay slow for that
+        let most = self.brake.is_on().then_some(known);
+        self.brake.rate(self.round.end(now, most), hz, told_hz, hops_take)
     }
 }

@@ -51,11 +51,12 @@ impl Round {
         self.told.add(told);
     }
 
-    /// What there is to see, if it is over. The next one begins.
-    pub fn end(&mut self, now: Instant) -> Option<Seen> {
+    /// What there is to see, if it is over. The next one begins. `most`: it takes no longer, since after so long a packet has arrived or is lost.
+    pub fn end(&mut self, now: Instant, most: Option<Duration>) -> Option<Seen> {
         let since = self.since?;
         let Tally { arrived, lost, came } = self.told;
-        if came < since || arrived + lost < TELLING {
+        let is_over = came >= since || most.is_some_and(|most| now.since(since) >= most);
+        if !is_over || arrived + lost < TELLING {
             return None;
         }
         let elapsed = now.since(since).max(Duration::from_us(1));

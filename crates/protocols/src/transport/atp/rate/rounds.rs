@@ -79,7 +79,7 @@ mod tests {
     }
 
     fn end(r: &mut Course<Rounds>, ms: u64) -> Option<f64> {
-        let seen = r.round.end(at(ms))?;
+        let seen = r.round.end(at(ms), None)?;
         r.policy.end(seen, HZ)
     }
 
@@ -157,7 +157,7 @@ mod tests {
         let end = |r: &mut Course<Rounds>, ms, arrived, came| {
             let (lost, came) = (0, at(came));
             r.round.told(Tally { arrived, lost, came });
-            r.round.end(at(ms)).and_then(|seen| r.policy.end(seen, HZ))
+            r.round.end(at(ms), None).and_then(|seen| r.policy.end(seen, HZ))
         };
         assert_eq!(end(&mut r, 0, 0, 0), None, "nothing was sent");
         rounds(&mut r, &[(100, 100, 0)]);
@@ -171,5 +171,15 @@ mod tests {
         r.policy.rest();
         r.round.sent(at(9_000));
         assert_eq!(end(&mut r, 9_100, 100, 9_000), None);
+        // or when it must have come, if that is told
+        r.round.told(Tally {
+            arrived: 8,
+            lost: 0,
+            came: at(0),
+        });
+        let most = Some(radio::Duration::from_ms(50));
+        assert!(r.round.clone().end(at(9_150), None).is_none());
+        assert!(r.round.clone().end(at(9_149), most).is_none());
+        assert!(r.round.end(at(9_150), most).is_some());
     }
 }

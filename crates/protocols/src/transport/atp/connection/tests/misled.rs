@@ -38,3 +38,22 @@ fn little_is_lost_however_much_too_small_the_delay_is() {
         assert!(counters.resent < packets / 5, "{told}");
     }
 }
+
+/// Of a short file most has gone before anything is known of it. That goes again once, and not slower than what the path carries.
+#[test]
+fn a_short_file_recovers_from_the_first_flood() {
+    const OCTETS: usize = 1_500_000;
+    let packets = (OCTETS / MAX_DATA_OCTETS) as u64;
+    for told_us in [100, 200, 400] {
+        for delay_us in [50, 200, 1_000, 20_000] {
+            let link = path(told_us, 3_000, delay_us);
+            let mut n = alike(3, &Config::sdmac(), 1 << 20, &link, [OCTETS, 0]);
+            let over = n.run_until(200 * SECOND);
+            let counters = n.end(0).counters();
+            let told = format!("{told_us} {delay_us}: {} us, {counters:?}", n.now_us());
+            assert!(over, "{told}");
+            assert!(n.now_us() < packets * 3_000 * 7 / 5, "{told}");
+            assert!(counters.resent < packets * 11 / 10, "{told}");
+        }
+    }
+}
