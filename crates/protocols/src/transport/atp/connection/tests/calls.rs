@@ -24,6 +24,26 @@ fn call_and_answer() {
     assert_eq!((a.spacing_us(), b.rate.is_searching()), (1_000, true));
 }
 
+/// Who answers again has not heard that its answer came. A call that comes late asks for nothing.
+#[test]
+fn an_answer_that_comes_again_is_acknowledged() {
+    let [mut a, mut b] = ends(5, &Config::adaptive());
+    let (mut s, mut back) = (Sheet::default(), Sheet::default());
+    a.handle(at(0), Event::Start, &mut s);
+    let call = s.one();
+    b.handle(at(0), Event::Indication(&call), &mut back);
+    let answer = back.one();
+    for ms in [0, 10] {
+        a.handle(at(ms), Event::Indication(&answer), &mut s);
+        let header = parse(&s.one());
+        assert!(header.is_feedback() && header.acknowledgement == a.theirs.number(0));
+        assert_eq!(a.state(), State::Open);
+        b.handle(at(ms), Event::Indication(&header.octets()), &mut back);
+        b.handle(at(ms), Event::Indication(&call), &mut back);
+        assert_eq!((b.state(), back.0.len()), (State::Open, 0));
+    }
+}
+
 /// The further it is, the slower the caller begins.
 #[test]
 fn an_answer_tells_the_hops_of_the_call() {
