@@ -135,8 +135,8 @@ impl Rate {
             0 => micros(self.config.unmeasured_spacing),
             us => f64::from(us) * factor,
         };
-        self.round_trip.over(hops);
-        self.carried.anew(delay_us > 0);
+        let another = self.round_trip.over(hops);
+        self.carried.anew(another, delay_us > 0);
         self.set_hz(now, 1e6 / us);
         self.pace.idle();
         if self.config.adjusting {
@@ -157,7 +157,7 @@ impl Rate {
         self.missed = 0;
         self.heard = true;
         if self.round_trip.over(hops) {
-            self.carried.anew(false);
+            self.carried.anew(true, false);
         }
         // the next epoch is that of the packets that are on the way: before the rate changes
         let next = now + self.wait();

@@ -69,9 +69,13 @@ impl Brake {
         self.on
     }
 
-    /// Another path.
-    pub fn release(&mut self) {
-        *self = Brake::NEW;
+    /// The rate is looked for anew, maybe over `another` path. Over the same one what was last told of round trips holds: after an outage nearly all that goes was lost
+    /// before, and none is told for long.
+    pub fn release(&mut self, another: bool) {
+        *self = Brake {
+            last: if another { Brake::NEW.last } else { self.last },
+            ..Brake::NEW
+        };
     }
 
     /// A round trip took so much longer than the shortest.
@@ -263,7 +267,18 @@ mod tests {
         b.round = Round::NEW;
         b.policy.rest();
         assert_eq!(rate(&mut b, 300, TOLD, HOPS_TAKE), Some(HZ));
-        b.policy.release();
+        b.policy.release(true);
         assert_eq!(rate(&mut b, 300, TOLD, HOPS_TAKE), None);
+    }
+
+    /// What goes then has all been lost before, and no round trip can be told.
+    #[test]
+    fn after_an_outage_the_last_round_trips_count() {
+        for (another, hz) in [(false, Some(425.0)), (true, None)] {
+            let mut b = slowed();
+            b.policy.release(another);
+            b.pass(at(200), (100, 50, 50));
+            assert_eq!(rate(&mut b, 300, TOLD, HOPS_TAKE), hz);
+        }
     }
 }

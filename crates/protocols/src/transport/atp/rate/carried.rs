@@ -46,10 +46,10 @@ impl Carried {
         self.brake.rest();
     }
 
-    /// Another path, or a rate that is looked for anew. `hops_tell` a delay.
-    pub fn anew(&mut self, hops_tell: bool) {
+    /// The rate is looked for anew, maybe over `another` path. `hops_tell` a delay.
+    pub fn anew(&mut self, another: bool, hops_tell: bool) {
         self.hops_tell |= hops_tell;
-        self.brake.release();
+        self.brake.release(another);
         if self.hops_tell {
             self.round = Round::NEW;
         }

@@ -57,3 +57,34 @@ fn a_short_file_recovers_from_the_first_flood() {
         }
     }
 }
+
+/// What was known of the path is not forgotten for an outage.
+#[test]
+fn an_outage_makes_no_second_flood() {
+    const OCTETS: usize = 6_000_000;
+    let packets = (OCTETS / MAX_DATA_OCTETS) as u64;
+    for (told_us, delay_us, loss, cut_ms) in [
+        (100, 1_000, 0, 300),
+        (100, 1_000, 30, 300),
+        (100, 1_000, 30, 1_000),
+        (500, 20_000, 0, 300),
+        (500, 20_000, 30, 1_000),
+    ] {
+        let link = Link {
+            loss,
+            ..path(told_us, 3_000, delay_us)
+        };
+        let mut n = alike(3, &Config::sdmac(), 1 << 20, &link, [OCTETS, 0]);
+        let cut = 5 * SECOND..=5 * SECOND + cut_ms * 1_000;
+        n.cut([cut.clone(), cut]);
+        let over = n.run_until(200 * SECOND);
+        let counters = n.end(0).counters();
+        let told = format!(
+            "{told_us} {delay_us} {loss} {cut_ms}: {} us, {counters:?}",
+            n.now_us()
+        );
+        assert!(over, "{told}");
+        assert!(n.now_us() < packets * 3_000 * 3 / 2, "{told}");
+        assert!(counters.resent < packets * 3 / 5, "{told}");
+    }
+}
