@@ -91,8 +91,11 @@ impl Sink {
                 let name = safe_name(name)
                     .ok_or("its name is not that of a file in a folder, or begins with a dot: give another with --name")?;
                 let whole = path.join(name);
-                if whole.exists() && !replace {
-                    return Err(format!("there is a file '{name}' already"));
+                // a link that leads nowhere is there, too
+                match whole.symlink_metadata() {
+                    Ok(there) if there.is_dir() => return Err(format!("there is a folder '{name}'")),
+                    Ok(_) if !replace => return Err(format!("there is a file '{name}' already")),
+                    _ => {}
                 }
                 Ok(Sink::new(Part::open(part_of(path, name), whole, *replace)?))
             }
@@ -280,6 +283,27 @@ mod tests {
                 return Ok(news);
             }
             thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn what_is_in_the_way_is_told_before_anything_is_sent() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        std::fs::create_dir(at("folder")).unwrap();
+        std::fs::write(at("file"), "7").unwrap();
+        std::os::unix::fs::symlink("nowhere", at("link")).unwrap();
+        for (replace, name, why) in [
+            (false, "folder", Some("there is a folder 'folder'")),
+            (true, "folder", Some("there is a folder 'folder'")),
+            (false, "file", Some("there is a file 'file' already")),
+            (false, "link", Some("there is a file 'link' already")),
+            (true, "file", None),
+            (true, "link", None),
+        ] {
+            let path = folder.path().to_owned();
+            let refused = open(&Place::Folder { path, replace }, name).err();
+            assert_eq!(refused.as_deref(), why, "{name}");
         }
     }
 
