@@ -1,7 +1,7 @@
 //! The delay as a file: one line, one number, microseconds, as a thesis had it in `/proc/ath5k/Da`.
 
-use std::fs;
-use std::io;
+use std::fs::{self, File, TryLockError};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use radio::{Duration, Instant};
@@ -15,6 +15,8 @@ const LEAST: Duration = Duration::from_ms(100);
 pub struct Export {
     path: PathBuf,
     part: PathBuf,
+    /// Locked, so that another one can tell that it is written.
+    file: Option<File>,
     last: Option<(Instant, u32)>,
 }
 
@@ -22,16 +24,20 @@ impl Export {
     /// At this place. A file that a killed process has left there is replaced.
     ///
     /// # Errors
-    /// It cannot be written, or there is something else.
+    /// It cannot be written, there is something else, or another one writes it.
     pub fn new(path: &Path) -> io::Result<Export> {
         let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
         let folder = path.parent().unwrap_or(Path::new(""));
         if fs::symlink_metadata(path).is_ok() && !is_ours(path) {
             return Err(io::Error::other("is there already, and holds no delay"));
         }
+        if File::open(path).is_ok_and(|f| matches!(f.try_lock(), Err(TryLockError::WouldBlock))) {
+            return Err(io::Error::other("another hop writes it"));
+        }
         let mut export = Export {
             path: path.to_owned(),
             part: folder.join(format!(".{}.new", name.to_string_lossy())),
+            file: None,
             last: None,
         };
         export.write(0)?;
@@ -58,8 +64,18 @@ impl Export {
     }
 
     fn write(&mut self, delay_us: u32) -> io::Result<()> {
-        fs::write(&self.part, format!("{delay_us}\n"))?;
-        fs::rename(&self.part, &self.path)
+        // what a killed process has left there, or somebody has put there
+        match fs::remove_file(&self.part) {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
+            _ => {}
+        }
+        let mut file = File::create_new(&self.part)?;
+        // where there are no locks nobody is told
+        let _ = file.try_lock();
+        writeln!(file, "{delay_us}")?;
+        fs::rename(&self.part, &self.path)?;
+        self.file = Some(file);
+        Ok(())
     }
 }
 
@@ -104,6 +120,11 @@ mod tests {
         export.show(at(1_100), 800).unwrap();
         assert_eq!(read(), "800\n", "still alive");
         assert_eq!(fs::read_dir(dir.path().join("run")).unwrap().count(), 1);
+        let why = Export::new(&path).unwrap_err().to_string();
+        assert_eq!(
+            (why.as_str(), read().as_str()),
+            ("another hop writes it", "800\n")
+        );
         drop(export);
         assert_eq!(fs::read_dir(dir.path().join("run")).unwrap().count(), 0);
         assert!(Export::new(Path::new("/proc/version/x")).is_err());
@@ -127,5 +148,10 @@ mod tests {
         fs::write(&left, "4294967295\n").unwrap();
         drop(Export::new(&left).unwrap());
         assert!(!left.exists());
+        // what is half written goes through no link
+        std::os::unix::fs::symlink(&mine, dir.path().join(".left.new")).unwrap();
+        let precious = fs::read_to_string(&mine).unwrap();
+        drop(Export::new(&left).unwrap());
+        assert_eq!(fs::read_to_string(&mine).unwrap(), precious);
     }
 }
