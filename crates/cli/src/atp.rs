@@ -5,7 +5,7 @@ mod key;
 mod proxy;
 mod show;
 
-use std::fs::File;
+use std::fs::OpenOptions;
 use std::io::{self, IsTerminal};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ use transfer::socket::{Socket, addresses, resolve};
 use transfer::source::Source;
 use transfer::{Progress, TransferError};
 
-use crate::ui::{Failure, Ui};
+use crate::ui::{self, Failure, Ui};
 use ended::Ended;
 use show::{Alike, End, Line, Trace, document, summary};
 
@@ -73,10 +73,10 @@ struct Common {
 }
 
 impl Common {
-    fn config(&self) -> Result<FlowConfig, Failure> {
+    fn config(&self, ui: &Ui) -> Result<FlowConfig, Failure> {
         let key = match &self.key {
             None => None,
-            Some(path) => Some(key::read(path)?),
+            Some(path) => Some(key::read(path, ui.stop())?),
         };
         let spacing = Duration::from_ns(self.spacing);
         if spacing > MOST_SPACING {
@@ -196,14 +196,14 @@ fn send(args: &SendArgs, ui: &Ui) -> Result<ExitCode, Failure> {
         }
         Content::Stream(Source::new(std::io::stdin()))
     } else {
-        open(&args.file)?
+        open(&args.file, ui)?
     };
     if safe_name(&name).is_none() {
         return Err(Failure::input(format!(
-            "'{name}' is no name for a file: give one without slashes and control characters, and without a dot in front, with --name"
+            "{name:?} is no name for a file: give one without slashes and control characters, and without a dot in front, with --name"
         )));
     }
-    let config = args.common.config()?;
+    let config = args.common.config(ui)?;
     let mut sending = Sending::new(&name, content).map_err(Failure::input)?;
     if args.name.is_none() && args.file.file_name().is_some_and(|of| of.to_str().is_none()) {
         ui.tell(&format!(
@@ -211,7 +211,9 @@ fn send(args: &SendArgs, ui: &Ui) -> Result<ExitCode, Failure> {
         ));
     }
     let trace = args.trace.as_deref();
-    let mut trace = trace.map(|path| Trace::create(path, &args.file)).transpose()?;
+    let mut trace = trace
+        .map(|path| Trace::create(path, &args.file, ui.stop()))
+        .transpose()?;
     let line = Line::new(ui, End::Sends);
     let begun = Instant::now();
     let elapsed = || begun.elapsed().as_secs_f64();
@@ -258,17 +260,19 @@ fn send(args: &SendArgs, ui: &Ui) -> Result<ExitCode, Failure> {
 }
 
 /// A file that can be gone on with in the middle; pipes and devices as streams.
-fn open(path: &Path) -> Result<Content, Failure> {
+fn open(path: &Path, ui: &Ui) -> Result<Content, Failure> {
     let wrong = |e: std::io::Error| Failure::input(format!("{}: {e}", path.display()));
-    let file = File::open(path).map_err(wrong)?;
-    let kind = file.metadata().map_err(wrong)?.file_type();
-    if kind.is_dir() {
+    let file = ui::open(OpenOptions::new().read(true), path, ui.stop())
+        .map_err(|e| Failure::opening(path.display(), &e))?;
+    let about = file.metadata().map_err(wrong)?;
+    if about.is_dir() {
         return Err(Failure::input(format!(
             "{} is a folder: send it with `tar c {0} | sdmac atp send - HOST:PORT`",
             path.display()
         )));
     }
-    Ok(if kind.is_file() {
+    // the kernel's files say that they are empty, and are not
+    Ok(if about.is_file() && about.len() > 0 {
         Content::File(file)
     } else {
         Content::Stream(Source::new(file))
@@ -295,7 +299,7 @@ fn receive(args: &RecvArgs, ui: &Ui) -> Result<ExitCode, Failure> {
             replace: args.replace,
         }
     };
-    let config = args.common.config()?;
+    let config = args.common.config(ui)?;
     let listens = addresses(&args.listen).map_err(Failure::input)?;
     let socket = listen(&listens, |at| Socket::bind(at, config.variant))?;
     let address = socket.address().unwrap_or(listens[0]);

@@ -6,11 +6,13 @@
 //! SIGHUP that the starter ignores, as `nohup` does, stays ignored.
 
 use std::fmt::Display;
+use std::fs::{File, OpenOptions};
 use std::io::{self, IsTerminal, Write};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
-use std::thread::JoinHandle;
+use std::sync::{Arc, Mutex, mpsc};
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -50,6 +52,12 @@ impl Failure {
             sentence: sentence.to_string(),
             code: 2,
         }
+    }
+
+    /// A file cannot be opened: the input is wrong, or [`open`] was stopped.
+    pub fn opening(what: impl Display, why: &io::Error) -> Failure {
+        let stopped = why.kind() == io::ErrorKind::Interrupted;
+        Failure::input(format!("{what}: {why}")).with_code(if stopped { INTERRUPTED } else { 2 })
     }
 
     /// Something went wrong on the way, the disk is full for example. Exit code 1.
@@ -326,6 +334,35 @@ impl Live {
 pub fn warn(sentence: &str) {
     // a closed stderr is no reason to fail
     let _ = writeln!(io::stderr(), "sdmac: {sentence}");
+}
+
+/// Opens a file. One that waits for somebody at its other end, a named pipe, is waited for until the user asks to stop.
+pub fn open(options: &OpenOptions, path: &Path, stop: &AtomicBool) -> io::Result<File> {
+    let (tell, told) = mpsc::channel();
+    let (options, place) = (options.clone(), path.to_owned());
+    thread::spawn(move || {
+        // who asked to stop does not hear it
+        let _ = tell.send(options.open(place));
+    });
+    let begun = Instant::now();
+    let mut said = false;
+    loop {
+        match told.recv_timeout(LOOK) {
+            Ok(done) => return done,
+            Err(_) if stop.load(Ordering::Relaxed) => {
+                let why = "stopped, and nobody had opened its other end";
+                return Err(io::Error::new(io::ErrorKind::Interrupted, why));
+            }
+            Err(_) if !said && begun.elapsed() > PATIENCE => {
+                said = true;
+                warn(&format!(
+                    "{}: waits for somebody to open its other end",
+                    path.display()
+                ));
+            }
+            Err(_) => {}
+        }
+    }
 }
 
 /// Prints text as it is.

@@ -1,15 +1,16 @@
 //! `sdmac atp key`: keys and their files.
 
-use std::fs::File;
+use std::fs::OpenOptions;
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::atomic::AtomicBool;
 
 use serde_json::json;
 use transfer::secure::Key;
 
-use crate::ui::{Failure, Ui, warn};
+use crate::ui::{self, Failure, Ui, warn};
 
 /// A file of a key is no longer than this.
 const MAX_KEY_OCTETS: u64 = 4_096;
@@ -17,11 +18,12 @@ const MAX_KEY_OCTETS: u64 = 4_096;
 const OTHERS_READ: u32 = 0o044;
 
 /// The key in a file.
-pub fn read(path: &Path) -> Result<Key, Failure> {
+pub fn read(path: &Path, stop: &AtomicBool) -> Result<Key, Failure> {
     let place = path.display();
     let mut octets = Vec::new();
     let wrong = |e| Failure::input(format!("{place}: {e}"));
-    let file = File::open(path).map_err(wrong)?;
+    let file =
+        ui::open(OpenOptions::new().read(true), path, stop).map_err(|e| Failure::opening(&place, &e))?;
     let about = file.metadata().map_err(wrong)?;
     if about.is_file() && about.mode() & OTHERS_READ != 0 {
         warn(&format!(
@@ -63,7 +65,7 @@ pub fn main(args: &Args, ui: &Ui) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::SUCCESS);
     };
     let place = path.display();
-    let mut file = File::options()
+    let mut file = OpenOptions::new()
         .write(true)
         .create_new(true)
         .mode(0o600)

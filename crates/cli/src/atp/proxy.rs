@@ -63,7 +63,7 @@ pub fn main(args: &Args, ui: &Ui) -> Result<ExitCode, Failure> {
     );
     let config = FlowConfig {
         buffer_octets: BUFFER_OCTETS,
-        ..args.common.config()?
+        ..args.common.config(ui)?
     };
     let (mut connections, mut failed, mut octets) = (0_u64, 0_u64, (0_u64, 0_u64));
     let mut alike = Alike::default();

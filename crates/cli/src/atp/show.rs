@@ -4,13 +4,14 @@ use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
 use transfer::Progress;
 use transfer::call::Feedback;
 
-use crate::ui::{Failure, Ui};
+use crate::ui::{self, Failure, Ui};
 
 /// Which end this is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -165,7 +166,7 @@ pub(super) struct Trace {
 
 impl Trace {
     /// For what is sent from the file `sent`. What is in its place stays until there is something to write.
-    pub fn create(path: &Path, sent: &Path) -> Result<Trace, Failure> {
+    pub fn create(path: &Path, sent: &Path, stop: &AtomicBool) -> Result<Trace, Failure> {
         let wrong = |why: String| Failure::input(format!("--trace {}: {why}", path.display()));
         let same = |a: Metadata, b: Metadata| (a.dev(), a.ino()) == (b.dev(), b.ino());
         if let (Ok(a), Ok(b)) = (path.metadata(), sent.metadata())
@@ -176,10 +177,12 @@ impl Trace {
             ));
         }
         let mut options = OpenOptions::new();
-        let file = options.write(true).create(true).truncate(false).open(path);
+        let file = ui::open(options.write(true).create(true).truncate(false), path, stop);
         Ok(Trace {
             path: path.to_owned(),
-            file: BufWriter::new(file.map_err(|e| wrong(e.to_string()))?),
+            file: BufWriter::new(
+                file.map_err(|e| Failure::opening(format!("--trace {}", path.display()), &e))?,
+            ),
             begun: false,
             failed: None,
         })
@@ -230,11 +233,12 @@ mod tests {
     #[test]
     fn a_trace_has_a_row_for_each_feedback() {
         let folder = tempfile::tempdir().unwrap();
+        let stop = AtomicBool::new(false);
         let path = folder.path().join("trace.csv");
         let sent = folder.path().join("sent");
         std::fs::write(&sent, "content").unwrap();
         std::fs::write(&path, "of another transfer, which was longer than this one").unwrap();
-        let mut trace = Trace::create(&path, &sent).unwrap();
+        let mut trace = Trace::create(&path, &sent, &stop).unwrap();
         assert!(std::fs::read_to_string(&path).unwrap().starts_with("of another"));
         trace.add(&Feedback {
             after: radio::Duration::from_us(1_234_567),
@@ -249,11 +253,11 @@ mod tests {
             text,
             "seconds,delay_us,spacing_us,hops,resent\n1.234567,2000,2500,3,7\n"
         );
-        assert!(Trace::create(folder.path(), &sent).is_err(), "a folder");
-        assert!(Trace::create(&sent, &sent).is_err());
+        assert!(Trace::create(folder.path(), &sent, &stop).is_err(), "a folder");
+        assert!(Trace::create(&sent, &sent, &stop).is_err());
         assert_eq!(std::fs::read_to_string(&sent).unwrap(), "content");
         // a disk that is full
-        let mut trace = Trace::create(Path::new("/dev/full"), &sent).unwrap();
+        let mut trace = Trace::create(Path::new("/dev/full"), &sent, &stop).unwrap();
         assert!(trace.flush().is_err());
     }
 
