@@ -32,9 +32,6 @@ pub(super) struct Brake {
     longer: Option<Duration>,
     /// By how much the last two were.
     last: [Duration; 2],
-    /// Packets per second that have arrived in the last one. A feedback tells of so many holes, and nothing of what has come behind the last one, which the next round
-    /// may tell or the one before has.
-    arrived_hz: f64,
     /// What the hops have told in this one, at most.
     hops_take: Duration,
     /// The rate goes by what arrives.
@@ -49,7 +46,6 @@ impl Brake {
     pub const NEW: Brake = Brake {
         longer: None,
         last: [Duration::ZERO; 2],
-        arrived_hz: 0.0,
         hops_take: Duration::ZERO,
         on: false,
         settles: false,
@@ -103,9 +99,6 @@ impl Brake {
         };
         let hops_take = core::mem::take(&mut self.hops_take);
         let settles = core::mem::take(&mut self.settles);
-        let carries = seen
-            .arrived_hz
-            .max(core::mem::replace(&mut self.arrived_hz, seen.arrived_hz));
         if longer <= hops_take.times(ACCOUNTED) {
             let up = self.up;
             self.up = (up * 2.0).min(1.0);
@@ -120,7 +113,7 @@ impl Brake {
         }
         self.settles = true;
         let share = if seen.lossy { DOWN } else { DRAIN };
-        Some(carries * share)
+        Some(seen.carries_hz * share)
     }
 }
 

@@ -15,8 +15,9 @@ pub(super) struct Round {
     pub(super) since: Option<Instant>,
     sent: u32,
     told: Tally,
-    /// Packets per second that were sent in the one before.
+    /// Packets per second that were sent in the one before, and that have arrived.
     sent_hz: Option<f64>,
+    arrived_hz: f64,
 }
 
 /// See [`Round`].
@@ -28,6 +29,9 @@ pub(super) struct Seen {
     pub before_hz: Option<f64>,
     /// The same of those of which it is known whether they have.
     pub told_hz: f64,
+    /// Those that have arrived in this round or in the one before, whichever are more: a feedback tells of so many holes, and nothing of what has come behind the last of
+    /// them, so that a round in which much is missing may show a small part.
+    pub carries_hz: f64,
     /// More got lost than what may.
     pub lossy: bool,
 }
@@ -38,6 +42,7 @@ impl Round {
         sent: 0,
         told: Tally::NONE,
         sent_hz: None,
+        arrived_hz: 0.0,
     };
 
     /// A packet goes out.
@@ -61,8 +66,10 @@ impl Round {
         }
         let elapsed = now.since(since).max(Duration::from_us(1));
         let rate = |packets: u32| f64::from(packets) * 1e9 / elapsed.as_ns() as f64;
+        let arrived_hz = rate(arrived);
         let seen = Seen {
-            arrived_hz: rate(arrived),
+            arrived_hz,
+            carries_hz: arrived_hz.max(self.arrived_hz),
             sent_hz: rate(self.sent),
             before_hz: self.sent_hz,
             told_hz: rate(arrived + lost),
@@ -71,6 +78,7 @@ impl Round {
         *self = Round {
             since: Some(now),
             sent_hz: Some(seen.sent_hz),
+            arrived_hz,
             ..Round::NEW
         };
         Some(seen)

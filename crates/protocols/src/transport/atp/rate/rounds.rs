@@ -47,7 +47,7 @@ impl Rounds {
         }
         if seen.lossy {
             (self.climbs, self.settles) = (false, true);
-            return Some((hz * DOWN).min(seen.arrived_hz * DOWN_TO));
+            return Some((hz * DOWN).min(seen.carries_hz * DOWN_TO));
         }
         let share = seen.arrived_hz / seen.before_hz?;
         if self.climbs && share < CLIMBS {
@@ -135,8 +135,14 @@ mod tests {
     fn one_of_sixteen_may_be_lost() {
         assert_eq!(rounds(&mut steady(), &[(1, 150, 10)]), Some(1_125.0));
         assert_eq!(rounds(&mut steady(), &[(1, 149, 10)]), Some(700.0));
+        let little = (1, 20, 10);
         assert_eq!(
-            rounds(&mut steady(), &[(1, 20, 10)]),
+            rounds(&mut steady(), &[little]),
+            Some(671.5),
+            "of what arrived in the round before"
+        );
+        assert_eq!(
+            rounds(&mut steady(), &[little; 3]),
             Some(170.0),
             "of what has arrived"
         );

@@ -56,3 +56,19 @@ fn both_ways_at_once() {
         );
     }
 }
+
+/// Where many are lost at once a feedback names 20 of them, and what it does not tell has not been lost.
+#[test]
+fn a_full_queue_on_a_long_way_costs_few_rounds() {
+    for (service_us, octets, percent) in [(300, 40_000_000, 230), (1_000, 12_000_000, 140)] {
+        let packets = (octets / MAX_DATA_OCTETS) as u64;
+        let link = path(service_us, 200, 50_000);
+        let mut n = alike(3, &Config::sdmac(), BUFFER, &link, [octets, 0]);
+        let over = n.run_until(60 * SECOND);
+        let counters = n.end(0).counters();
+        let told = format!("{service_us}: {} us, {counters:?}", n.now_us());
+        assert!(over, "{told}");
+        assert!(n.now_us() < packets * service_us * percent / 100, "{told}");
+        assert!(counters.resent < packets / 8, "{told}");
+    }
+}
