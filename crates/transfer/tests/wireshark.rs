@@ -7,8 +7,8 @@ use protocols::transport::wire::{Control, Header, OPTION_RAW_DELAY, ProtocolId};
 use radio::{Duration, Instant};
 use transfer::secure::{Guard, Key};
 
-/// A capture file (linktype raw IP) with these datagrams in UDP from and to port 7800.
-fn capture(datagrams: &[Vec<u8>]) -> Vec<u8> {
+/// A capture file (linktype raw IP) with the first `snap` octets of packets with these datagrams in UDP from and to port 7800.
+fn capture(datagrams: &[Vec<u8>], snap: usize) -> Vec<u8> {
     let mut out = Vec::new();
     for word in [0xa1b2_c3d4_u32, 0x0004_0002, 0, 0, 65_535, 101] {
         out.extend_from_slice(&word.to_le_bytes());
@@ -16,9 +16,11 @@ fn capture(datagrams: &[Vec<u8>]) -> Vec<u8> {
     for datagram in datagrams {
         let udp = 8 + datagram.len() as u16;
         let ip = 20 + udp;
-        for word in [1, 0, u32::from(ip), u32::from(ip)] {
+        let captured = snap.min(ip.into());
+        for word in [1, 0, captured as u32, u32::from(ip)] {
             out.extend_from_slice(&word.to_le_bytes());
         }
+        let begin = out.len();
         out.extend_from_slice(&[0x45, 0]);
         out.extend_from_slice(&ip.to_be_bytes());
         out.extend_from_slice(&[0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
@@ -26,8 +28,39 @@ fn capture(datagrams: &[Vec<u8>]) -> Vec<u8> {
             out.extend_from_slice(&u16::to_be_bytes(half));
         }
         out.extend_from_slice(datagram);
+        out.truncate(begin + captured);
     }
     out
+}
+
+/// What tshark shows of these datagrams, a line each, and what it says beside.
+fn shown(datagrams: &[Vec<u8>], snap: usize) -> (Vec<String>, String) {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("atp.pcap");
+    std::fs::write(&file, capture(datagrams, snap)).unwrap();
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("wireshark/sdmac-atp.lua");
+    let output = Command::new("tshark")
+        .arg("-X")
+        .arg(format!("lua_script:{}", script.display()))
+        .arg("-r")
+        .arg(&file)
+        .args([
+            "-T",
+            "fields",
+            "-e",
+            "_ws.col.Info",
+            "-e",
+            "sdmac-atp.spacing",
+            "-e",
+            "sdmac-atp.block.left",
+            "-e",
+            "_ws.expert.message",
+        ])
+        .output()
+        .unwrap();
+    let shown = String::from_utf8_lossy(&output.stdout);
+    let lines = shown.lines().map(|line| line.trim_end().to_owned()).collect();
+    (lines, String::from_utf8_lossy(&output.stderr).into_owned())
 }
 
 #[test]
@@ -77,32 +110,7 @@ fn what_the_dissector_shows() {
     assert!(dropped.iter().all(|d| Header::parse(d).is_err()));
     let all = [call, data, feedback, handshake, sealed, segment.octets().to_vec()];
 
-    let dir = tempfile::tempdir().unwrap();
-    let file = dir.path().join("atp.pcap");
-    std::fs::write(&file, capture(&[&all[..], &dropped].concat())).unwrap();
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("wireshark/sdmac-atp.lua");
-    let output = Command::new("tshark")
-        .arg("-X")
-        .arg(format!("lua_script:{}", script.display()))
-        .arg("-r")
-        .arg(&file)
-        .args([
-            "-T",
-            "fields",
-            "-e",
-            "_ws.col.Info",
-            "-e",
-            "sdmac-atp.spacing",
-            "-e",
-            "sdmac-atp.block.left",
-            "-e",
-            "_ws.expert.message",
-        ])
-        .output()
-        .unwrap();
-    let shown = String::from_utf8_lossy(&output.stdout);
-    let lines: Vec<&str> = shown.lines().map(str::trim_end).collect();
-    let said = String::from_utf8_lossy(&output.stderr);
+    let (lines, said) = shown(&[&all[..], &dropped].concat(), 65_535);
     assert_eq!(
         lines,
         [
@@ -119,4 +127,20 @@ fn what_the_dissector_shows() {
         ],
         "{said}"
     );
+
+    // 52 octets are headers
+    for (snap, left) in [(52, ""), (61, "10"), (75, "10,30")] {
+        let (lines, said) = shown(&all[1..5], snap);
+        let feedback = format!("SACK_OPT,ACK seq=1000 ack=2000 D=1500 us, 3 hops, 2 missing\t250\t{left}");
+        assert_eq!(
+            lines,
+            [
+                "ACK seq=1000 ack=2000 D=1500 us, 3 hops, 12 octets\t250",
+                feedback.trim_end(),
+                "Handshake, call",
+                "ACK seq=1000 ack=2000 D=1500 us, 3 hops, sealed\t250",
+            ],
+            "{snap}: {said}"
+        );
+    }
 }

@@ -82,7 +82,9 @@ function atp.dissector(buffer, pinfo, root)
     local flags = buffer(2, 2):uint()
     local size = buffer(4, 2):uint()
     local feedback = is_atp and math.floor(flags / 0x4000) % 2 == 1
-    local body = buffer:len() - HEADER
+    -- of the packet; a capture may hold less of it
+    local body = buffer:reported_len() - HEADER
+    local captured = buffer:len() - HEADER
     pinfo.cols.protocol = is_atp and "ATP" or "ATP-TCP"
     local tree = root:add(atp, buffer(), PROTOCOLS[buffer(0, 1):uint()])
     tree:add(f.protocol, buffer(0, 1))
@@ -104,8 +106,12 @@ function atp.dissector(buffer, pinfo, root)
         names(flags), buffer(8, 4):uint(), buffer(12, 4):uint(), buffer(16, 4):uint(), buffer(6, 1):uint()
     )
     if math.floor(buffer(7, 1):uint() / 2) % 2 == 1 and body >= 8 then
-        tree:add(f.counter, buffer(HEADER, 8))
-        tree:add(f.sealed, buffer(HEADER + 8))
+        if captured >= 8 then
+            tree:add(f.counter, buffer(HEADER, 8))
+        end
+        if captured > 8 then
+            tree:add(f.sealed, buffer(HEADER + 8))
+        end
         info = info .. ", sealed"
     elseif feedback then
         if size ~= body or size % BLOCK ~= 0 or size > MAX_BLOCKS * BLOCK then
@@ -123,8 +129,10 @@ function atp.dissector(buffer, pinfo, root)
         if body > MAX_DATA then
             tree:add_proto_expert_info(wrong, "more than 1448 octets of data")
         end
-        if body > 0 then
+        if captured > 0 then
             tree:add(f.data, buffer(HEADER))
+        end
+        if body > 0 then
             info = info .. string.format(", %u octets", body)
         end
     end
