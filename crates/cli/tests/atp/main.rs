@@ -9,7 +9,7 @@ mod proxy;
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::process::{Command, Stdio};
 
 use protocols::transport::wire::{Control, Header, ProtocolId};
@@ -299,8 +299,23 @@ fn a_named_pipe_waits_for_its_other_end() {
     }
     let there = tempfile::tempdir().unwrap();
     let (receiver, address) = receiver(there.path(), &["--once"]);
-    let sender = send(&[pipe], &address);
-    std::fs::write(pipe, "content").unwrap();
+    let mut sender = send(&[pipe], &address);
+    // who opens it without waiting is told whether the sender has
+    let open = || {
+        std::fs::OpenOptions::new()
+            .write(true)
+            .custom_flags(rustix::fs::OFlags::NONBLOCK.bits() as i32)
+            .open(pipe)
+    };
+    let mut end = loop {
+        match open() {
+            Ok(end) => break end,
+            Err(e) => assert!(sender.try_wait().unwrap().is_none(), "{e}"),
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    };
+    end.write_all(b"content").unwrap();
+    drop(end);
     assert!(sender.wait_with_output().unwrap().status.success());
     assert!(receiver.wait_with_output().unwrap().status.success());
     assert_eq!(
