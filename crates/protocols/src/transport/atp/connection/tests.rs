@@ -1,6 +1,7 @@
 //! Connections by hand and over networks that nobody would build.
 
 mod calls;
+mod failing;
 mod feedback;
 mod misled;
 mod narrow;
@@ -102,6 +103,16 @@ impl Sheet {
 
 fn at(ms: u64) -> Instant {
     Instant::from_us(ms * 1_000)
+}
+
+/// Two ends at 0 ms, a call and the answer to it that the caller has not heard.
+fn called(config: &Config) -> ([End; 2], Vec<u8>, Vec<u8>) {
+    let [mut a, mut b] = ends(5, config);
+    let (mut s, mut back) = (Sheet::default(), Sheet::default());
+    a.handle(at(0), Event::Start, &mut s);
+    let call = s.one();
+    b.handle(at(0), Event::Indication(&call), &mut back);
+    ([a, b], call, back.one())
 }
 
 /// Two ends that are connected, at 0 ms, without a network. The path told a delay of `us`.
@@ -304,86 +315,6 @@ fn feedback_names_what_is_missing() {
     let mut expected: Vec<u64> = (0..20).map(|n| n * 2_000).collect();
     expected.extend((39..45).map(|n| n * 1_000).filter(|n| *n != 38_000));
     assert_eq!(again, expected);
-}
-
-#[test]
-fn a_path_that_fails() {
-    let [mut a, _] = connected(&Config::standard(), 1_000);
-    let mut s = Sheet::default();
-    a.write(at(0), &[1; 5_000]);
-    a.handle(at(1), Event::Timer, &mut s);
-    let lost = parse(&s.one());
-    let notice = |sequence| failure(sequence, lost.acknowledgement);
-    let strangers = [
-        notice(lost.sequence.wrapping_add(9_999)),
-        failure(lost.sequence, lost.acknowledgement.wrapping_add(1)),
-        failure(lost.sequence, lost.acknowledgement.wrapping_sub(1 << 20)),
-    ];
-    for stranger in strangers {
-        a.handle(at(2), Event::Indication(&stranger), &mut s);
-        assert!(!a.rate.is_searching(), "not of ours");
-    }
-    s.0.clear();
-    a.handle(at(3), Event::Indication(&notice(lost.sequence)), &mut s);
-    let probe = parse(&s.one());
-    assert!(probe.control.has(Control::SACK_REQ) && a.rate.is_searching());
-    a.handle(at(500), Event::Timer, &mut s);
-    assert!(s.0.is_empty(), "frozen");
-    a.handle(at(1_003), Event::Timer, &mut s);
-    assert!(
-        parse(&s.one()).control.has(Control::SACK_REQ),
-        "again after an epoch"
-    );
-    assert_eq!(a.counters().path_failures, 1);
-}
-
-/// Ours is silent before it probes, for longer each time, and goes on with the answer.
-#[test]
-fn a_path_that_fails_silences_ours() {
-    let [mut a, mut b] = connected(&Config::sdmac(), 1_000);
-    let mut s = Sheet::default();
-    a.write(at(0), &[1; 50_000]);
-    a.handle(at(1), Event::Timer, &mut s);
-    let lost = parse(&s.one());
-    let notice = failure(lost.sequence, lost.acknowledgement);
-    a.handle(at(2), Event::Indication(&notice), &mut s);
-    a.handle(at(3), Event::Indication(&notice), &mut s);
-    assert!(s.0.is_empty() && a.rate.is_searching());
-    let mut probes = Vec::new();
-    while probes.len() < 4 {
-        let due = a.deadline().unwrap();
-        a.handle(due, Event::Timer, &mut s);
-        assert!(parse(&s.one()).control.has(Control::SACK_REQ), "no data");
-        probes.push(due.as_ns() / 1_000_000);
-    }
-    let silences: Vec<_> = (0..4)
-        .map(|n| probes[n] - if n == 0 { 2 } else { probes[n - 1] })
-        .collect();
-    for (silence, mean) in silences.iter().zip([200, 400, 800, 1_600]) {
-        assert!((mean / 2..=mean * 3 / 2).contains(silence), "{silences:?}");
-    }
-    let due = a.deadline().unwrap();
-    a.handle(due, Event::Timer, &mut s);
-    let probe = s.one();
-    b.handle(due, Event::Indication(&probe), &mut s);
-    let answer = s.one();
-    a.handle(due, Event::Indication(&answer), &mut s);
-    a.handle(a.deadline().unwrap(), Event::Timer, &mut s);
-    let data = parse(&s.0[0]);
-    assert!(
-        !a.rate.is_searching() && !data.control.has(Control::SACK_REQ),
-        "data again"
-    );
-}
-
-/// A notice of path failure about the packet with these numbers.
-fn failure(sequence: u32, acknowledgement: u32) -> [u8; HEADER_OCTETS] {
-    Header {
-        sequence,
-        acknowledgement,
-        ..Header::new(ProtocolId::Atp, Control::PATH_FAILURE)
-    }
-    .octets()
 }
 
 #[test]

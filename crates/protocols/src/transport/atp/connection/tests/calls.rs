@@ -1,5 +1,6 @@
 //! How a connection begins.
 
+use super::failing::failure;
 use super::*;
 
 #[test]
@@ -27,12 +28,8 @@ fn call_and_answer() {
 /// Who answers again has not heard that its answer came. A call that comes late asks for nothing.
 #[test]
 fn an_answer_that_comes_again_is_acknowledged() {
-    let [mut a, mut b] = ends(5, &Config::adaptive());
+    let ([mut a, mut b], call, answer) = called(&Config::adaptive());
     let (mut s, mut back) = (Sheet::default(), Sheet::default());
-    a.handle(at(0), Event::Start, &mut s);
-    let call = s.one();
-    b.handle(at(0), Event::Indication(&call), &mut back);
-    let answer = back.one();
     for ms in [0, 10] {
         a.handle(at(ms), Event::Indication(&answer), &mut s);
         let header = parse(&s.one());
@@ -89,12 +86,8 @@ fn an_answer_tells_the_hops_of_the_probe() {
 /// A caller that has begun anew refuses the answer to the call before; its next call is answered.
 #[test]
 fn who_refuses_an_answer_may_call_again() {
-    let [mut a, mut b] = ends(5, &Config::adaptive());
+    let ([_, mut b], _, answer) = called(&Config::adaptive());
     let (mut s, mut back) = (Sheet::default(), Sheet::default());
-    a.handle(at(0), Event::Start, &mut s);
-    let call = s.one();
-    b.handle(at(0), Event::Indication(&call), &mut back);
-    let answer = back.one();
     let [mut anew, _] = ends(6, &Config::adaptive());
     anew.handle(at(1), Event::Start, &mut s);
     let next = s.one();

@@ -21,7 +21,7 @@ fn five_sent() -> End {
 }
 
 /// What the other end says: all before `acknowledged` has come, and `holes` are missing.
-fn told(end: &End, control: Control, acknowledged: u64, holes: &[(u64, u64)]) -> Vec<u8> {
+pub(super) fn told(end: &End, control: Control, acknowledged: u64, holes: &[(u64, u64)]) -> Vec<u8> {
     let header = Header {
         size: (holes.len() * BLOCK_OCTETS) as u16,
         sequence: end.theirs.number(0),
@@ -157,33 +157,4 @@ fn two_packets_that_are_lost_are_told_at_once() {
 fn a_hole_out_of_turn_does_not_fill_the_one_before_it() {
     let holes = [(3_000, 4_000), (1_000, 2_000), (4_000, 5_000)];
     assert_eq!(fates(&[(0, &holes)])[3..], [Missing; 2]);
-}
-
-/// Feedback about data says that the path holds, and after a few of them the next silence is a short one. What asks for everything again says nothing of that.
-#[test]
-fn a_path_holds_when_data_have_come() {
-    let silence_ms = |control| {
-        let [mut a, _] = connected(&Config::sdmac(), 1_000);
-        let mut s = Sheet::default();
-        a.write(at(0), &[1; 50_000]);
-        a.handle(at(1), Event::Timer, &mut s);
-        let lost = parse(&s.one());
-        let notice = failure(lost.sequence, lost.acknowledgement);
-        a.handle(at(2), Event::Indication(&notice), &mut s);
-        for _ in 0..4 {
-            let due = a.deadline().unwrap();
-            a.handle(due, Event::Timer, &mut s);
-        }
-        let answer = told(&a, Control::SACK_REQ, 0, &[]);
-        a.handle(at(9_000), Event::Indication(&answer), &mut s);
-        assert!(!a.rate.is_searching());
-        let feedback = told(&a, control, 0, &[]);
-        for _ in 0..4 {
-            a.handle(at(9_000), Event::Indication(&feedback), &mut s);
-        }
-        a.handle(at(9_000), Event::Indication(&notice), &mut s);
-        a.deadline().unwrap().since(at(9_000)).as_us() / 1_000
-    };
-    let silences = [Control::default(), Control::SACK_MORE].map(silence_ms);
-    assert!(silences[0] <= 300 && silences[1] >= 1_600, "{silences:?}");
 }

@@ -141,12 +141,9 @@ fn a_sequence_far_from_the_expected_one_is_a_strangers() {
 /// A call with the caller's address that comes before his first packet takes his place, since he may have begun anew. He is told at once.
 #[test]
 fn whose_place_is_taken_is_told() {
-    let [mut a, mut b] = ends(5, &Config::adaptive());
+    let ([mut a, mut b], call, answer) = called(&Config::adaptive());
     let (mut s, mut back) = (Sheet::default(), Sheet::default());
-    a.handle(at(0), Event::Start, &mut s);
-    let call = s.one();
-    b.handle(at(0), Event::Indication(&call), &mut back);
-    a.handle(at(1), Event::Indication(&back.one()), &mut s);
+    a.handle(at(1), Event::Indication(&answer), &mut s);
     let mut other = call.clone();
     other[8..12].copy_from_slice(&0x1234_5678_u32.to_be_bytes());
     b.handle(at(1), Event::Indication(&other), &mut back);
