@@ -21,6 +21,14 @@ fn end_by(mut program: Command, from: &str, to: &str) -> (Child, String) {
     listening(program)
 }
 
+/// Ends it; what else it has said on its standard error.
+fn last_words(child: &mut Child) -> String {
+    child.kill().unwrap();
+    let mut text = String::new();
+    child.stderr.as_mut().unwrap().read_to_string(&mut text).unwrap();
+    text
+}
+
 /// A connection that is open when Ctrl-C comes has carried something, too.
 #[test]
 fn a_proxy_that_is_stopped_counts_what_is_open() {
@@ -66,24 +74,28 @@ fn a_proxy_carries_as_many_as_it_has_descriptors_for() {
         "sh",
         env!("CARGO_BIN_EXE_sdmac"),
     ]);
-    let (near, at) = end_by(few, "tcp:127.0.0.1:0", &format!("atp:{between}"));
+    let (mut near, at) = end_by(few, "tcp:127.0.0.1:0", &format!("atp:{between}"));
     let mut clients: Vec<_> = (0..MOST + 2).map(|_| TcpStream::connect(&at).unwrap()).collect();
     for client in &clients {
         client.set_read_timeout(Some(HANGS)).unwrap();
     }
-    let mut hello = [0; 5];
-    clients[..MOST]
-        .iter_mut()
-        .for_each(|c| c.read_exact(&mut hello).unwrap());
+    let mut greeted = |clients: &mut [TcpStream]| {
+        for client in clients {
+            if let Err(e) = client.read_exact(&mut [0; 5]) {
+                panic!("{e}: {:?}", [&mut near, &mut far].map(last_words));
+            }
+        }
+    };
+    greeted(&mut clients[..MOST]);
     for client in &mut clients[MOST..] {
         client.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
-        let waits = client.read(&mut hello).unwrap_err();
+        let waits = client.read(&mut [0; 5]).unwrap_err();
         assert_eq!(waits.kind(), ErrorKind::WouldBlock);
         client.set_read_timeout(Some(HANGS)).unwrap();
     }
     let mut late = clients.split_off(MOST);
     drop(clients);
-    late.iter_mut().for_each(|c| c.read_exact(&mut hello).unwrap());
+    greeted(&mut late);
     let pid = rustix::process::Pid::from_child(&near);
     rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
     let out = near.wait_with_output().unwrap();

@@ -7,6 +7,7 @@ mod round;
 mod round_trip;
 mod rounds;
 mod silence;
+mod trip;
 
 use super::super::stream::Tally;
 use super::pace::Pace;
@@ -17,6 +18,7 @@ use older::Older;
 use radio::{Duration, Instant};
 use round_trip::RoundTrip;
 use silence::Silence;
+use trip::Trip;
 
 /// Missed feedbacks after which the rate is looked for anew (thesis, section 2.3).
 pub const MISSES: u8 = 3;
@@ -29,6 +31,9 @@ const FEW_LOST: f64 = 0.1;
 const MANY_LOST: f64 = 0.2;
 /// What it then multiplies the rate by.
 const MISS_AMONG_LOSSES: f64 = 0.8;
+
+/// Packets that may have come behind the last hole.
+const BEHIND: u64 = 10;
 
 /// From one packet to the next.
 fn spacing(hz: f64) -> Duration {
@@ -64,6 +69,8 @@ pub struct Rate {
     silence: Silence,
     round_trip: RoundTrip,
     carried: Carried,
+    /// When the newest packet that has arrived was sent.
+    came: Instant,
     /// Share of packets that were lost before, averaged over the last ones.
     lost: f64,
     /// Rates that the other end may still go by, where no hop knows its delay.
@@ -90,6 +97,7 @@ impl Rate {
             silence: Silence::new(config.initial_number),
             round_trip: RoundTrip::NEW,
             carried: Carried::NEW,
+            came: Instant::ZERO,
             lost: 0.0,
             older: Older::NONE,
         }
@@ -131,12 +139,12 @@ impl Rate {
         } else {
             1.0
         };
-        let us = match delay_us {
-            0 => micros(self.config.unmeasured_spacing),
-            us => f64::from(us) * factor,
-        };
         let another = self.round_trip.over(hops);
         self.carried.anew(another, delay_us > 0);
+        let us = match delay_us {
+            0 => 1e6 / self.carried.narrow().unwrap_or(self.unmeasured_hz()),
+            us => f64::from(us) * factor,
+        };
         self.set_hz(now, 1e6 / us);
         self.pace.idle();
         if self.config.adjusting {
@@ -147,9 +155,15 @@ impl Rate {
         self.expect_at = waiting.then(|| now + self.wait() + self.round_trip.smooth);
     }
 
-    /// What a feedback has told of packets.
-    pub(in super::super) fn told(&mut self, told: Tally) {
-        self.carried.told(told);
+    /// What a feedback has told of packets. The newest that has arrived has `waited` so long for it, and is the newest of these unless it has `holes`, behind the last of
+    /// which nothing is told.
+    pub(in super::super) fn told(&mut self, now: Instant, told: Tally, waited: Duration, holes: bool) {
+        let is_new = told.came > self.came && told.came >= told.maybe;
+        self.came = told.came;
+        let took = now.since(told.came).less(waited);
+        let behind = self.spacing().times(BEHIND);
+        let trip = is_new.then(|| Trip::new(took, !holes, behind));
+        self.carried.told(told, trip.unwrap_or(Trip::UNKNOWN));
     }
 
     /// A feedback with the delay of the path, 0 if nobody on the way knows it, and its hops. `waiting`: more feedback is expected.
@@ -200,16 +214,21 @@ impl Rate {
         self.older.note(now, self.hz, stretch);
     }
 
-    /// Nobody on the way knows its delay. Never slower than what such a path was begun with.
+    /// What a path on which nobody knows a delay is begun with.
+    fn unmeasured_hz(&self) -> f64 {
+        1e6 / micros(self.config.unmeasured_spacing)
+    }
+
+    /// Nobody on the way knows its delay.
     fn follow_rounds(&mut self, now: Instant) {
         self.note_older(now);
-        let least = 1e6 / micros(self.config.unmeasured_spacing);
+        let least = self.carried.narrow().unwrap_or(self.unmeasured_hz());
         if self.hz < least {
             // a reader that was slow is so no more
             self.set_hz(now, least);
         }
-        if let Some(hz) = self.carried.alone(now, self.hz) {
-            self.set_hz(now, hz.max(least));
+        if let Some(hz) = self.carried.alone(now, self.hz, self.unmeasured_hz()) {
+            self.set_hz(now, hz);
         }
     }
 

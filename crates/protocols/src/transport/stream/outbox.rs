@@ -99,8 +99,13 @@ impl<O: AsRef<[u8]> + AsMut<[u8]>, R: AsRef<[Sent]> + AsMut<[Sent]>> Outbox<O, R
 
     /// What feedback has told of packets since it was last asked.
     pub fn tally(&mut self) -> Tally {
-        let came = self.tally.came;
-        core::mem::replace(&mut self.tally, Tally { came, ..Tally::NONE })
+        let Tally { came, maybe, .. } = self.tally;
+        let none = Tally {
+            came,
+            maybe,
+            ..Tally::NONE
+        };
+        core::mem::replace(&mut self.tally, none)
     }
 
     /// What is known of the packet that was first sent with the octet at `start`.

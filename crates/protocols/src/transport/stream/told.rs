@@ -48,6 +48,7 @@ impl Sent {
             arrived: u32::from(self.fate != Fate::Arrived),
             lost: 0,
             came: if is_sure { self.at } else { Instant::ZERO },
+            maybe: self.at,
         }
     }
 
@@ -96,6 +97,8 @@ pub(in super::super) struct Tally {
     pub lost: u32,
     /// When the newest of those that have arrived was sent.
     pub came: Instant,
+    /// The same, if all that was sent again has come by that.
+    pub maybe: Instant,
 }
 
 impl Tally {
@@ -103,12 +106,14 @@ impl Tally {
         arrived: 0,
         lost: 0,
         came: Instant::ZERO,
+        maybe: Instant::ZERO,
     };
 
     pub fn add(&mut self, more: Tally) {
         self.arrived += more.arrived;
         self.lost += more.lost;
         self.came = self.came.max(more.came);
+        self.maybe = self.maybe.max(more.maybe);
     }
 }
 

@@ -237,7 +237,8 @@ where
         if h.delay_us > 0 {
             self.fed_back_us = h.delay_us;
         }
-        self.rate.told(self.outbox.tally());
+        let waited = Duration::from_us(h.spacing_us.into());
+        self.rate.told(now, self.outbox.tally(), waited, h.size > 0);
         let waiting = self.outbox.is_waiting();
         if h.control.has(Control::SACK_REQ) && self.rate.is_searching() {
             self.rate.quick_start(now, h.delay_us, h.hops, waiting);

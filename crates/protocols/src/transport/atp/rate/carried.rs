@@ -4,6 +4,7 @@ use super::super::super::stream::Tally;
 use super::brake::Brake;
 use super::round::Round;
 use super::rounds::Rounds;
+use super::trip::Trip;
 use radio::{Duration, Instant};
 
 /// See the [module](self).
@@ -29,9 +30,9 @@ impl Carried {
         self.round.sent(now);
     }
 
-    /// What feedback has told of packets.
-    pub fn told(&mut self, told: Tally) {
-        self.round.told(told);
+    /// What feedback has told of packets, and how long the way was of what has come.
+    pub fn told(&mut self, told: Tally, trip: Trip) {
+        self.round.told(told, trip);
     }
 
     /// A round trip took so much longer than the shortest.
@@ -50,6 +51,9 @@ impl Carried {
     pub fn anew(&mut self, another: bool, hops_tell: bool) {
         self.hops_tell |= hops_tell;
         self.brake.release(another);
+        if another {
+            self.rounds.release();
+        }
         if self.hops_tell {
             self.round = Round::NEW;
         }
@@ -62,9 +66,14 @@ impl Carried {
         }
     }
 
-    /// The rate to go on with where no hop tells a delay, if what is carried says that `hz` is not the one.
-    pub fn alone(&mut self, now: Instant, hz: f64) -> Option<f64> {
-        self.rounds.end(self.round.end(now, None)?, hz)
+    /// The rate to go on with where no hop tells a delay, if what is carried says that `hz` is not the one. As [`Rounds::end`] has it.
+    pub fn alone(&mut self, now: Instant, hz: f64, least_hz: f64) -> Option<f64> {
+        self.rounds.end(now, self.round.end(now, None)?, hz, least_hz)
+    }
+
+    /// The rate to begin with there, if the path carries less than it was begun with at first.
+    pub fn narrow(&self) -> Option<f64> {
+        self.rounds.narrow()
     }
 
     /// The rate to go with instead of the `told_hz` that the hops allow, as [`Brake::rate`] has it. After `known` a packet has arrived or is lost.

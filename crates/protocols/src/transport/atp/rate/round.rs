@@ -1,6 +1,7 @@
 //! What becomes of the packets of a round.
 
 use super::super::super::stream::Tally;
+use super::trip::Trip;
 use radio::{Duration, Instant};
 
 /// Packets whose fate must be known before a round tells anything.
@@ -15,6 +16,7 @@ pub(super) struct Round {
     pub(super) since: Option<Instant>,
     sent: u32,
     told: Tally,
+    trip: Trip,
     /// Packets per second that were sent in the one before, and that have arrived.
     sent_hz: Option<f64>,
     arrived_hz: f64,
@@ -34,6 +36,9 @@ pub(super) struct Seen {
     pub carries_hz: f64,
     /// More got lost than what may.
     pub lossy: bool,
+    /// So much of them got lost, 0 to 1.
+    pub lost: f64,
+    pub trip: Trip,
 }
 
 impl Round {
@@ -41,6 +46,7 @@ impl Round {
         since: None,
         sent: 0,
         told: Tally::NONE,
+        trip: Trip::UNKNOWN,
         sent_hz: None,
         arrived_hz: 0.0,
     };
@@ -51,15 +57,18 @@ impl Round {
         self.sent = self.sent.saturating_add(1);
     }
 
-    /// What feedback has told.
-    pub fn told(&mut self, told: Tally) {
+    /// What feedback has told, and how long the way was of what has come.
+    pub fn told(&mut self, told: Tally, trip: Trip) {
         self.told.add(told);
+        self.trip = self.trip.or_shorter(trip);
     }
 
     /// What there is to see, if it is over. The next one begins. `most`: it takes no longer, since after so long a packet has arrived or is lost.
     pub fn end(&mut self, now: Instant, most: Option<Duration>) -> Option<Seen> {
         let since = self.since?;
-        let Tally { arrived, lost, came } = self.told;
+        let Tally {
+            arrived, lost, came, ..
+        } = self.told;
         let is_over = came >= since || most.is_some_and(|most| now.since(since) >= most);
         if !is_over || arrived + lost < TELLING {
             return None;
@@ -74,6 +83,8 @@ impl Round {
             before_hz: self.sent_hz,
             told_hz: rate(arrived + lost),
             lossy: lost * BEARABLE > arrived + lost,
+            lost: f64::from(lost) / f64::from(arrived + lost),
+            trip: self.trip,
         };
         *self = Round {
             since: Some(now),
@@ -109,7 +120,15 @@ pub(super) mod testing {
         pub fn pass(&mut self, now: Instant, (sent, arrived, lost): (u32, u32, u32)) {
             (0..sent).for_each(|_| self.round.sent(now));
             let came = now;
-            self.round.told(Tally { arrived, lost, came });
+            self.round.told(
+                Tally {
+                    arrived,
+                    lost,
+                    came,
+                    maybe: came,
+                },
+                Trip::UNKNOWN,
+            );
         }
     }
 }

@@ -5,6 +5,8 @@
 //! Ours; the thesis has hops everywhere.
 
 use super::round::Seen;
+use super::trip::Least;
+use radio::Instant;
 
 /// What a round in which too many get lost multiplies the rate by, at most this share of what has arrived.
 const DOWN: f64 = 0.7;
@@ -17,6 +19,10 @@ const CLIMBS: f64 = 0.8;
 const ALL: f64 = 0.9;
 /// No rate is above so many times what has arrived: a sender with little to send learns nothing of the path.
 const SEEN: f64 = 2.0;
+/// Where no queue fills, so much may get lost: it is not this sender that is in the way.
+const RADIO: f64 = 0.25;
+/// Who has only seen that packets wait goes no slower than at this share of what such a path is begun with: it may be a pause.
+const WAITS: f64 = 0.25;
 
 /// See the [module](self).
 #[derive(Clone, Debug)]
@@ -24,38 +30,71 @@ pub(super) struct Rounds {
     climbs: bool,
     /// The rate was lowered with the last one, and what this one tells is still of the rate before.
     settles: bool,
+    /// The shortest way there and back of late.
+    least: Least,
+    /// The rate, where the path carries less than what such a path is begun with.
+    narrow: Option<f64>,
 }
 
 impl Rounds {
     pub const NEW: Rounds = Rounds {
         climbs: true,
         settles: false,
+        least: Least::NONE,
+        narrow: None,
     };
 
     /// Nothing is on its way, or something else decides about the rate: what is known of this round says nothing.
     pub fn rest(&mut self) {
-        *self = Rounds {
-            climbs: self.climbs,
-            ..Rounds::NEW
-        };
+        self.settles = false;
     }
 
-    /// The rate to go on with, if the round says that `hz` is not the one.
-    pub fn end(&mut self, seen: Seen, hz: f64) -> Option<f64> {
+    /// The rate is looked for anew, over another path.
+    pub fn release(&mut self) {
+        (self.least, self.narrow) = (Least::NONE, None);
+    }
+
+    /// The rate that the path was found to carry, if that is less than what such a path is begun with.
+    pub fn narrow(&self) -> Option<f64> {
+        self.narrow
+    }
+
+    /// The rate to go on with, if the round says that `hz` is not the one. Without a reason it is `least_hz` at least.
+    pub fn end(&mut self, now: Instant, seen: Seen, hz: f64, least_hz: f64) -> Option<f64> {
+        let fills = self.least.fills(now, seen.trip);
         if core::mem::take(&mut self.settles) {
             return None;
         }
-        if seen.lossy {
+        let rate = self.rate(&seen, hz, fills != Some(false));
+        let overflows = seen.lost > RADIO;
+        let starves = seen
+            .before_hz
+            .is_some_and(|before| seen.arrived_hz < before * CLIMBS);
+        let is_narrow = match fills {
+            Some(true) => self.narrow.is_some() || overflows || starves,
+            // what gets lost without that does so at any rate
+            _ => self.narrow.is_some() && !overflows,
+        };
+        let only_waits = self.narrow.is_none() && !overflows;
+        let least_narrow_hz = if only_waits { least_hz * WAITS } else { 0.0 };
+        let narrow = rate.or(self.narrow).map(|hz| hz.max(least_narrow_hz));
+        self.narrow = narrow.filter(|hz| is_narrow && *hz < least_hz);
+        rate.map(|hz| self.narrow.unwrap_or(hz.max(least_hz)))
+    }
+
+    fn rate(&mut self, seen: &Seen, hz: f64, fills: bool) -> Option<f64> {
+        if seen.lossy && (fills || seen.lost > RADIO) {
             (self.climbs, self.settles) = (false, true);
             return Some((hz * DOWN).min(seen.carries_hz * DOWN_TO));
         }
-        let share = seen.arrived_hz / seen.before_hz?;
+        let through_hz = if fills { seen.arrived_hz } else { seen.told_hz };
+        let share = through_hz / seen.before_hz?;
         if self.climbs && share < CLIMBS {
             self.climbs = false;
-            return Some(seen.arrived_hz.min(hz));
+            return Some(through_hz.min(hz));
         }
         let step = if self.climbs { CLIMB } else { UP };
-        let faster = (hz * step).min(seen.arrived_hz * SEEN);
+        let faster = (hz * step).min(through_hz * SEEN);
         (share >= ALL || self.climbs).then_some(faster.max(hz))
     }
 }
@@ -65,8 +104,9 @@ mod tests {
     use super::super::super::super::stream::Tally;
     use super::super::round::Round;
     use super::super::round::testing::Course;
+    use super::super::trip::Trip;
     use super::*;
-    use radio::Instant;
+    use radio::Duration;
 
     const HZ: f64 = 1_000.0;
 
@@ -80,7 +120,7 @@ mod tests {
 
     fn end(r: &mut Course<Rounds>, ms: u64) -> Option<f64> {
         let seen = r.round.end(at(ms), None)?;
-        r.policy.end(seen, HZ)
+        r.policy.end(at(ms), seen, HZ, 0.0)
     }
 
     /// Rounds of 100 ms with so many packets each, and feedback about as many; what the last one tells.
@@ -162,8 +202,18 @@ mod tests {
         let mut r = new();
         let end = |r: &mut Course<Rounds>, ms, arrived, came| {
             let (lost, came) = (0, at(came));
-            r.round.told(Tally { arrived, lost, came });
-            r.round.end(at(ms), None).and_then(|seen| r.policy.end(seen, HZ))
+            r.round.told(
+                Tally {
+                    arrived,
+                    lost,
+                    came,
+                    maybe: came,
+                },
+                Trip::UNKNOWN,
+            );
+            r.round
+                .end(at(ms), None)
+                .and_then(|seen| r.policy.end(at(ms), seen, HZ, 0.0))
         };
         assert_eq!(end(&mut r, 0, 0, 0), None, "nothing was sent");
         rounds(&mut r, &[(100, 100, 0)]);
@@ -178,14 +228,97 @@ mod tests {
         r.round.sent(at(9_000));
         assert_eq!(end(&mut r, 9_100, 100, 9_000), None);
         // or when it must have come, if that is told
-        r.round.told(Tally {
+        let told = Tally {
             arrived: 8,
             lost: 0,
             came: at(0),
-        });
+            maybe: at(0),
+        };
+        r.round.told(told, Trip::UNKNOWN);
         let most = Some(radio::Duration::from_ms(50));
         assert!(r.round.clone().end(at(9_150), None).is_none());
         assert!(r.round.clone().end(at(9_149), most).is_none());
         assert!(r.round.end(at(9_150), most).is_some());
+    }
+
+    /// Rounds of 100 ms as above over a path of 40 ms, each with a way there and back of so many; what the last one makes of 100 packets a second, and the path was begun with
+    /// as many.
+    fn trips(r: &mut Course<Rounds>, all: &[((u32, u32, u32), u64)]) -> Option<f64> {
+        let mut said = None;
+        let begin = r.round.since.map_or(0, |since| since.as_ns() / 1_000_000);
+        for (ms, &((sent, arrived, lost), took)) in (begin..).step_by(100).zip(all) {
+            let took = Trip::new(Duration::from_ms(took), true, Duration::ZERO);
+            let came = at(ms);
+            let tally = Tally {
+                arrived,
+                lost,
+                came,
+                maybe: came,
+            };
+            (0..sent).for_each(|_| r.round.sent(came));
+            r.round.told(tally, took);
+            let seen = r.round.end(at(ms + 100), None).unwrap();
+            said = r.policy.end(at(ms + 100), seen, LEAST_HZ, LEAST_HZ);
+        }
+        said
+    }
+
+    const LEAST_HZ: f64 = 100.0;
+    const QUIET: ((u32, u32, u32), u64) = ((10, 10, 0), 40);
+
+    /// One lost packet of sixteen tells nothing where packets do not wait.
+    #[test]
+    fn where_no_queue_fills_a_quarter_may_be_lost() {
+        let then = |round| {
+            let mut r = new();
+            trips(&mut r, &[((20, 20, 0), 40), ((20, 15, 0), 40)]);
+            assert_eq!(r.policy.narrow(), None);
+            trips(&mut r, &[((20, 20, 0), 40), round])
+        };
+        assert_eq!(then(((20, 15, 5), 40)), Some(112.5), "all is known of");
+        assert_eq!(then(((20, 14, 3), 40)), None, "and if not, more may wait");
+        assert_eq!(then(((20, 14, 5), 40)), Some(LEAST_HZ), "more than a quarter");
+        assert_eq!(then(((20, 19, 1), 46)), Some(112.5));
+        assert_eq!(then(((20, 18, 2), 45)), Some(112.5));
+        assert_eq!(then(((20, 18, 2), 46)), Some(LEAST_HZ), "where one fills");
+    }
+
+    /// A path that carries less than what it was begun with.
+    #[test]
+    fn where_a_queue_overflows_it_goes_slower_than_it_began() {
+        let mut r = new();
+        assert_eq!(trips(&mut r, &[QUIET, ((10, 5, 5), 100)]), Some(70.0));
+        assert_eq!(r.policy.narrow(), Some(70.0));
+        assert_eq!(
+            trips(&mut r, &[((10, 2, 8), 100)]),
+            None,
+            "that was still of the rate before"
+        );
+        // the next one goes by the better of two rounds
+        assert_eq!(trips(&mut r, &[((10, 1, 9), 100)]), Some(20.0 * DOWN_TO));
+        let mut slow = r.clone();
+        assert_eq!(trips(&mut slow, &[QUIET, QUIET]), Some(112.5));
+        assert_eq!(slow.policy.narrow(), None, "as fast as it began");
+        // what gets lost without a queue does so at any rate
+        assert_eq!(trips(&mut r, &[QUIET, ((10, 5, 5), 40)]), Some(LEAST_HZ));
+        assert_eq!(r.policy.narrow(), None);
+    }
+
+    /// Little arrives, and late: that may be a pause, too.
+    #[test]
+    fn where_packets_only_wait_it_goes_at_a_quarter_at_least() {
+        let mut r = new();
+        assert_eq!(
+            trips(&mut r, &[((100, 100, 0), 40), ((10, 40, 0), 100)]),
+            Some(40.0 * 10.0 / 4.0)
+        );
+        let mut r = new();
+        assert_eq!(
+            trips(&mut r, &[((100, 100, 0), 40), ((10, 8, 0), 100)]),
+            Some(80.0)
+        );
+        assert_eq!(r.policy.narrow(), Some(80.0));
+        r.policy.release();
+        assert_eq!(r.policy.narrow(), None, "of another path nothing is known");
     }
 }
