@@ -295,7 +295,7 @@ fn heavy_losses_are_no_reason_for_shorter_packets() {
 fn what_a_bad_path_leaves() {
     const OCTETS: usize = 400_000;
     const RUNS: usize = 9;
-    for loss in [0, 100, 300, 500] {
+    for loss in [0, 20, 40, 100, 300, 500] {
         for variant in [Variant::Sdmac, Variant::Adaptive] {
             // they wait most of the time, so all at once
             let one = |seed| over_a_bad_path(variant, OCTETS, loss, seed, Duration::from_ms(10));
