@@ -216,6 +216,7 @@ mod tests {
         assert_eq!(m.deadline(), None);
         m.data(at(9_000), &sample(1, 0));
         assert_eq!((m.deadline(), m.is_quiet(at(9_499))), (Some(at(10_000)), false));
+        assert!(m.is_quiet(at(9_500)), "half an epoch");
     }
 
     /// A hop that dies tells nothing any more: its last word does not count for ever.
