@@ -7,6 +7,7 @@
 //! * [`machine`] says what of the computer costs determinism, and tunes it.
 //! * [`netfilter`] lets a program read and change packets that leave through an interface.
 //! * [`probe`] stamps frames within the kernel.
+//! * [`tcp`] tells what the kernel knows of a TCP connection.
 //! * `sys` (private) holds every `unsafe` block of this library: system calls that rustix does not offer.
 
 mod clock;
@@ -20,3 +21,5 @@ mod netlink;
 pub mod probe;
 mod sys;
 pub mod wifi;
+
+pub use sys::tcp;

@@ -18,7 +18,8 @@ use crate::ui::{Failure, Ui};
 ///
 /// Each connection is a flow of its own. An end of one direction is passed on, so is a reset, and a slow reader slows its
 /// writer. When the other end vanishes, connections are reset after --patience, or if its computer says that nobody listens there any
-/// more: after 3 s, and where nothing goes after five eighths of --patience. Ctrl-C resets all of them; they count as ended early. Of a name with several
+/// more: after 3 s, and where nothing goes after five eighths of --patience. So are they when the computer of a program vanishes: after --patience, 3 s
+/// at least; a program that only does not read stays. Ctrl-C resets all of them; they count as ended early. Of a name with several
 /// addresses all are tried, one after the other, for each connection: all but the last for 5 s at most.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:

@@ -4,8 +4,11 @@ mod addresses;
 mod input;
 #[path = "../namespaces/mod.rs"]
 mod namespaces;
+#[path = "../hop/network.rs"]
+mod network;
 mod pipe;
 mod proxy;
+mod vanished;
 
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read, Write};

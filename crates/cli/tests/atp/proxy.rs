@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::{listening, said, sdmac};
 
 /// Nothing here takes so long, unless it hangs.
-const HANGS: Duration = Duration::from_secs(60);
+pub const HANGS: Duration = Duration::from_secs(60);
 
 /// Starts an end of a proxy; tells where it listens.
 pub fn end(from: &str, to: &str) -> (Child, String) {

@@ -1,6 +1,6 @@
 //! System calls that rustix 1.1 does not offer: scheduling policy and sockets made inside a fresh network
 //! namespace (here), what is peculiar to packet sockets ([`packet`]), many datagrams in one call ([`batch`]), kernel
-//! probes ([`perf`]), programs for the kernel ([`bpf`]), and POSIX timers ([`timer`]).
+//! probes ([`perf`]), programs for the kernel ([`bpf`]), POSIX timers ([`timer`]), and what is known of a TCP connection ([`tcp`]).
 //!
 //! Every `unsafe` block of this library is in this folder, and each states why it is sound.
 #![allow(unsafe_code)] // The kernel interface itself; see the SAFETY reason at each block.
@@ -9,6 +9,7 @@ pub mod batch;
 pub mod bpf;
 pub mod packet;
 pub mod perf;
+pub mod tcp;
 pub mod timer;
 
 use std::io;

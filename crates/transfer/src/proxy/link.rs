@@ -9,45 +9,18 @@ use protocols::transport::{Event, Failure, Path, State, Transport};
 use radio::{Duration, Instant};
 use rustix::event::PollFlags;
 
+use super::pending::Pending;
 use super::tcp::Tcp;
 use super::try_for;
+use super::watch::{Watch, ask};
 use crate::TransferError;
 use crate::door::{Called, half_open};
 use crate::flow::{Flow, FlowConfig};
 use crate::secure::{Guard, OVERHEAD_OCTETS};
 use crate::socket::{Ends, Here, Socket};
 
-/// Octets that wait between the two, each way.
-const ROOM: usize = 1 << 14;
 /// Rounds of one link between two looks at the others.
 const ROUNDS: usize = 8;
-
-/// Octets taken from one side that the other has no room for yet.
-#[derive(Debug)]
-struct Pending {
-    octets: Box<[u8]>,
-    from: usize,
-    to: usize,
-}
-
-impl Pending {
-    fn new() -> Self {
-        Pending {
-            octets: vec![0; ROOM].into(),
-            from: 0,
-            to: 0,
-        }
-    }
-    fn is_empty(&self) -> bool {
-        self.from == self.to
-    }
-    fn filled(&mut self, n: usize) {
-        (self.from, self.to) = (0, n);
-    }
-    fn rest(&self) -> &[u8] {
-        &self.octets[self.from..self.to]
-    }
-}
 
 /// See the [module](self).
 #[derive(Debug)]
@@ -57,6 +30,7 @@ pub(super) struct Link {
     flow: Flow,
     guard: Option<Guard>,
     tcp: Tcp,
+    watch: Watch,
     /// From TCP to ATP.
     up: Pending,
     /// From ATP to TCP.
@@ -132,8 +106,9 @@ impl Link {
         now: Instant,
     ) -> Result<Link, TransferError> {
         let guard = config.guard()?;
-        let tcp = Tcp::Open(tcp);
-        Ok(Link::new(Flow::caller(config, peer), guard, tcp, config, now))
+        ask(&tcp, config.patience).map_err(wrong)?;
+        let flow = Flow::caller(config, peer);
+        Ok(Link::new(flow, guard, Tcp::Open(tcp), config, now))
     }
 
     /// From a call of `peer`: connects when that has become a connection.
@@ -156,6 +131,7 @@ impl Link {
             flow,
             guard,
             tcp,
+            watch: Watch::default(),
             up: Pending::new(),
             down: Pending::new(),
             finished: false,
@@ -309,11 +285,18 @@ impl Link {
         if self.flow.state() == State::Open && socket.is_gone(now) {
             return Err(TransferError::FarGone(peer));
         }
+        if let Tcp::Open(stream) = &self.tcp
+            && !(self.finished && self.shut)
+        {
+            // it is not always read or written, and not waited for then
+            self.watch
+                .look(now, stream, self.config.patience)
+                .map_err(wrong)?;
+        }
         if waits {
             return Ok(None);
         }
-        self.tcp.connect(now, try_for(&self.config))?;
-        let wrong = |e: io::Error| TransferError::io("the connection of TCP", e);
+        self.tcp.connect(now, &self.config)?;
         for _ in 0..ROUNDS {
             let up = self.take_up(now).map_err(wrong)?;
             let down = self.take_down(now).map_err(wrong)?;
@@ -378,6 +361,10 @@ impl Link {
             }
         }
     }
+}
+
+fn wrong(why: io::Error) -> TransferError {
+    TransferError::io("the connection of TCP", why)
 }
 
 /// What does not block.

@@ -7,7 +7,9 @@
 //! | module | what it is |
 //! |---|---|
 //! | [`link`](self) | one connection: octets from TCP to ATP and back, each direction with its own end |
+//! | [`pending`](self) | octets between the two |
 //! | [`tcp`](self) | its TCP side: which address answers |
+//! | [`watch`](self) | whether the computer at the other end of it is still there |
 //! | [`enter`] | the end that accepts TCP and calls over ATP |
 //! | [`leave`] | the end that is called over ATP and connects by TCP |
 //!
@@ -20,7 +22,9 @@
 mod enter;
 mod leave;
 mod link;
+mod pending;
 mod tcp;
+mod watch;
 
 use std::io;
 use std::net::SocketAddr;

@@ -4,12 +4,14 @@ use std::io;
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 
-use radio::{Duration, Instant};
+use radio::Instant;
 use rustix::net::sockopt::{set_socket_linger, socket_error};
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 
-use super::first;
+use super::watch::ask;
+use super::{first, try_for};
 use crate::TransferError;
+use crate::flow::FlowConfig;
 
 /// See the [module](self).
 #[derive(Debug)]
@@ -49,11 +51,11 @@ impl Calling {
 }
 
 impl Tcp {
-    /// Calls if nobody is called yet, and looks how that went. An address may take `most` to answer, if it is not the last.
+    /// Calls if nobody is called yet, and looks how that went. An address may take [`try_for`] to answer, if it is not the last.
     ///
     /// # Errors
     /// Why the last address cannot be reached.
-    pub fn connect(&mut self, now: Instant, most: Duration) -> Result<(), TransferError> {
+    pub fn connect(&mut self, now: Instant, config: &FlowConfig) -> Result<(), TransferError> {
         match self {
             Tcp::Wanted(to) => *self = Calling::begin(to, 0, now)?,
             Tcp::Calling(Calling {
@@ -65,11 +67,12 @@ impl Tcp {
                 let is_last = *at + 1 == to.len();
                 match socket_error(&*stream) {
                     Ok(Ok(())) if stream.peer_addr().is_ok() => {
+                        ask(stream, config.patience).map_err(|e| TransferError::io(to[*at], e))?;
                         if let Tcp::Calling(calling) = std::mem::replace(self, Tcp::Gone) {
                             *self = Tcp::Open(calling.stream);
                         }
                     }
-                    Ok(Ok(())) if is_last || now.since(*since) < most => {}
+                    Ok(Ok(())) if is_last || now.since(*since) < try_for(config) => {}
                     Ok(Err(e)) | Err(e) if is_last => return Err(TransferError::io(to[*at], e.into())),
                     _ => *self = Calling::begin(to, *at + 1, now)?,
                 }
