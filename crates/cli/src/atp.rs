@@ -214,7 +214,7 @@ fn send(args: &SendArgs, ui: &Ui) -> Result<ExitCode, Failure> {
     let mut trace = trace
         .map(|path| Trace::create(path, &args.file, ui.stop()))
         .transpose()?;
-    let line = Line::new(ui, End::Sends);
+    let mut line = Line::new(ui, End::Sends);
     let begun = Instant::now();
     let elapsed = || begun.elapsed().as_secs_f64();
     let mut last = Progress::default();
@@ -224,7 +224,7 @@ fn send(args: &SendArgs, ui: &Ui) -> Result<ExitCode, Failure> {
         let show = |seen| match seen {
             Seen::Progress(p) => {
                 last = p;
-                line.show(&name, elapsed(), &p);
+                line.show(None, &name, elapsed(), &p);
             }
             Seen::Feedback(feedback) => {
                 if let Some(trace) = &mut trace {
@@ -310,7 +310,7 @@ fn receive(args: &RecvArgs, ui: &Ui) -> Result<ExitCode, Failure> {
         0 => Until::Stopped,
         n => Until::Whole(n),
     };
-    let line = Line::new(ui, End::Receives);
+    let mut line = Line::new(ui, End::Receives);
     let (mut ended, mut strangers) = (Ended::new(ui.is_json()), Alike::default());
     let (mut broken, mut enough) = (None, false);
     let mut held: Option<String> = None;
@@ -336,11 +336,11 @@ fn receive(args: &RecvArgs, ui: &Ui) -> Result<ExitCode, Failure> {
                 }
             }
             Told::Progress {
+                peer,
                 name,
                 elapsed,
                 progress,
-                ..
-            } => line.show(name, elapsed.as_ns() as f64 / 1e9, &progress),
+            } => line.show(Some(peer), name, elapsed.as_ns() as f64 / 1e9, &progress),
             Told::Ended {
                 peer,
                 name,
@@ -348,7 +348,7 @@ fn receive(args: &RecvArgs, ui: &Ui) -> Result<ExitCode, Failure> {
                 progress,
                 result,
             } => {
-                line.clear();
+                line.ended(peer);
                 let seconds = elapsed.as_ns() as f64 / 1e9;
                 match &result {
                     // nobody waits for it

@@ -1,7 +1,9 @@
 //! How transfers are shown: to people while they go on and when they have ended, and to machines.
 
+use std::collections::BTreeMap;
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, BufWriter, Write};
+use std::net::SocketAddr;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -92,19 +94,53 @@ fn octets(n: u64) -> String {
     }
 }
 
-/// The live line: how much, how fast, D and the rate of the transport.
+/// So far back the live line looks to say how fast it goes; with a step of the ring, two seconds.
+const RECENT: Duration = Duration::from_millis(1_900);
+/// Between two samples of it.
+const STEP: Duration = Duration::from_millis(90);
+
+/// What had come when, lately. It begins with nothing at the start.
+#[derive(Default)]
+struct Recent {
+    ring: [(Duration, u64); 24],
+    newest: usize,
+}
+
+impl Recent {
+    /// Octets each second over the last two seconds, or since the start where that is less, with so many of them `now`, after the start.
+    fn rate(&mut self, now: Duration, octets: u64) -> f64 {
+        let n = self.ring.len();
+        let mut back = (0..n).map(|i| self.ring[(self.newest + n - i) % n]);
+        let is_old = |(at, _): &(Duration, u64)| now.saturating_sub(*at) >= RECENT;
+        let oldest = self.ring[(self.newest + 1) % n];
+        let (at, had) = back.find(is_old).unwrap_or(oldest);
+        let seconds = now.saturating_sub(at).as_secs_f64();
+        if now.saturating_sub(self.ring[self.newest].0) >= STEP {
+            self.newest = (self.newest + 1) % n;
+            self.ring[self.newest] = (now, octets);
+        }
+        octets.saturating_sub(had) as f64 / seconds.max(1e-3)
+    }
+}
+
+/// The live line: how much, how fast at the moment, D and the rate of the transport.
 pub(super) struct Line {
     bar: crate::ui::Live,
     end: End,
+    /// Of each transfer that goes on, by who sends it.
+    recent: BTreeMap<Option<SocketAddr>, Recent>,
 }
 
 impl Line {
     pub fn new(ui: &Ui, end: End) -> Line {
         let bar = ui.live();
-        Line { bar, end }
+        let recent = BTreeMap::new();
+        Line { bar, end, recent }
     }
 
-    pub fn show(&self, name: &str, seconds: f64, p: &Progress) {
+    /// `peer`: who sends it, where several may; `seconds` since it began.
+    pub fn show(&mut self, peer: Option<SocketAddr>, name: &str, seconds: f64, p: &Progress) {
+        let now = Duration::from_secs_f64(seconds);
         let new = p.done - p.resumed.min(p.done);
         let of = p
             .total
@@ -118,13 +154,19 @@ impl Line {
         self.bar.set(&format!(
             "{name}: {}{of}, {:.2} Mb/s{d}{}",
             octets(p.done),
-            new as f64 * 8.0 / 1e6 / seconds.max(1e-3),
+            self.recent.entry(peer).or_default().rate(now, new) * 8.0 / 1e6,
             self.end.again(p)
         ));
     }
 
     pub fn clear(&self) {
         self.bar.clear();
+    }
+
+    /// What this one sends has ended.
+    pub fn ended(&mut self, peer: SocketAddr) {
+        self.recent.remove(&Some(peer));
+        self.clear();
     }
 }
 
@@ -292,6 +334,32 @@ mod tests {
         let next = "connection: reset (2 more ended as the one before)";
         assert_eq!(told(1_500, "reset").unwrap(), next);
         assert_eq!(told(2_600, "reset").unwrap(), "connection: reset");
+    }
+
+    #[test]
+    fn how_fast_it_goes_now() {
+        let mut recent = Recent::default();
+        let mut rate = |ms, octets| recent.rate(Duration::from_millis(ms), octets).round() as u64;
+        assert_eq!([rate(0, 0), rate(0, 0)], [0, 0]);
+        // 1 kB/s from the beginning on, told every 100 ms or more often
+        for ms in (10..1_000).step_by(10).chain((1_000..=10_000).step_by(100)) {
+            assert_eq!(rate(ms, ms), 1_000, "after {ms} ms");
+        }
+        // nothing for three seconds: less and less, and nothing after two
+        assert_eq!(rate(11_000, 10_000), 474);
+        for ms in (11_100..13_000).step_by(100) {
+            let now = rate(ms, 10_000);
+            assert_eq!(now == 0, ms >= 11_900, "after {ms} ms: {now}");
+        }
+        // 4 kB/s: two seconds later it goes so fast
+        for ms in (13_000..=20_000).step_by(100) {
+            let now = rate(ms, 10_000 + (ms - 13_000) * 4);
+            assert_eq!(now == 4_000, ms >= 14_900, "after {ms} ms: {now}");
+        }
+        // nobody looked for a minute
+        assert_eq!(rate(80_000, 38_000 + 60_000), 1_000);
+        // fewer than before, as when the beginning is found to have been there
+        assert_eq!(rate(80_100, 0), 0);
     }
 
     #[test]
