@@ -1,6 +1,6 @@
 //! `sdmac reproduce`: does the experiments of a published paper again and judges every row of its claims.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -35,7 +35,8 @@ pub struct Args {
     /// Threads; the numbers do not depend on it [default: one for each processor]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     jobs: Option<u16>,
-    /// Write report.html, the figures and the result to this folder
+    /// Write report.html, the figures and the result to this folder. A complete result that is there stays until there is another one;
+    /// what an incomplete run has is in DIR/partial then
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Write to the folder even if it holds other files
@@ -69,7 +70,7 @@ struct Done {
     figures: Vec<(&'static str, Figure)>,
 }
 
-/// The document of `--json`, and the body of `result.json`.
+/// The document of `--json`.
 #[derive(Serialize)]
 struct Answer<'a> {
     #[serde(flatten)]
@@ -78,12 +79,19 @@ struct Answer<'a> {
     seconds: f64,
 }
 
+/// The body of `result.json`.
+#[derive(Serialize)]
+struct Kept<'a> {
+    #[serde(flatten)]
+    answer: &'a Answer<'a>,
+    /// Files beside it.
+    figures: Vec<&'static str>,
+}
+
 /// Runs the command.
 pub fn main(args: &Args, ui: &Ui) -> Result<ExitCode, Failure> {
-    let folder = match &args.out {
-        Some(path) => Some(Folder::create(path, args.force).map_err(Failure::input)?),
-        None => None,
-    };
+    let out = args.out.as_ref().map(|path| Out::new(path, args.force));
+    let out = out.transpose().map_err(Failure::input)?;
     let done = match args.paper {
         Paper::Sdmac => sdmac(args, ui),
         Paper::Tdma => tdma(args, ui),
@@ -98,9 +106,8 @@ pub fn main(args: &Args, ui: &Ui) -> Result<ExitCode, Failure> {
     };
     ui.say(reproduction)?;
     ui.say(format!("It took {seconds:.1} s."))?;
-    if let Some(folder) = &folder {
-        write(folder, &answer, &done).map_err(Failure::on_the_way)?;
-        ui.say(format!("Written to {}", folder.path().display()))?;
+    if let Some(out) = out {
+        ui.say(out.write(&answer, &done).map_err(Failure::on_the_way)?)?;
     }
     ui.answer(&answer)?;
     if ui.stop().load(Ordering::Relaxed) {
@@ -201,7 +208,38 @@ fn timed<M>(
     (measured, begun.elapsed().as_secs_f64())
 }
 
-fn write(folder: &Folder, answer: &Answer<'_>, done: &Done) -> Result<(), FolderError> {
+/// The folder of `--out`, and the one inside it, where a complete result stays until there is another one.
+struct Out {
+    folder: Folder,
+    beside: Option<Folder>,
+}
+
+impl Out {
+    fn new(path: &Path, force: bool) -> Result<Out, FolderError> {
+        let folder = Folder::keeping(path, force)?;
+        let beside = folder.keeps().then(|| folder.beside()).transpose()?;
+        Ok(Out { folder, beside })
+    }
+
+    /// Says where it is.
+    fn write(self, answer: &Answer<'_>, done: &Done) -> Result<String, FolderError> {
+        fill(self.beside.as_ref().unwrap_or(&self.folder), answer, done)?;
+        let place = self.folder.path().display();
+        match self.beside {
+            Some(partial) if !answer.reproduction.complete => {
+                let partial = partial.path().display();
+                return Ok(format!(
+                    "Written to {partial}: the complete result in {place} stays"
+                ));
+            }
+            Some(whole) => self.folder.take(whole)?,
+            None => {}
+        }
+        Ok(format!("Written to {place}"))
+    }
+}
+
+fn fill(folder: &Folder, answer: &Answer<'_>, done: &Done) -> Result<(), FolderError> {
     let time = format!("{:.1} s", answer.seconds);
     let page = (done.page)(answer.reproduction, &time).html();
     folder.write(REPORT, page.as_bytes())?;
@@ -213,5 +251,6 @@ fn write(folder: &Folder, answer: &Answer<'_>, done: &Done) -> Result<(), Folder
     } else {
         Status::Interrupted
     };
-    folder.publish(status, answer)
+    let figures = done.figures.iter().map(|(file, _)| *file).collect();
+    folder.publish(status, &Kept { answer, figures })
 }

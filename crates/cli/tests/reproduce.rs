@@ -1,7 +1,7 @@
 //! `sdmac reproduce` as a user meets it: exit codes, JSON, files, a stop in the middle.
 
-use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
@@ -18,12 +18,16 @@ struct Quick {
     said: String,
     answer: Value,
     /// What `path` is in.
-    _dir: tempfile::TempDir,
+    dir: tempfile::TempDir,
 }
 
 fn quick(paper: &str) -> Quick {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("out");
+    quick_to(paper, dir, path)
+}
+
+fn quick_to(paper: &str, dir: tempfile::TempDir, path: PathBuf) -> Quick {
     let out = reproduce(&[paper, "--quick", "--json", "--out"])
         .arg(&path)
         .output()
@@ -38,7 +42,7 @@ fn quick(paper: &str) -> Quick {
         code: out.status.code(),
         said,
         answer,
-        _dir: dir,
+        dir,
     }
 }
 
@@ -186,19 +190,16 @@ fn a_full_disk_is_told() {
     assert_eq!(said.lines().count(), 1, "{said}");
 }
 
-/// Days of measurements, stopped after a moment: the rows that were run are there, the others say that they were not.
+/// Days of measurements for this folder, stopped when the file is there.
 #[cfg(unix)]
-#[test]
-fn ctrl_c_leaves_the_rows_that_were_run() {
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("out");
-    let child = reproduce(&["sdmac", "--json", "--out"])
-        .arg(&path)
+fn stopped(how: &str, path: &Path, when: &Path) -> Output {
+    let child = reproduce(&["sdmac", how, "--out"])
+        .arg(path)
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
     // the folder is opened after the signal is ours, and before the work
-    while !path.exists() {
+    while !when.exists() {
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
     let kill = Command::new("kill")
@@ -208,6 +209,41 @@ fn ctrl_c_leaves_the_rows_that_were_run() {
     assert!(kill.success());
     let out = child.wait_with_output().unwrap();
     assert_eq!(out.status.code(), Some(130));
+    out
+}
+
+/// A complete result stays when another run is stopped, whose rows are beside it, and gives way, with all its figures, to one that is complete.
+#[cfg(unix)]
+#[test]
+fn a_complete_result_gives_way_to_a_complete_one_only() {
+    let run = quick("rtwlan");
+    let partial = run.path.join("partial");
+    let files = ["result.json", "report.html", "fig8-software.svg"];
+    let read = || files.map(|file| std::fs::read(run.path.join(file)).unwrap());
+    let complete = read();
+    let out = stopped("--jobs=1", &run.path, &partial.join("result.json"));
+    assert!(read() == complete);
+    let said = String::from_utf8(out.stdout).unwrap();
+    let says = format!("Written to {}: the complete result in", partial.display());
+    assert!(said.contains(&says), "{said}");
+    let result: Value = serde_json::from_slice(&std::fs::read(partial.join("result.json")).unwrap()).unwrap();
+    assert_eq!(result["status"], "interrupted");
+    assert!(partial.join("report.html").exists());
+    let run = quick_to("tdma", run.dir, run.path);
+    run.page_is_whole();
+    let left = std::fs::read_dir(&run.path).unwrap();
+    let mut left: Vec<_> = left.map(|entry| entry.unwrap().file_name()).collect();
+    left.sort();
+    assert_eq!(left, ["report.html", "result.json"]);
+}
+
+/// Days of measurements, stopped after a moment: the rows that were run are there, the others say that they were not.
+#[cfg(unix)]
+#[test]
+fn ctrl_c_leaves_the_rows_that_were_run() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("out");
+    let out = stopped("--json", &path, &path);
     let text = String::from_utf8(out.stdout).unwrap();
     let answer: Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
     let rows = answer["rows"].as_array().unwrap();

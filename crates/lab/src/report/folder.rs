@@ -2,7 +2,8 @@
 //!
 //! Files are written beside their place and renamed into it, so that a reader never sees half of one.
 //! `result.json` exists from the first moment with the status `running`: a run that is killed leaves that, an
-//! interrupted one leaves its numbers so far with the status `interrupted`.
+//! interrupted one leaves its numbers so far with the status `interrupted`. Where a complete result is to stay until there
+//! is another one ([`Folder::keeping`]), the run writes beside it, to [`PARTIAL`].
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, BufWriter, Write};
@@ -18,6 +19,8 @@ pub const AIR: &str = "air.pcapng";
 pub const TIMELINE: &str = "timeline.perfetto-trace";
 /// Name of the page inside the folder.
 pub const REPORT: &str = "report.html";
+/// Name of the folder, inside the folder, for a run beside a complete result.
+pub const PARTIAL: &str = "partial";
 /// Extension of sample files.
 pub const SAMPLES_EXTENSION: &str = "parquet";
 
@@ -87,6 +90,8 @@ pub struct Folder {
     path: PathBuf,
     /// Open for as long as the lock is held, and for the sync of renames.
     handle: File,
+    /// It holds a complete result of another run, which is to stay.
+    keeps: bool,
 }
 
 impl Folder {
@@ -95,7 +100,16 @@ impl Folder {
     /// A folder that exists must be empty or hold an older result, whose files are then removed; `force` allows
     /// any other as well, and removes nothing but files that are replaced.
     pub fn create(path: impl Into<PathBuf>, force: bool) -> Result<Self, FolderError> {
-        let path = path.into();
+        Folder::open(path.into(), force, false)
+    }
+
+    /// As [`create`](Folder::create), but a complete result that is there stays as it is until there is
+    /// another one: see [`keeps`](Folder::keeps).
+    pub fn keeping(path: impl Into<PathBuf>, force: bool) -> Result<Self, FolderError> {
+        Folder::open(path.into(), force, true)
+    }
+
+    fn open(path: PathBuf, force: bool, keeping: bool) -> Result<Self, FolderError> {
         let failed = |source| FolderError::io(&path, source);
         if path.is_file() {
             return Err(FolderError::NotAFolder(path));
@@ -109,19 +123,61 @@ impl Folder {
             Err(TryLockError::Error(_)) => {}
         }
         let names = entries(&path).map_err(failed)?;
-        if is_result(&path.join(RESULT)) {
-            for name in names.iter().filter(|name| is_ours(name)) {
-                let file = path.join(name);
-                fs::remove_file(&file).map_err(|source| FolderError::io(file, source))?;
-            }
-        } else if !force && names.iter().any(|name| !is_temporary(name)) {
+        let head = head(&path.join(RESULT));
+        if head.is_none() && !force && names.iter().any(|name| !is_temporary(name)) {
             return Err(FolderError::NotEmpty(path));
         }
-        let folder = Folder { path, handle };
+        let keeps = keeping && head.as_ref().is_some_and(|h| h.status == Some(Status::Complete));
+        let folder = Folder { path, handle, keeps };
+        if !keeps {
+            folder.begin(head)?;
+        }
+        Ok(folder)
+    }
+
+    /// Removes what belongs to an older result, and says that there is a run.
+    fn begin(&self, older: Option<Head>) -> Result<(), FolderError> {
+        if let Some(Head { figures, .. }) = older {
+            let names = entries(&self.path).map_err(|source| FolderError::io(&self.path, source))?;
+            for name in names.iter().filter(|n| is_ours(n) || figures.contains(n)) {
+                let file = self.path.join(name);
+                fs::remove_file(&file).map_err(|source| FolderError::io(file, source))?;
+            }
+        }
         #[derive(Serialize)]
         struct Nothing {}
-        folder.publish(Status::Running, &Nothing {})?;
-        Ok(folder)
+        self.publish(Status::Running, &Nothing {})
+    }
+
+    /// Whether a complete result of another run is there, and stays: what is new belongs [`beside`](Folder::beside) it.
+    pub fn keeps(&self) -> bool {
+        self.keeps
+    }
+
+    /// The folder [`PARTIAL`] inside, for a run that may not come to its end.
+    pub fn beside(&self) -> Result<Folder, FolderError> {
+        Folder::create(self.path.join(PARTIAL), true)
+    }
+
+    /// Puts a complete result from [`beside`](Folder::beside) in the place of the older one, of which nothing stays.
+    pub fn take(&self, whole: Folder) -> Result<(), FolderError> {
+        self.begin(head(&self.path.join(RESULT)))?;
+        let figures = head(&whole.path.join(RESULT)).map_or(Vec::new(), |h| h.figures);
+        let names = entries(&whole.path).map_err(|source| FolderError::io(&whole.path, source))?;
+        let is_new = |n: &String| n != RESULT && (is_ours(n) || figures.contains(n));
+        for name in names
+            .iter()
+            .filter(|n| is_new(n))
+            .map(String::as_str)
+            .chain([RESULT])
+        {
+            let to = self.path.join(name);
+            fs::rename(whole.path.join(name), &to).map_err(|source| FolderError::io(to, source))?;
+        }
+        // as in `commit`; what is not of the run stays
+        let _ = self.handle.sync_all();
+        let _ = fs::remove_dir(&whole.path);
+        Ok(())
     }
 
     /// Where the folder is.
@@ -266,15 +322,21 @@ fn is_ours(name: &str) -> bool {
     [RESULT, AIR, TIMELINE, REPORT].contains(&name) || samples || is_temporary(name)
 }
 
-/// Whether the file is a `result.json` of any version of ours.
-fn is_result(path: &Path) -> bool {
-    #[derive(Deserialize)]
-    struct Head {
-        format: String,
-    }
-    let Ok(file) = File::open(path) else { return false };
-    let head: Result<Head, _> = serde_json::from_reader(io::BufReader::new(file));
-    head.is_ok_and(|head| head.format.starts_with(FORMAT_FAMILY))
+/// What of a `result.json` says what to do with it.
+#[derive(Deserialize)]
+struct Head {
+    format: String,
+    status: Option<Status>,
+    /// Files beside it that have no fixed names.
+    #[serde(default)]
+    figures: Vec<String>,
+}
+
+/// That of a `result.json` of any version of ours; of another file none.
+fn head(path: &Path) -> Option<Head> {
+    let file = File::open(path).ok()?;
+    let head: Head = serde_json::from_reader(io::BufReader::new(file)).ok()?;
+    head.format.starts_with(FORMAT_FAMILY).then_some(head)
 }
 
 #[cfg(test)]
@@ -311,6 +373,57 @@ mod tests {
         drop(folder);
         Folder::create(dir.path(), false).unwrap();
         assert_eq!(entries(dir.path()).unwrap(), ["my notes.txt", RESULT]);
+    }
+
+    /// What is of the older one: its result, its page, and the figures that it names.
+    fn older(path: &Path, status: Status) {
+        #[derive(Serialize)]
+        struct Figures {
+            figures: [&'static str; 2],
+        }
+        let folder = Folder::create(path, true).unwrap();
+        for name in [REPORT, "a.svg", "b.svg"] {
+            folder.write(name, b"old").unwrap();
+        }
+        fs::write(path.join("mine.svg"), "keep").unwrap();
+        let figures = ["a.svg", "b.svg"];
+        folder.publish(status, &Figures { figures }).unwrap();
+    }
+
+    #[test]
+    fn a_complete_result_stays_until_there_is_another_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path();
+        let all = ["a.svg", "b.svg", "mine.svg", REPORT, RESULT];
+        older(path, Status::Complete);
+        let folder = Folder::keeping(path, false).unwrap();
+        assert!(folder.keeps());
+        assert!(matches!(Folder::keeping(path, true), Err(FolderError::InUse(_))));
+        assert_eq!(entries(path).unwrap(), all);
+        for status in [Status::Interrupted, Status::Complete] {
+            let beside = folder.beside().unwrap();
+            beside.write(REPORT, b"new").unwrap();
+            beside.publish(status, &Body { seed: 7 }).unwrap();
+            assert_eq!(result(path)["status"], "complete");
+            assert_eq!(fs::read(path.join(REPORT)).unwrap(), b"old");
+            if status == Status::Complete {
+                folder.take(beside).unwrap();
+            }
+        }
+        assert_eq!(entries(path).unwrap(), ["mine.svg", REPORT, RESULT]);
+        assert_eq!(result(path)["seed"], 7);
+        assert_eq!(fs::read(path.join(REPORT)).unwrap(), b"new");
+    }
+
+    #[test]
+    fn an_incomplete_result_gives_way_with_its_figures() {
+        let dir = tempfile::tempdir().unwrap();
+        older(dir.path(), Status::Interrupted);
+        assert!(!Folder::keeping(dir.path(), false).unwrap().keeps());
+        assert_eq!(entries(dir.path()).unwrap(), ["mine.svg", RESULT]);
+        older(dir.path(), Status::Complete);
+        assert!(!Folder::create(dir.path(), false).unwrap().keeps());
+        assert_eq!(entries(dir.path()).unwrap(), ["mine.svg", RESULT]);
     }
 
     #[test]
