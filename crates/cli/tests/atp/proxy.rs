@@ -12,12 +12,21 @@ pub const HANGS: Duration = Duration::from_secs(60);
 
 /// Starts an end of a proxy; tells where it listens.
 pub fn end(from: &str, to: &str) -> (Child, String) {
-    end_by(sdmac(), from, to)
+    end_by(sdmac(), from, to, "2s")
 }
 
-/// The same, run by this.
-fn end_by(mut program: Command, from: &str, to: &str) -> (Child, String) {
-    program.args(["atp", "proxy", from, to, "--patience", "2s", "--spacing", "200us"]);
+/// The same, run by this, with so much patience.
+fn end_by(mut program: Command, from: &str, to: &str, patience: &str) -> (Child, String) {
+    program.args([
+        "atp",
+        "proxy",
+        from,
+        to,
+        "--patience",
+        patience,
+        "--spacing",
+        "200us",
+    ]);
     listening(program)
 }
 
@@ -66,7 +75,9 @@ fn a_proxy_carries_as_many_as_it_has_descriptors_for() {
             std::thread::spawn(move || stream.read(&mut [0]));
         }
     });
-    let (mut far, between) = end("atp:127.0.0.1:0", &to);
+    // a computer that stands still for two seconds is no reason here
+    const PATIENCE: &str = "30s";
+    let (mut far, between) = end_by(sdmac(), "atp:127.0.0.1:0", &to, PATIENCE);
     let mut few = Command::new("sh");
     few.args([
         "-c",
@@ -74,7 +85,7 @@ fn a_proxy_carries_as_many_as_it_has_descriptors_for() {
         "sh",
         env!("CARGO_BIN_EXE_sdmac"),
     ]);
-    let (mut near, at) = end_by(few, "tcp:127.0.0.1:0", &format!("atp:{between}"));
+    let (mut near, at) = end_by(few, "tcp:127.0.0.1:0", &format!("atp:{between}"), PATIENCE);
     let mut clients: Vec<_> = (0..MOST + 2).map(|_| TcpStream::connect(&at).unwrap()).collect();
     for client in &clients {
         client.set_read_timeout(Some(HANGS)).unwrap();
