@@ -460,7 +460,7 @@ fn two_stations_join_in_the_guest() {
     std::thread::sleep(std::time::Duration::from_secs(20));
 }
 
-/// All that was sent has arrived. What goes again, and how unlike flows are, is of the same order on both sides.
+/// All that was sent has arrived, and flows are as unlike on both sides. What goes again is of the same order: behind five flows the real queues overflow twice as often.
 fn is_alike_on_both_sides(row: &serde_json::Value) {
     println!("{row}");
     let files = row["flows"].as_u64().unwrap() * row["runs"].as_u64().unwrap();
@@ -473,11 +473,13 @@ fn is_alike_on_both_sides(row: &serde_json::Value) {
     const CHANCE: f64 = 100.0;
     let [real, simulator] = both("resent");
     assert!(
-        real < simulator * 3.0 + CHANCE && simulator < real * 3.0 + CHANCE,
+        real < simulator * 2.5 + CHANCE && simulator < real * 2.0 + CHANCE,
         "{row}"
     );
+    // flows of default ATP differ by what the first second of each was
+    let bears = if row["transport"] == "default" { 0.2 } else { 0.06 };
     let [real, simulator] = both("unfairness");
-    assert!((real - simulator).abs() < 0.3, "{row}");
+    assert!((real - simulator).abs() < bears, "{row}");
 }
 
 /// The chain of the book, with every variant of ATP: 2 MB over six hops of real stacks, one and two flows, within 15 % of the simulator (else
@@ -494,12 +496,15 @@ fn whole_chain_of_the_book() {
     assert_eq!(code, Some(0), "{said}");
 }
 
-/// The same with five flows. Of one run the goodput is not judged.
+/// The same with five flows. Of one run of default ATP the goodput is not judged.
 #[test]
 #[ignore = "takes tens of minutes in the lab's kernel: in the step `lab-more`"]
 fn whole_chain_with_five_flows() {
     let (_, told, _) = chain("--flows 5 --runs 1 --limit 0");
     let rows = told["rows"].as_array().unwrap();
     assert_eq!(rows.len(), 6);
-    rows.iter().for_each(is_alike_on_both_sides);
+    for row in rows {
+        is_alike_on_both_sides(row);
+        assert!(row["transport"] == "default" || row["within"] != false, "{row}");
+    }
 }
