@@ -21,8 +21,9 @@ const ALL: f64 = 0.9;
 const SEEN: f64 = 2.0;
 /// Where no queue fills, so much may get lost: it is not this sender that is in the way.
 const RADIO: f64 = 0.25;
-/// Who has only seen that packets wait goes no slower than at this share of what such a path is begun with: it may be a pause.
-const WAITS: f64 = 0.25;
+/// Who has not lost more than that of a path whose queue fills goes no slower than at this share of what such a path is begun with: it may be a pause, or
+/// a longer way.
+const SHARE: f64 = 0.25;
 
 /// See the [module](self).
 #[derive(Clone, Debug)]
@@ -34,6 +35,8 @@ pub(super) struct Rounds {
     least: Least,
     /// The rate, where the path carries less than what such a path is begun with.
     narrow: Option<f64>,
+    /// More than a quarter was lost of it once.
+    flooded: bool,
 }
 
 impl Rounds {
@@ -42,6 +45,7 @@ impl Rounds {
         settles: false,
         least: Least::NONE,
         narrow: None,
+        flooded: false,
     };
 
     /// Nothing is on its way, or something else decides about the rate: what is known of this round says nothing.
@@ -51,7 +55,7 @@ impl Rounds {
 
     /// The rate is looked for anew, over another path.
     pub fn release(&mut self) {
-        (self.least, self.narrow) = (Least::NONE, None);
+        (self.least, self.narrow, self.flooded) = (Least::NONE, None, false);
     }
 
     /// The rate that the path was found to carry, if that is less than what such a path is begun with.
@@ -71,12 +75,12 @@ impl Rounds {
             .before_hz
             .is_some_and(|before| seen.arrived_hz < before * CLIMBS);
         let is_narrow = match fills {
-            Some(true) => self.narrow.is_some() || overflows || starves,
+            Some(true) => self.narrow.is_some() || seen.lossy || starves,
             // what gets lost without that does so at any rate
             _ => self.narrow.is_some() && !overflows,
         };
-        let only_waits = self.narrow.is_none() && !overflows;
-        let least_narrow_hz = if only_waits { least_hz * WAITS } else { 0.0 };
+        self.flooded = is_narrow && (self.flooded || overflows);
+        let least_narrow_hz = if self.flooded { 0.0 } else { least_hz * SHARE };
         let narrow = rate.or(self.narrow).map(|hz| hz.max(least_narrow_hz));
         self.narrow = narrow.filter(|hz| is_narrow && *hz < least_hz);
         rate.map(|hz| self.narrow.unwrap_or(hz.max(least_hz)))
@@ -244,6 +248,11 @@ mod tests {
     /// Rounds of 100 ms as above over a path of 40 ms, each with a way there and back of so many; what the last one makes of 100 packets a second, and the path was begun with
     /// as many.
     fn trips(r: &mut Course<Rounds>, all: &[((u32, u32, u32), u64)]) -> Option<f64> {
+        trips_at(LEAST_HZ, r, all)
+    }
+
+    /// The same of `hz`.
+    fn trips_at(hz: f64, r: &mut Course<Rounds>, all: &[((u32, u32, u32), u64)]) -> Option<f64> {
         let mut said = None;
         let begin = r.round.since.map_or(0, |since| since.as_ns() / 1_000_000);
         for (ms, &((sent, arrived, lost), took)) in (begin..).step_by(100).zip(all) {
@@ -258,7 +267,7 @@ mod tests {
             (0..sent).for_each(|_| r.round.sent(came));
             r.round.told(tally, took);
             let seen = r.round.end(at(ms + 100), None).unwrap();
-            said = r.policy.end(at(ms + 100), seen, LEAST_HZ, LEAST_HZ);
+            said = r.policy.end(at(ms + 100), seen, hz, LEAST_HZ);
         }
         said
     }
@@ -280,7 +289,7 @@ mod tests {
         assert_eq!(then(((20, 14, 5), 40)), Some(LEAST_HZ), "more than a quarter");
         assert_eq!(then(((20, 19, 1), 46)), Some(112.5));
         assert_eq!(then(((20, 18, 2), 45)), Some(112.5));
-        assert_eq!(then(((20, 18, 2), 46)), Some(LEAST_HZ), "where one fills");
+        assert_eq!(then(((20, 18, 2), 46)), Some(70.0), "where one fills");
     }
 
     /// A path that carries less than what it was begun with.
@@ -318,6 +327,14 @@ mod tests {
             Some(80.0)
         );
         assert_eq!(r.policy.narrow(), Some(80.0));
+        let lossy = [((10, 9, 1), 100)];
+        assert_eq!(trips_at(30.0, &mut r.clone(), &lossy), Some(25.0));
+        let flooded = [((10, 5, 5), 100), ((10, 5, 5), 100), ((10, 9, 1), 100)];
+        assert_eq!(
+            trips_at(30.0, &mut r.clone(), &flooded),
+            Some(21.0),
+            "more than a quarter was lost"
+        );
         r.policy.release();
         assert_eq!(r.policy.narrow(), None, "of another path nothing is known");
     }
