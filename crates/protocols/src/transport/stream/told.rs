@@ -109,6 +109,17 @@ impl Tally {
         maybe: Instant::ZERO,
     };
 
+    /// So many, the newest of which was sent then, and none of them again.
+    #[cfg(test)]
+    pub fn new(arrived: u32, lost: u32, came: Instant) -> Tally {
+        Tally {
+            arrived,
+            lost,
+            came,
+            maybe: came,
+        }
+    }
+
     pub fn add(&mut self, more: Tally) {
         self.arrived += more.arrived;
         self.lost += more.lost;

@@ -117,18 +117,14 @@ pub(super) mod testing {
         }
 
         /// So many packets go, and of so many it becomes known that they have arrived, and are lost.
-        pub fn pass(&mut self, now: Instant, (sent, arrived, lost): (u32, u32, u32)) {
+        pub fn pass(&mut self, now: Instant, packets: (u32, u32, u32)) {
+            self.pass_in(now, packets, Trip::UNKNOWN);
+        }
+
+        /// The same, and how long their way was.
+        pub fn pass_in(&mut self, now: Instant, (sent, arrived, lost): (u32, u32, u32), trip: Trip) {
             (0..sent).for_each(|_| self.round.sent(now));
-            let came = now;
-            self.round.told(
-                Tally {
-                    arrived,
-                    lost,
-                    came,
-                    maybe: came,
-                },
-                Trip::UNKNOWN,
-            );
+            self.round.told(Tally::new(arrived, lost, now), trip);
         }
     }
 }

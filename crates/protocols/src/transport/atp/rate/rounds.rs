@@ -1,8 +1,9 @@
 //! What a path carries on which no hop knows its delay: what arrives in each round, and what gets lost.
 //!
 //! To begin with, each [round](super::round::Round) is half as fast again as the one before, until less arrives than was sent: then the first queue fills, and what
-//! arrives is what the path carries. From then on an eighth is added while all of it arrives, and what gets lost takes some away.
-//! Ours; the thesis has hops everywhere.
+//! arrives is what the path carries. From then on an eighth is added while all of it arrives, and what gets lost takes some away: where a
+//! [queue fills](super::trip) a sixteenth is too much, and where none does a quarter, since it is not this sender that is in the way. Below what such a path is begun with
+//! the rate goes only where a queue fills. Ours; the thesis has hops everywhere.
 
 use super::round::Seen;
 use super::trip::Least;
@@ -113,6 +114,8 @@ mod tests {
     use radio::Duration;
 
     const HZ: f64 = 1_000.0;
+    const LEAST_HZ: f64 = 100.0;
+    const QUIET: ((u32, u32, u32), u64) = ((10, 10, 0), 40);
 
     fn at(ms: u64) -> Instant {
         Instant::from_us(ms * 1_000)
@@ -205,16 +208,7 @@ mod tests {
     fn a_round_is_over_when_something_sent_in_it_has_come() {
         let mut r = new();
         let end = |r: &mut Course<Rounds>, ms, arrived, came| {
-            let (lost, came) = (0, at(came));
-            r.round.told(
-                Tally {
-                    arrived,
-                    lost,
-                    came,
-                    maybe: came,
-                },
-                Trip::UNKNOWN,
-            );
+            r.round.told(Tally::new(arrived, 0, at(came)), Trip::UNKNOWN);
             r.round
                 .end(at(ms), None)
                 .and_then(|seen| r.policy.end(at(ms), seen, HZ, 0.0))
@@ -232,13 +226,7 @@ mod tests {
         r.round.sent(at(9_000));
         assert_eq!(end(&mut r, 9_100, 100, 9_000), None);
         // or when it must have come, if that is told
-        let told = Tally {
-            arrived: 8,
-            lost: 0,
-            came: at(0),
-            maybe: at(0),
-        };
-        r.round.told(told, Trip::UNKNOWN);
+        r.round.told(Tally::new(8, 0, at(0)), Trip::UNKNOWN);
         let most = Some(radio::Duration::from_ms(50));
         assert!(r.round.clone().end(at(9_150), None).is_none());
         assert!(r.round.clone().end(at(9_149), most).is_none());
@@ -255,25 +243,14 @@ mod tests {
     fn trips_at(hz: f64, r: &mut Course<Rounds>, all: &[((u32, u32, u32), u64)]) -> Option<f64> {
         let mut said = None;
         let begin = r.round.since.map_or(0, |since| since.as_ns() / 1_000_000);
-        for (ms, &((sent, arrived, lost), took)) in (begin..).step_by(100).zip(all) {
+        for (ms, &(packets, took)) in (begin..).step_by(100).zip(all) {
             let took = Trip::new(Duration::from_ms(took), true, Duration::ZERO);
-            let came = at(ms);
-            let tally = Tally {
-                arrived,
-                lost,
-                came,
-                maybe: came,
-            };
-            (0..sent).for_each(|_| r.round.sent(came));
-            r.round.told(tally, took);
+            r.pass_in(at(ms), packets, took);
             let seen = r.round.end(at(ms + 100), None).unwrap();
             said = r.policy.end(at(ms + 100), seen, hz, LEAST_HZ);
         }
         said
     }
-
-    const LEAST_HZ: f64 = 100.0;
-    const QUIET: ((u32, u32, u32), u64) = ((10, 10, 0), 40);
 
     /// One lost packet of sixteen tells nothing where packets do not wait.
     #[test]

@@ -53,17 +53,7 @@ fn three_phases() {
 }
 
 fn tell(r: &mut Rate, arrived: u32, lost: u32, came: Instant) {
-    r.told(
-        came,
-        Tally {
-            arrived,
-            lost,
-            came,
-            maybe: came,
-        },
-        Duration::ZERO,
-        lost > 0,
-    );
+    r.told(came, Tally::new(arrived, lost, came), Duration::ZERO, lost > 0);
 }
 
 /// So many packets go now, and feedback without a delay tells what has become of them.

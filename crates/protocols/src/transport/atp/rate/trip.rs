@@ -4,9 +4,9 @@ use radio::{Duration, Instant};
 
 /// For so long the shortest way is remembered. A queue that stays full for longer looks like a longer path.
 const STRETCH: Duration = Duration::from_ms(60_000);
-/// What takes longer by no more than this share of the shortest way has not waited, or by
+/// What takes longer by one of so many parts of the shortest way has not waited in a queue.
 const BEARS: u64 = 8;
-/// this: it may have waited for a processor.
+/// Nor has what takes longer by this: it may have waited for a processor.
 const NOISE: Duration = Duration::from_ms(1);
 
 /// The shortest way there and back, of packets that have arrived.
