@@ -3,7 +3,7 @@
 mod brake;
 mod carried;
 mod follow;
-mod older;
+mod lately;
 mod round;
 mod round_trip;
 mod rounds;
@@ -15,7 +15,7 @@ use super::pace::Pace;
 use super::{Config, gain_share, idle_multiplier, meter};
 use crate::transport::micros;
 use carried::Carried;
-use older::Older;
+use lately::Lately;
 use radio::{Duration, Instant};
 use round_trip::RoundTrip;
 use silence::Silence;
@@ -75,7 +75,7 @@ pub struct Rate {
     /// Share of packets that were lost before, averaged over the last ones.
     lost: f64,
     /// Rates that the other end may still go by, where no hop knows its delay.
-    older: Older,
+    older: Lately<f64>,
 }
 
 impl Rate {
@@ -100,7 +100,7 @@ impl Rate {
             carried: Carried::NEW,
             came: Instant::ZERO,
             lost: 0.0,
-            older: Older::NONE,
+            older: Lately::NONE,
         }
     }
 
@@ -206,7 +206,7 @@ impl Rate {
 
     /// How long a feedback may take: 1.1 E, and E is that of the slowest packets that the other end may still go by.
     fn wait(&self) -> Duration {
-        let hz = self.hz.min(self.older.slowest());
+        let hz = self.older.least().map_or(self.hz, |older| older.min(self.hz));
         Duration::from_ns(self.epoch_at(hz).as_ns() / 10 * 11)
     }
 

@@ -2,7 +2,7 @@
 
 use super::super::meter;
 use super::Rate;
-use super::older::Older;
+use super::lately::Lately;
 use crate::transport::micros;
 use radio::{Duration, Instant};
 
@@ -20,7 +20,7 @@ impl Rate {
             self.note_older(now);
             self.set_hz(now, hz);
         } else {
-            self.older = Older::NONE;
+            self.older = Lately::NONE;
             self.follow(now, told);
         }
     }
@@ -28,7 +28,7 @@ impl Rate {
     /// Packets at this rate are on the way, and the epoch that began with them lasts.
     fn note_older(&mut self, now: Instant) {
         let stretch = self.round_trip.reach() + self.epoch().times(2);
-        self.older.note(now, self.hz, stretch);
+        self.older.note(now, Some(self.hz), stretch);
     }
 
     /// What a path on which nobody knows a delay is begun with.

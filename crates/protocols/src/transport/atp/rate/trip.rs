@@ -1,5 +1,6 @@
 //! Whether packets wait in a queue on their way: it takes longer there and back than it must.
 
+use super::lately::Lately;
 use radio::{Duration, Instant};
 
 /// For so long the shortest way is remembered. A queue that stays full for longer looks like a longer path.
@@ -43,32 +44,24 @@ impl Trip {
     }
 }
 
-/// The shortest way there and back of a stretch of time that ends now and is one to two times as long as [`STRETCH`].
+/// The shortest way there and back of late.
 #[derive(Clone, Debug)]
 pub(super) struct Least {
-    /// Of this stretch, and of the one before.
-    trips: [Option<Duration>; 2],
-    /// When this one began.
-    since: Instant,
+    trips: Lately<Duration>,
     /// As the last round that told has it.
     fills: Option<bool>,
 }
 
 impl Least {
     pub const NONE: Least = Least {
-        trips: [None; 2],
-        since: Instant::ZERO,
+        trips: Lately::NONE,
         fills: None,
     };
 
     /// Whether the queue of the path fills: even the shortest way of a round is longer than it must be. Where a round does not tell, it is as before.
     pub fn fills(&mut self, now: Instant, trip: Trip) -> Option<bool> {
-        if now.since(self.since) >= STRETCH {
-            self.trips = [None, self.trips[0]];
-            self.since = now;
-        }
-        self.trips[0] = [self.trips[0], trip.sure].into_iter().flatten().min();
-        if let (Some(least), Some(took)) = (self.trips.into_iter().flatten().min(), trip.least) {
+        self.trips.note(now, trip.sure, STRETCH);
+        if let (Some(least), Some(took)) = (self.trips.least(), trip.least) {
             let bears = Duration::from_ns(least.as_ns() / BEARS).max(NOISE);
             self.fills = Some(took.less(least) > bears);
         }
