@@ -1,6 +1,7 @@
 //! One end of a flow: one writes a stream of given length and ends it, the other reads everything at once.
 
 use frame::MacAddr;
+use protocols::transport::atp::Macroflow;
 use protocols::transport::wire;
 use protocols::transport::{Buffers, Event as End, Path, Sent, State, Transport, atp, tahoe};
 use radio::Instant;
@@ -261,9 +262,19 @@ impl Flow {
         self.start.or_else(|| self.connection.get().deadline())
     }
 
-    pub(super) fn handle(&mut self, now: Instant, event: End<'_>, path: &mut dyn Path) {
+    /// `among` the flows of this node to the same peer.
+    pub(super) fn handle(
+        &mut self,
+        now: Instant,
+        event: End<'_>,
+        path: &mut dyn Path,
+        among: &mut Macroflow,
+    ) {
         if self.left.is_some() {
-            self.connection.get_mut().handle(now, event, path);
+            match &mut self.connection {
+                Connection::Atp(c) => c.handle_among(now, event, path, self.ports.0.into(), among),
+                Connection::Tcp(c) => c.handle(now, event, path),
+            }
         } else {
             let trace = &mut self.trace;
             let mut path = Watched {

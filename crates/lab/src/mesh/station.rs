@@ -1,10 +1,11 @@
 //! A node of the mesh with the ends of its flows.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use frame::MacAddr;
 use protocols::mesh::forward::Counters;
 use protocols::mesh::{Forwarder, Olsr, Router};
+use protocols::transport::atp::Macroflow;
 use protocols::transport::wire::MAX_PACKET_OCTETS;
 use protocols::transport::{Event as End, Path};
 use radio::{Event, Instant, Msdu, Protocol, Radio, Tap};
@@ -59,6 +60,8 @@ impl Node {
 pub struct Station {
     node: Node,
     flows: Vec<Flow>,
+    /// What those to the same peer share.
+    macroflows: BTreeMap<MacAddr, Macroflow>,
     /// Datagrams for nobody, sent at an instant, so that the hops have something to measure.
     greetings: Vec<(Instant, MacAddr)>,
 }
@@ -78,6 +81,7 @@ impl Station {
         Station {
             node,
             flows: Vec::new(),
+            macroflows: BTreeMap::new(),
             greetings: Vec::new(),
         }
     }
@@ -138,8 +142,7 @@ impl Station {
                     .iter_mut()
                     .position(|f| f.peer == peer && f.ports == ports);
                 if let Some(n) = flow {
-                    down.1 = n;
-                    self.flows[n].handle(now, End::Indication(&payload[4..]), &mut down);
+                    self.tell_flow(now, n, End::Indication(&payload[4..]), &mut down);
                 }
             } else if let Some((n, datagram)) = down.0.pop_front() {
                 let (own, other) = self.flows[n].ports;
@@ -155,16 +158,23 @@ impl Station {
         }
     }
 
+    fn tell_flow(&mut self, now: Instant, n: usize, event: End<'_>, down: &mut Down) {
+        down.1 = n;
+        let flow = &mut self.flows[n];
+        let among = self.macroflows.entry(flow.peer).or_default();
+        flow.handle(now, event, down, among);
+    }
+
     fn timers(&mut self, now: Instant, down: &mut Down) {
-        for (n, flow) in self.flows.iter_mut().enumerate() {
+        for n in 0..self.flows.len() {
+            let flow = &mut self.flows[n];
             if flow.deadline().is_some_and(|t| t <= now) {
-                down.1 = n;
                 let event = if flow.start.take().is_some() {
                     End::Start
                 } else {
                     End::Timer
                 };
-                flow.handle(now, event, down);
+                self.tell_flow(now, n, event, down);
             }
         }
     }

@@ -1,9 +1,11 @@
 //! One end of an ATP connection: call, data both ways, feedback, close.
 
 mod incoming;
+mod sharing;
 #[cfg(test)]
 mod tests;
 
+use super::macroflow::Arrived;
 use super::meter::Meter;
 use super::rate::Rate;
 use super::size::Size;
@@ -72,6 +74,7 @@ pub struct Connection<O, R, const H: usize = 256> {
     came_octets: [usize; 2],
     fed_back_us: u32,
     counters: Counters,
+    arrived: Arrived,
 }
 
 impl<O, R, const H: usize> Connection<O, R, H>
@@ -117,6 +120,7 @@ where
             came_octets: [1; 2],
             fed_back_us: 0,
             counters: Counters::default(),
+            arrived: Arrived::default(),
             config,
         }
     }
@@ -319,6 +323,7 @@ where
         }
         if !self.outbox.has_more() {
             self.rate.idle();
+            self.arrived = Arrived::default();
         }
         if due(self.meter.deadline()) {
             self.feed_back(now, false, path);

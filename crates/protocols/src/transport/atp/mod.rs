@@ -8,6 +8,7 @@
 //! | [`connection`] | one end of a connection: both directions, from call to close |
 //! | `pace` | the instants at which packets go, by a timer that may be late |
 //! | [`rate`] | the sender's rate: quick-start, increase, decrease, maintain |
+//! | [`macroflow`] | what flows of one node to the same other one share |
 //! | [`meter`] | the receiver's average, its epochs, and what makes it speak earlier |
 //! | [`size`] | how long packets may be, where the path drops what is too long |
 //!
@@ -15,12 +16,14 @@
 //! sends anything new. The book's page on ATP lists what was decided where the thesis is silent.
 
 pub mod connection;
+pub mod macroflow;
 pub mod meter;
 mod pace;
 pub mod rate;
 pub mod size;
 
 pub use connection::{Connection, Counters};
+pub use macroflow::Macroflow;
 
 use super::wire::MAX_DATA_OCTETS;
 use radio::Duration;

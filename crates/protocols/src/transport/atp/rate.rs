@@ -11,6 +11,7 @@ mod silence;
 mod trip;
 
 use super::super::stream::Tally;
+use super::macroflow::{Macroflow, Member, Told};
 use super::pace::Pace;
 use super::{Config, gain_share, idle_multiplier, meter};
 use crate::transport::micros;
@@ -54,7 +55,12 @@ enum Phase {
 #[derive(Clone, Debug)]
 pub struct Rate {
     config: Config,
+    /// That of a macroflow is common to its flows.
     hz: f64,
+    /// The common rate as it was told last.
+    common_hz: Option<f64>,
+    /// What the rate is multiplied by, so that more has gone of a flow of which less has arrived: 1 while it is alone.
+    share: f64,
     /// Share of a difference by which the rate is raised.
     gain: f64,
     phase: Phase,
@@ -84,6 +90,8 @@ impl Rate {
         Rate {
             config: *config,
             hz: 1e6 / micros(config.unmeasured_spacing),
+            share: 1.0,
+            common_hz: None,
             gain: config.gain,
             phase: Phase::QuickStart {
                 probe_at: None,
@@ -106,16 +114,16 @@ impl Rate {
 
     /// Packets per second.
     pub fn hz(&self) -> f64 {
-        self.hz
+        self.hz * self.share
     }
 
     /// From one packet to the next, in microseconds.
     pub fn spacing_us(&self) -> u32 {
-        (1e6 / self.hz) as u32
+        (1e6 / self.hz()) as u32
     }
 
     fn spacing(&self) -> Duration {
-        spacing(self.hz)
+        spacing(self.hz())
     }
 
     /// True while data are held.
@@ -334,6 +342,30 @@ impl Rate {
         }
         self.expect_at = None;
         self.missed = 0;
+    }
+
+    /// Shares its rate with the others of a macroflow; where that has no room for it, it is alone.
+    pub fn join(&mut self, now: Instant, member: Member, flows: &mut Macroflow) {
+        let told = flows.note(now, member, self.hz, self.common_hz);
+        let Some(Told { hz, share }) = told else {
+            return self.leave();
+        };
+        if share > self.share {
+            self.pace.faster(now);
+        }
+        self.share = share;
+        self.set_hz(now, hz);
+        self.common_hz = Some(self.hz);
+    }
+
+    /// Shares it no longer.
+    pub fn leave(&mut self) {
+        (self.common_hz, self.share) = (None, 1.0);
+    }
+
+    /// Nothing was heard of who goes on at this rate after so long: it has ended.
+    pub fn unheard(&self) -> Duration {
+        self.epoch().times(2) + Duration::from_ms(1_000)
     }
 
     /// A packet took this long to be acknowledged, or less if that is not `sure`.

@@ -14,11 +14,11 @@ impl Rate {
         if self.config.adjusting {
             told *= meter::PACKETS;
             let hops_take = Duration::from_us(u64::from(delay_us) * u64::from(hops.max(1)));
-            slowed = self.carried.slowed(now, self.hz, told, hops_take, self.known());
+            slowed = self.carried.slowed(now, self.hz(), told, hops_take, self.known());
         }
         if let Some(hz) = slowed {
             self.note_older(now);
-            self.set_hz(now, hz);
+            self.set_hz(now, hz / self.share);
         } else {
             self.older = Lately::NONE;
             self.follow(now, told);
@@ -44,8 +44,8 @@ impl Rate {
             // a reader that was slow is so no more
             self.set_hz(now, least);
         }
-        if let Some(hz) = self.carried.alone(now, self.hz, self.unmeasured_hz()) {
-            self.set_hz(now, hz);
+        if let Some(hz) = self.carried.alone(now, self.hz(), self.unmeasured_hz()) {
+            self.set_hz(now, hz / self.share);
         }
     }
 
