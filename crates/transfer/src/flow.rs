@@ -8,6 +8,7 @@ use protocols::transport::wire::{Control, HEADER_OCTETS, Header, ProtocolId};
 use protocols::transport::{Buffers, Event, Path, Sent, State, Transport, atp, tahoe};
 use radio::{Duration, Instant};
 
+use crate::companions::Companions;
 use crate::memory::Memory;
 use crate::secure::{Guard, Key, OVERHEAD_OCTETS};
 use crate::socket::longest_packet;
@@ -144,6 +145,7 @@ pub struct Flow {
     told_spacing_us: u32,
     /// Octets of the longest data that came.
     came_octets: u16,
+    companions: Companions,
 }
 
 #[derive(Debug)]
@@ -193,6 +195,7 @@ impl Flow {
             hops: 0,
             told_spacing_us: 0,
             came_octets: 0,
+            companions: Companions::to(peer),
         }
     }
 
@@ -329,7 +332,11 @@ impl Transport for Flow {
         {
             self.note(&header, body);
         }
-        self.inner().handle(now, event, path);
+        match &mut self.transport {
+            // those of the thesis share nothing
+            Kind::Atp(c) if self.variant == Variant::Sdmac => self.companions.handle(now, event, path, c),
+            _ => self.inner().handle(now, event, path),
+        }
     }
     fn deadline(&self) -> Option<Instant> {
         self.inner_ref().deadline()

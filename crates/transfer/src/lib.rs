@@ -3,6 +3,7 @@
 //! | module | what it is |
 //! |---|---|
 //! | [`flow`] | the transport of one connection, by the name of its variant |
+//! | `companions` | what flows to the same computer share, whatever program each is of |
 //! | [`socket`] | UDP, the clock, and waiting for both |
 //! | [`secure`] | datagrams that strangers can neither read nor forge |
 //! | [`message`] | what the two ends say to each other on the stream |
@@ -21,6 +22,7 @@
 
 pub mod call;
 mod claims;
+mod companions;
 mod door;
 pub mod flow;
 pub mod hop;

@@ -56,7 +56,7 @@ pub fn enter(
     let clock = Clock::default();
     let (mut octets, mut room): (Octets, Octets) = (new_octets(), new_octets());
     let mut guests: Vec<Guest> = Vec::new();
-    let most = most_connections(2);
+    let most = most_connections(3);
     while !stop.load(Ordering::Relaxed) {
         make_room(&mut guests, most, clock.now());
         // where none can be accepted now, the listener would be ready again and again

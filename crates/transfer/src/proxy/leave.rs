@@ -26,7 +26,7 @@ pub fn leave(
     let to: Arc<[SocketAddr]> = to.into();
     let mut rooms = [new_octets(), new_octets()];
     let mut guests: BTreeMap<SocketAddr, Link> = BTreeMap::new();
-    let mut door = Door::new(config, most_connections(1));
+    let mut door = Door::new(config, most_connections(2));
     while !stop.load(Ordering::Relaxed) {
         door.take(
             &clock,
