@@ -8,6 +8,7 @@ mod namespaces;
 mod network;
 mod pipe;
 mod proxy;
+mod together;
 mod vanished;
 
 use std::ffi::OsStr;

@@ -56,6 +56,19 @@ pub(super) struct Told {
     pub hz: f64,
     /// What it multiplies that by.
     pub share: f64,
+    /// How many there are.
+    pub flows: f64,
+}
+
+impl Told {
+    /// What there is to know of the rate of one that is alone.
+    pub const fn alone(hz: f64) -> Told {
+        Told {
+            hz,
+            share: 1.0,
+            flows: 1.0,
+        }
+    }
 }
 
 impl Macroflow {
@@ -77,14 +90,17 @@ impl Macroflow {
         let flows = self.members.iter().flatten().count() as f64;
         if flows <= 1.0 || !(self.hz.is_finite() && self.hz > 0.0) {
             self.hz = hz;
-            return Some(Told { hz, share: 1.0 });
+            return Some(Told::alone(hz));
         }
         match before.filter(|_| known.is_some()) {
             Some(before) => self.hz *= 1.0 + (hz / before - 1.0) / flows,
             None => self.hz += (hz - self.hz) / flows,
         }
-        let share = self.share(&member, flows);
-        Some(Told { hz: self.hz, share })
+        Some(Told {
+            hz: self.hz,
+            share: self.share(&member, flows),
+            flows,
+        })
     }
 
     /// It has no rate, or nothing to send.
@@ -167,7 +183,7 @@ mod tests {
         let mut flows = Macroflow::default();
         for (hz, before) in [(100.0, None), (40.0, Some(100.0)), (41.3, Some(7.0))] {
             let told = flows.note(at(0), member(1, Some(5.0)), hz, before);
-            assert_eq!(told, Some(Told { hz, share: 1.0 }));
+            assert_eq!(told, Some(Told::alone(hz)));
         }
     }
 
@@ -175,7 +191,7 @@ mod tests {
     fn what_one_of_four_learns_is_a_fourth_of_it_for_all() {
         let mut flows = alike(4, 100.0);
         let told = flows.note(at(1), member(2, None), 60.0, Some(100.0)).unwrap();
-        assert_eq!(told, Told { hz: 90.0, share: 1.0 });
+        assert_eq!((told.hz, told.share, told.flows), (90.0, 1.0, 4.0));
         // the others have learnt nothing themselves, and are told it
         let told = flows.note(at(2), member(3, None), 100.0, Some(100.0)).unwrap();
         assert_eq!(told.hz, 90.0);
@@ -230,7 +246,7 @@ mod tests {
             ..member(2, None)
         };
         let told = flows.note(at(10_001), late, 60.0, Some(100.0)).unwrap();
-        assert_eq!(told, Told { hz: 60.0, share: 1.0 });
+        assert_eq!(told, Told::alone(60.0));
     }
 
     #[test]
@@ -254,7 +270,7 @@ mod tests {
             let mut flows = alike(2, 100.0);
             flows.hz = hz;
             let told = flows.note(at(1), member(1, None), 70.0, Some(100.0)).unwrap();
-            assert_eq!(told, Told { hz: 70.0, share: 1.0 });
+            assert_eq!(told, Told::alone(70.0));
         }
     }
 

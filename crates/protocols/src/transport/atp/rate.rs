@@ -59,8 +59,9 @@ pub struct Rate {
     hz: f64,
     /// The common rate as it was told last.
     common_hz: Option<f64>,
-    /// What the rate is multiplied by, so that more has gone of a flow of which less has arrived: 1 while it is alone.
+    /// What the rate is multiplied by, so that of a flow more goes of which less has arrived, and how many flows have it: 1 while it is alone.
     share: f64,
+    flows: f64,
     /// Share of a difference by which the rate is raised.
     gain: f64,
     phase: Phase,
@@ -91,6 +92,7 @@ impl Rate {
             config: *config,
             hz: 1e6 / micros(config.unmeasured_spacing),
             share: 1.0,
+            flows: 1.0,
             common_hz: None,
             gain: config.gain,
             phase: Phase::QuickStart {
@@ -347,20 +349,20 @@ impl Rate {
     /// Shares its rate with the others of a macroflow; where that has no room for it, it is alone.
     pub fn join(&mut self, now: Instant, member: Member, flows: &mut Macroflow) {
         let told = flows.note(now, member, self.hz, self.common_hz);
-        let Some(Told { hz, share }) = told else {
+        let Some(Told { hz, share, flows }) = told else {
             return self.leave();
         };
         if share > self.share {
             self.pace.faster(now);
         }
-        self.share = share;
+        (self.share, self.flows) = (share, flows);
         self.set_hz(now, hz);
         self.common_hz = Some(self.hz);
     }
 
     /// Shares it no longer.
     pub fn leave(&mut self) {
-        (self.common_hz, self.share) = (None, 1.0);
+        (self.common_hz, self.share, self.flows) = (None, 1.0, 1.0);
     }
 
     /// Nothing was heard of who goes on at this rate after so long: it has ended.

@@ -31,9 +31,9 @@ impl Rate {
         self.older.note(now, Some(self.hz), stretch);
     }
 
-    /// What a path on which nobody knows a delay is begun with.
+    /// What a path on which nobody knows a delay is begun with, or the part of it that one of several flows has.
     pub(super) fn unmeasured_hz(&self) -> f64 {
-        1e6 / micros(self.config.unmeasured_spacing)
+        1e6 / micros(self.config.unmeasured_spacing) / self.flows
     }
 
     /// Nobody on the way knows its delay.
