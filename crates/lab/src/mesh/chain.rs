@@ -193,38 +193,66 @@ mod tests {
             Kind::Aggressive,
             Kind::Adaptive,
             Kind::Sdmac,
+            Kind::Unaided,
             Kind::Lenient,
         ];
         all.retain(|kind| chain(2, 5, *kind).net().evens);
         assert_eq!(all, [Kind::Sdmac]);
     }
 
-    /// Five flows that a hop holds up come to send alike, and lose little by it.
+    /// Five flows over two hops that try again.
+    fn five(kind: Kind) -> Net {
+        Chain {
+            tries: 7,
+            octets: 500_000,
+            ..chain(2, 5, kind)
+        }
+        .net()
+    }
+
+    /// Means of unfairness and of the sum of goodputs in six runs.
+    fn means(net: &Net) -> (f64, f64) {
+        let runs = (1..=6).map(|seed| {
+            let ran = net.run(seed, &AtomicBool::new(false));
+            let goodputs: Vec<f64> = ran.flows.iter().map(Ended::goodput_kbps).collect();
+            (unfairness(&goodputs), goodputs.iter().sum::<f64>())
+        });
+        runs.fold((0.0, 0.0), |sum, run| (sum.0 + run.0 / 6.0, sum.1 + run.1 / 6.0))
+    }
+
+    /// Flows of five nodes that a hop holds up send more alike, and lose a tenth by it.
     #[test]
     fn hops_even_out_their_flows() {
-        let run = |evens: bool| {
-            let net = Net {
-                evens,
-                ..Chain {
-                    tries: 7,
-                    octets: 500_000,
-                    ..chain(2, 5, Kind::Sdmac)
-                }
-                .net()
-            };
-            let runs = (1..=6).map(|seed| {
-                let goodputs: Vec<f64> = net
-                    .run(seed, &AtomicBool::new(false))
-                    .flows
-                    .iter()
-                    .map(Ended::goodput_kbps)
-                    .collect();
-                (unfairness(&goodputs), goodputs.iter().sum::<f64>())
-            });
-            runs.fold((0.0, 0.0), |sum, run| (sum.0 + run.0, sum.1 + run.1))
+        // nodes 0 and 3 to 6 stand together, and reach node 2 by node 1
+        let mut net = five(Kind::Sdmac);
+        let at = |x: f64| Position {
+            x,
+            ..Position::default()
         };
-        let ((even, sum), (uneven, sum_before)) = (run(true), run(false));
-        assert!(even < 0.8 * uneven, "{even} {uneven}");
-        assert!(sum > 0.9 * sum_before, "{sum} {sum_before}");
+        net.places.extend((0..4).map(|n| at(0.1 * f64::from(n))));
+        let next = |node: usize, to: usize| match (node, to) {
+            _ if node == to => None,
+            (1, to) => Some(to as u32),
+            _ => Some(1),
+        };
+        net.routing = Routing::Static((0..7).map(|n| (0..7).map(|to| next(n, to)).collect()).collect());
+        for (demand, from) in net.demands.iter_mut().zip([0, 3, 4, 5, 6]) {
+            demand.from = from;
+        }
+        let ((even, sum), (uneven, sum_before)) = (means(&net), {
+            net.evens = false;
+            means(&net)
+        });
+        assert!(even < 0.9 * uneven, "{even} {uneven}");
+        assert!(sum > 0.85 * sum_before, "{sum} {sum_before}");
+    }
+
+    /// Flows of one node need no hop for that.
+    #[test]
+    fn flows_of_a_node_have_one_rate() {
+        let ((unaided, sum), (adaptive, sum_before)) =
+            (means(&five(Kind::Unaided)), means(&five(Kind::Adaptive)));
+        assert!(unaided < 0.5 * adaptive, "{unaided} {adaptive}");
+        assert!(sum > sum_before, "{sum} {sum_before}");
     }
 }

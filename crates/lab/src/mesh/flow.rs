@@ -27,8 +27,10 @@ pub enum Kind {
     Aggressive,
     /// Adaptive ATP.
     Adaptive,
-    /// Ours, with an epoch that adjusts itself.
+    /// Ours, with an epoch that adjusts itself, over hops that know of it.
     Sdmac,
+    /// The same over hops as in the thesis: they tell all flows alike, and give no notices of path failure.
+    Unaided,
     /// Default ATP whose rate stays as it is when a feedback is missed: what the penalty does is what is different without it.
     Lenient,
 }
@@ -54,6 +56,7 @@ impl Kind {
             Kind::Aggressive => "aggressive",
             Kind::Adaptive => "adaptive",
             Kind::Sdmac => "sdmac-atp",
+            Kind::Unaided => "sdmac-atp unaided",
             Kind::Lenient => "lenient",
         }
     }
@@ -64,7 +67,7 @@ impl Kind {
             Kind::Default => Some(atp::Config::standard()),
             Kind::Aggressive => Some(atp::Config::aggressive()),
             Kind::Adaptive => Some(atp::Config::adaptive()),
-            Kind::Sdmac => Some(atp::Config::sdmac()),
+            Kind::Sdmac | Kind::Unaided => Some(atp::Config::sdmac()),
             Kind::Lenient => Some(atp::Config {
                 miss_penalty: 1.0,
                 ..atp::Config::standard()

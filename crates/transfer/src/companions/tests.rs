@@ -1,3 +1,5 @@
+//! Two senders and what they share, records as they are written and as strangers would write them, and the folder.
+
 use std::os::unix::fs::symlink;
 
 use protocols::transport::Buffers;

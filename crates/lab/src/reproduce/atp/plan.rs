@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use sim::rng::mix3;
 
 use super::summary::Summary;
-use super::{Bed, Case, KINDS, LOSS, Outcome, Scene, What};
+use super::{ALL, Bed, Case, KINDS, LOSS, Outcome, Scene, What};
 use crate::mesh::{Ended, Kind};
 
 /// What to run.
@@ -49,13 +49,13 @@ impl Plan {
     /// All points of the figures.
     pub fn cases(&self) -> Vec<Case> {
         let mut cases = Vec::new();
-        let mut add = |bed, flows| {
+        let mut add = |bed, flows, kinds: &[Kind]| {
             for &hops in self.hops() {
-                cases.extend(KINDS.map(|kind| Case {
+                cases.extend(kinds.iter().map(|kind| Case {
                     bed,
                     hops,
                     flows,
-                    kind,
+                    kind: *kind,
                 }));
             }
         };
@@ -66,10 +66,10 @@ impl Plan {
             Bed::RetryingB,
             Bed::CalibratedA,
         ] {
-            [1, 2, 5].into_iter().for_each(|flows| add(bed, flows));
+            [1, 2, 5].into_iter().for_each(|flows| add(bed, flows, &ALL));
         }
         for loss in self.losses() {
-            add(Bed::A(*loss), 1);
+            add(Bed::A(*loss), 1, &KINDS);
         }
         cases
     }
@@ -110,7 +110,7 @@ impl Plan {
             kind: Kind::Default,
         };
         let of = |tries| {
-            let scenes = move |&what: &What| KINDS.map(|kind| Scene { what, tries, kind });
+            let scenes = move |&what: &What| ALL.map(|kind| Scene { what, tries, kind });
             all.iter().flat_map(scenes)
         };
         // what the penalty for missed feedback does to the stack
