@@ -1,13 +1,14 @@
 //! The flows of a user from here to the same computer: they share a rate ([`Macroflow`]), whatever program each is of.
 //!
-//! It is kept in a file of 4 kB for each other computer, in a folder that only its user can read: that of `XDG_RUNTIME_DIR`, or one of /dev/shm or
+//! It is kept in a file of some kB for each other computer, in a folder that only its user can read: that of `XDG_RUNTIME_DIR`, or one of /dev/shm or
 //! of the folder for temporary files. Each flow reads all of it and writes its own record and the common rate. Nothing is locked: who reads while another one
 //! writes finds a sum that is wrong and leaves that record out, and of two changes of the rate at the same time one is lost. A record whose program has ended
-//! without a word counts for a few seconds. The last flow removes the file. Where none can be had a flow is alone.
+//! without a word counts for a few seconds. The last flow removes the file, unless its program is killed. Where none can be had a flow is alone.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::ops::RangeInclusive;
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path as FilePath, PathBuf};
 
@@ -28,6 +29,11 @@ const FORM: u64 = u64::from_be_bytes(*b"sdmacfl1");
 const SHORT_OCTETS: u64 = 1 << 16;
 /// Between two looks.
 const LOOK: Duration = Duration::from_ms(1);
+/// Packets per second that may be a rate, octets per second that may be a goodput, and how long a record may count: what says anything else was not written by
+/// a flow of now.
+const RATES: RangeInclusive<f64> = 1e-3..=1e7;
+const MOST_GOODPUT: f64 = 1e12;
+const COUNTS: Duration = Duration::from_ms(5_000);
 /// A record that says the same is written again after so long.
 const AGAIN: Duration = Duration::from_ms(250);
 
@@ -165,7 +171,13 @@ impl Shared {
         R: AsRef<[Sent]> + AsMut<[Sent]>,
     {
         if self.looked_at.is_some_and(|at| now.since(at) < LOOK) {
-            return flow.handle(now, event, path);
+            flow.handle(now, event, path);
+            if self.own.is_some() && !flow.shares() {
+                self.read(&Clock::at(now));
+                flow.leave(self.id, &mut self.macroflow);
+                self.give_up();
+            }
+            return;
         }
         self.looked_at = Some(now);
         let clock = Clock::at(now);
@@ -188,38 +200,42 @@ impl Shared {
         let rate = records.next().flatten().filter(|[form, ..]| *form == FORM);
         let hz = rate.map_or(0.0, |[_, hz, _]| f64::from_bits(hz));
         self.macroflow = Macroflow {
-            hz: if hz.is_finite() { hz.max(0.0) } else { 0.0 },
+            hz: if RATES.contains(&hz) { hz } else { 0.0 },
             ..Macroflow::default()
         };
         for (place, record) in self.macroflow.members.iter_mut().zip(records) {
             *place = record.and_then(|record| clock.member(&record));
         }
+        // another one has taken its place at the same time: it is to take another
+        self.own = self.own.filter(|(place, _)| self.is_at(*place));
+    }
+
+    fn is_at(&self, place: usize) -> bool {
+        self.macroflow.members[place].is_some_and(|m| m.id == self.id)
+    }
+
+    /// Its record is no longer there. After a look.
+    fn give_up(&mut self) {
+        if let Some((place, _)) = self.own.take() {
+            self.write(1 + place, &[0; 3]);
+        }
     }
 
     /// Writes its own record, if that is another one now.
     fn tell(&mut self, clock: &Clock) {
-        let is_own = |m: &Option<Member>| m.is_some_and(|m| m.id == self.id);
-        let place = self.macroflow.members.iter().position(is_own);
-        let own = place.and_then(|place| Some((place, self.macroflow.members[place]?)));
-        let before = self.own;
-        if let Some((place, _)) = before.filter(|(place, _)| own.is_none_or(|own| own.0 != *place)) {
-            self.write(1 + place, &[0; 3]);
-        }
-        let is_new = |(place, member): (usize, Member)| {
-            before.is_none_or(|(old_place, old)| {
-                place != old_place
-                    || member.goodput != old.goodput
-                    || member.until.since(old.until) > AGAIN
-                    || old.until > member.until
-            })
+        let own = (0..MOST_FLOWS)
+            .find(|place| self.is_at(*place))
+            .and_then(|place| Some((place, self.macroflow.members[place]?)));
+        let Some((place, member)) = own else {
+            return self.give_up();
         };
-        match own {
-            Some((place, member)) if is_new((place, member)) => {
-                self.write(1 + place, &clock.record(&member));
-                self.own = own;
-            }
-            Some(_) => {}
-            None => self.own = None,
+        let is_new = self.own.is_none_or(|(_, old)| {
+            let later = member.until.since(old.until);
+            member.goodput != old.goodput || later > AGAIN || old.until > member.until
+        });
+        if is_new {
+            self.write(1 + place, &clock.record(&member));
+            self.own = own;
         }
     }
 
@@ -233,13 +249,12 @@ impl Shared {
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        if let Some((place, _)) = self.own {
-            self.write(1 + place, &[0; 3]);
-        }
-        let others = self.macroflow.members.iter().flatten();
+        self.read(&Clock::at(Instant::ZERO));
+        self.give_up();
         let ino = |of: io::Result<fs::Metadata>| of.ok().map(|m| (m.dev(), m.ino()));
-        // one that comes just now goes on with a file that nobody else finds: it is alone
+        let others = self.macroflow.members.iter().flatten();
         let is_last = others.filter(|m| m.id != self.id).count() == 0;
+        // one that comes just now goes on with a file that nobody else finds: it is alone
         if is_last && ino(fs::symlink_metadata(&self.name)) == ino(self.file.metadata()) {
             let _ = fs::remove_file(&self.name);
         }
@@ -271,25 +286,33 @@ impl Clock {
 
     /// `None` of one that is over, or is none.
     fn member(&self, [id, until, goodput]: &Record) -> Option<Member> {
-        let left = until.checked_sub(self.common)?;
-        let goodput = f64::from_bits(*goodput);
+        let left = until
+            .checked_sub(self.common)
+            .filter(|left| *left <= COUNTS.as_ns())?;
+        let goodput = Some(f64::from_bits(*goodput));
         (*id != 0).then(|| Member {
             id: *id,
             until: Instant::from_ns(self.own.saturating_add(left)),
-            goodput: (goodput.is_finite() && goodput >= 0.0).then_some(goodput),
+            goodput: goodput.filter(|goodput| (0.0..=MOST_GOODPUT).contains(goodput)),
         })
     }
 }
 
 /// That of this user, which nobody else can read or change.
 fn folder() -> Option<PathBuf> {
-    if let Some(run) = std::env::var_os("XDG_RUNTIME_DIR").filter(|run| !run.is_empty()) {
-        return own_folder(PathBuf::from(run).join("sdmac"));
-    }
-    let name = format!("sdmac-{}", rustix::process::geteuid().as_raw());
+    let user = rustix::process::geteuid().as_raw();
+    // somebody who has become another user may still have that of the first
+    let is_own = |run: &PathBuf| {
+        fs::symlink_metadata(run).is_ok_and(|m| m.is_dir() && m.uid() == user && m.mode() & 0o022 == 0)
+    };
+    let run = std::env::var_os("XDG_RUNTIME_DIR")
+        .map(PathBuf::from)
+        .filter(is_own);
+    let name = format!("sdmac-{user}");
     let memory = PathBuf::from("/dev/shm");
-    let places = [memory, std::env::temp_dir()];
-    places.iter().find_map(|place| own_folder(place.join(&name)))
+    let places = [memory, std::env::temp_dir()].map(|place| place.join(&name));
+    let run = run.map(|run| run.join("sdmac"));
+    run.into_iter().chain(places).find_map(own_folder)
 }
 
 /// Makes it, if it is not there.

@@ -76,6 +76,8 @@ impl Control {
 
 /// The sender multiplies delays for idle hops itself; hops tell them as they are (adaptive ATP).
 pub const OPTION_RAW_DELAY: u8 = 1;
+/// In feedback: the delay is that of the reader at its end, and the path has a shorter one. Ours.
+pub const OPTION_READER: u8 = 4;
 
 /// The header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -88,7 +90,7 @@ pub struct Header {
     pub size: u16,
     /// Nodes passed so far; in a feedback, on the way of the data.
     pub hops: u8,
-    /// [`OPTION_RAW_DELAY`] or 0; other bits are dropped.
+    /// [`OPTION_RAW_DELAY`] and [`OPTION_READER`]; other bits are dropped.
     pub options: u8,
     /// Number of the first octet of the body.
     pub sequence: u32,
@@ -175,7 +177,7 @@ impl Header {
             control: Control(u16_at(2) & Control::KNOWN),
             size: u16_at(4),
             hops: head[HOPS_AT],
-            options: head[OPTIONS_AT] & OPTION_RAW_DELAY,
+            options: head[OPTIONS_AT] & (OPTION_RAW_DELAY | OPTION_READER),
             sequence: u32_at(8),
             acknowledgement: u32_at(12),
             delay_us: u32_at(DELAY_AT),
@@ -358,7 +360,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_header_comes_back(control: u16, hops: u8, options in 0u8..2, numbers: [u32; 4], n in 0usize..=20) {
+        fn any_header_comes_back(control: u16, hops: u8, options in (0u8..8).prop_map(|o| o & (OPTION_RAW_DELAY | OPTION_READER)), numbers: [u32; 4], n in 0usize..=20) {
             let control = Control(control & Control::KNOWN);
             let feedback = control.has(Control::SACK_OPT);
             let h = Header {

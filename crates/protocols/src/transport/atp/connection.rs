@@ -14,7 +14,7 @@ use crate::dice::Dice;
 use crate::transport::life::Life;
 use crate::transport::stream::{Inbox, Numbers, Outbox, Piece, Reader, Sent};
 use crate::transport::wire::{
-    BLOCK_OCTETS, Control, HEADER_OCTETS, Header, MAX_BLOCKS, OPTION_RAW_DELAY, ProtocolId,
+    BLOCK_OCTETS, Control, HEADER_OCTETS, Header, MAX_BLOCKS, OPTION_RAW_DELAY, OPTION_READER, ProtocolId,
 };
 use crate::transport::{Buffers, Event, Failure, Path, State, Transport, sooner};
 use radio::{Duration, Instant};
@@ -75,6 +75,8 @@ pub struct Connection<O, R, const H: usize = 256> {
     fed_back_us: u32,
     counters: Counters,
     arrived: Arrived,
+    /// The latest feedback has told how slow the other end's reader is.
+    reader_is_slow: bool,
 }
 
 impl<O, R, const H: usize> Connection<O, R, H>
@@ -121,6 +123,7 @@ where
             fed_back_us: 0,
             counters: Counters::default(),
             arrived: Arrived::default(),
+            reader_is_slow: false,
             config,
         }
     }
@@ -242,13 +245,16 @@ where
         let control = Control::SACK_OPT
             .with_if(self.meter.is_quiet(now), Control::SACK_MORE)
             .with_if(answer, Control::SACK_REQ);
+        let header = self.header(control, self.next_number());
+        let of_reader = if reader > delay_us { OPTION_READER } else { 0 };
         let header = Header {
+            options: header.options | of_reader,
             size: size as u16,
             hops: self.meter.hops(),
             spacing_us: self.meter.held_us(now),
             // a float that is too large becomes the largest number
             delay_us: delay_us.max(reader) as u32,
-            ..self.header(control, self.next_number())
+            ..header
         };
         out[..HEADER_OCTETS].copy_from_slice(&header.octets());
         path.request(&out[..HEADER_OCTETS + size]);
@@ -263,11 +269,6 @@ where
 
     fn reset(&mut self, path: &mut dyn Path) {
         path.request(&self.header(Control::RST, self.next_number()).octets());
-    }
-
-    /// Whether the sender needs a rate.
-    fn has_work(&self) -> bool {
-        self.outbox.has_more() || self.outbox.is_waiting()
     }
 
     /// When the sender of an open connection wants to do something: send, probe, or miss a feedback.

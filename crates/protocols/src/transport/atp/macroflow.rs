@@ -8,7 +8,8 @@
 //! - of their sum each gets a **share** by what of it has lately arrived: who had less, since more of its packets were lost, has more now. The square of
 //!   the mean over its own, from a half to twice the common rate before it is made sure that the sum is what it was.
 //!
-//! Each flow is a [`Member`] while it has a rate and data to send. [`Connection::join`](super::Connection::join) is called after each event.
+//! Each flow is a [`Member`] while it has data to send and a rate that goes by the path, not by the reader at the other end:
+//! [`Connection::handle_among`](super::Connection::handle_among).
 
 use radio::{Duration, Instant};
 
@@ -49,6 +50,17 @@ impl Default for Macroflow {
     }
 }
 
+/// Where the rate of a member is from.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) enum Was {
+    /// It was told this common rate last.
+    Told(f64),
+    /// It has found one of its own.
+    Found,
+    /// It sent nothing, or as fast as a reader takes it: it knows nothing of the path.
+    Resting,
+}
+
 /// What a member is to do.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Told {
@@ -72,14 +84,8 @@ impl Told {
 }
 
 impl Macroflow {
-    /// Notes a member, whose rate before its share is now `hz` and was `before` when it was told last; `None` if it has just come. `None` if there is no room.
-    pub(super) fn note(
-        &mut self,
-        now: Instant,
-        member: Member,
-        hz: f64,
-        before: Option<f64>,
-    ) -> Option<Told> {
+    /// Notes a member, whose rate before its share is now `hz`. `None` if there is no room.
+    pub(super) fn note(&mut self, now: Instant, member: Member, hz: f64, was: Was) -> Option<Told> {
         for other in &mut self.members {
             *other = other.filter(|m| m.until >= now || m.id == member.id);
         }
@@ -92,9 +98,10 @@ impl Macroflow {
             self.hz = hz;
             return Some(Told::alone(hz));
         }
-        match before.filter(|_| known.is_some()) {
-            Some(before) => self.hz *= 1.0 + (hz / before - 1.0) / flows,
-            None => self.hz += (hz - self.hz) / flows,
+        match was {
+            Was::Told(before) if known.is_some() => self.hz *= 1.0 + (hz / before - 1.0) / flows,
+            Was::Told(_) | Was::Found => self.hz += (hz - self.hz) / flows,
+            Was::Resting => {}
         }
         Some(Told {
             hz: self.hz,
@@ -173,7 +180,7 @@ mod tests {
     fn alike(n: u64, hz: f64) -> Macroflow {
         let mut flows = Macroflow::default();
         for id in 1..=n {
-            flows.note(at(0), member(id, None), hz, None).unwrap();
+            flows.note(at(0), member(id, None), hz, Was::Found).unwrap();
         }
         flows
     }
@@ -181,8 +188,12 @@ mod tests {
     #[test]
     fn who_is_alone_has_the_rate_that_it_wants() {
         let mut flows = Macroflow::default();
-        for (hz, before) in [(100.0, None), (40.0, Some(100.0)), (41.3, Some(7.0))] {
-            let told = flows.note(at(0), member(1, Some(5.0)), hz, before);
+        for (hz, was) in [
+            (100.0, Was::Found),
+            (40.0, Was::Told(100.0)),
+            (41.3, Was::Resting),
+        ] {
+            let told = flows.note(at(0), member(1, Some(5.0)), hz, was);
             assert_eq!(told, Some(Told::alone(hz)));
         }
     }
@@ -190,25 +201,37 @@ mod tests {
     #[test]
     fn what_one_of_four_learns_is_a_fourth_of_it_for_all() {
         let mut flows = alike(4, 100.0);
-        let told = flows.note(at(1), member(2, None), 60.0, Some(100.0)).unwrap();
+        let told = flows
+            .note(at(1), member(2, None), 60.0, Was::Told(100.0))
+            .unwrap();
         assert_eq!((told.hz, told.share, told.flows), (90.0, 1.0, 4.0));
         // the others have learnt nothing themselves, and are told it
-        let told = flows.note(at(2), member(3, None), 100.0, Some(100.0)).unwrap();
+        let told = flows
+            .note(at(2), member(3, None), 100.0, Was::Told(100.0))
+            .unwrap();
         assert_eq!(told.hz, 90.0);
         // what flow 4 changes is in proportion, although it has not been told yet
-        let told = flows.note(at(2), member(4, None), 200.0, Some(100.0)).unwrap();
+        let told = flows
+            .note(at(2), member(4, None), 200.0, Was::Told(100.0))
+            .unwrap();
         assert!((told.hz - 90.0 * 1.25).abs() < 1e-9, "{told:?}");
     }
 
     #[test]
     fn who_comes_brings_its_rate_into_the_mean() {
         let mut flows = alike(3, 100.0);
-        let told = flows.note(at(1), member(9, None), 500.0, None).unwrap();
+        let told = flows.note(at(1), member(9, None), 500.0, Was::Found).unwrap();
         assert_eq!(told.hz, 200.0);
         // what it was told while it was one before means nothing
         flows.leave(9);
-        let told = flows.note(at(1), member(9, None), 100.0, Some(200.0)).unwrap();
+        let told = flows
+            .note(at(1), member(9, None), 100.0, Was::Told(200.0))
+            .unwrap();
         assert_eq!(told.hz, 175.0);
+        // nor does the rate of one that rested
+        flows.leave(9);
+        let told = flows.note(at(1), member(9, None), 2_000.0, Was::Resting).unwrap();
+        assert_eq!((told.hz, told.flows), (175.0, 4.0));
     }
 
     #[test]
@@ -219,7 +242,7 @@ mod tests {
             let mut round = || {
                 let told = |(id, goodput): (u64, &Option<f64>)| {
                     let member = member(id, *goodput);
-                    flows.note(at(1), member, 100.0, Some(100.0)).unwrap().share
+                    flows.note(at(1), member, 100.0, Was::Told(100.0)).unwrap().share
                 };
                 let shares: std::vec::Vec<f64> = (1..).zip(&goodputs).map(told).collect();
                 shares
@@ -245,7 +268,7 @@ mod tests {
             until: at(99_999),
             ..member(2, None)
         };
-        let told = flows.note(at(10_001), late, 60.0, Some(100.0)).unwrap();
+        let told = flows.note(at(10_001), late, 60.0, Was::Told(100.0)).unwrap();
         assert_eq!(told, Told::alone(60.0));
     }
 
@@ -254,11 +277,11 @@ mod tests {
         let most = MOST_FLOWS as u64;
         let mut flows = alike(most, 100.0);
         let full = flows.clone();
-        assert_eq!(flows.note(at(1), member(most + 1, None), 1.0, None), None);
+        assert_eq!(flows.note(at(1), member(most + 1, None), 1.0, Was::Found), None);
         assert_eq!(flows, full);
         assert!(
             flows
-                .note(at(1), member(most, None), 100.0, Some(100.0))
+                .note(at(1), member(most, None), 100.0, Was::Told(100.0))
                 .is_some()
         );
     }
@@ -269,7 +292,9 @@ mod tests {
         for hz in [f64::NAN, 0.0, -1.0, f64::INFINITY] {
             let mut flows = alike(2, 100.0);
             flows.hz = hz;
-            let told = flows.note(at(1), member(1, None), 70.0, Some(100.0)).unwrap();
+            let told = flows
+                .note(at(1), member(1, None), 70.0, Was::Told(100.0))
+                .unwrap();
             assert_eq!(told, Told::alone(70.0));
         }
     }

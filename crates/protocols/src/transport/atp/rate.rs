@@ -7,11 +7,12 @@ mod lately;
 mod round;
 mod round_trip;
 mod rounds;
+mod sharing;
 mod silence;
 mod trip;
 
 use super::super::stream::Tally;
-use super::macroflow::{Macroflow, Member, Told};
+use super::macroflow::Was;
 use super::pace::Pace;
 use super::{Config, gain_share, idle_multiplier, meter};
 use crate::transport::micros;
@@ -57,8 +58,7 @@ pub struct Rate {
     config: Config,
     /// That of a macroflow is common to its flows.
     hz: f64,
-    /// The common rate as it was told last.
-    common_hz: Option<f64>,
+    was: Was,
     /// What the rate is multiplied by, so that of a flow more goes of which less has arrived, and how many flows have it: 1 while it is alone.
     share: f64,
     flows: f64,
@@ -93,7 +93,7 @@ impl Rate {
             hz: 1e6 / micros(config.unmeasured_spacing),
             share: 1.0,
             flows: 1.0,
-            common_hz: None,
+            was: Was::Found,
             gain: config.gain,
             phase: Phase::QuickStart {
                 probe_at: None,
@@ -116,7 +116,7 @@ impl Rate {
 
     /// Packets per second.
     pub fn hz(&self) -> f64 {
-        self.hz * self.share
+        self.bounded(self.hz * self.share)
     }
 
     /// From one packet to the next, in microseconds.
@@ -133,10 +133,15 @@ impl Rate {
         self.phase != Phase::Running
     }
 
-    fn set_hz(&mut self, now: Instant, hz: f64) {
+    fn bounded(&self, hz: f64) -> f64 {
         let least = 1e6 / micros(self.config.most_spacing);
         let most = 1e6 / micros(self.config.least_spacing);
-        let before = core::mem::replace(&mut self.hz, hz.clamp(least, most));
+        hz.clamp(least, most)
+    }
+
+    fn set_hz(&mut self, now: Instant, hz: f64) {
+        let hz = self.bounded(hz);
+        let before = core::mem::replace(&mut self.hz, hz);
         if self.hz > before {
             self.pace.faster(now);
         }
@@ -203,7 +208,7 @@ impl Rate {
 
     /// The epoch of the other end.
     fn epoch(&self) -> Duration {
-        self.epoch_at(self.hz)
+        self.epoch_at(self.hz())
     }
 
     fn epoch_at(&self, hz: f64) -> Duration {
@@ -216,7 +221,7 @@ impl Rate {
 
     /// How long a feedback may take: 1.1 E, and E is that of the slowest packets that the other end may still go by.
     fn wait(&self) -> Duration {
-        let hz = self.older.least().map_or(self.hz, |older| older.min(self.hz));
+        let hz = self.older.least().map_or(self.hz(), |older| older.min(self.hz()));
         Duration::from_ns(self.epoch_at(hz).as_ns() / 10 * 11)
     }
 
@@ -344,30 +349,6 @@ impl Rate {
         }
         self.expect_at = None;
         self.missed = 0;
-    }
-
-    /// Shares its rate with the others of a macroflow; where that has no room for it, it is alone.
-    pub fn join(&mut self, now: Instant, member: Member, flows: &mut Macroflow) {
-        let told = flows.note(now, member, self.hz, self.common_hz);
-        let Some(Told { hz, share, flows }) = told else {
-            return self.leave();
-        };
-        if share > self.share {
-            self.pace.faster(now);
-        }
-        (self.share, self.flows) = (share, flows);
-        self.set_hz(now, hz);
-        self.common_hz = Some(self.hz);
-    }
-
-    /// Shares it no longer.
-    pub fn leave(&mut self) {
-        (self.common_hz, self.share, self.flows) = (None, 1.0, 1.0);
-    }
-
-    /// Nothing was heard of who goes on at this rate after so long: it has ended.
-    pub fn unheard(&self) -> Duration {
-        self.epoch().times(2) + Duration::from_ms(1_000)
     }
 
     /// A packet took this long to be acknowledged, or less if that is not `sure`.

@@ -4,7 +4,7 @@ use super::Connection;
 use crate::transport::atp::meter::Sample;
 use crate::transport::atp::size::TooNarrow;
 use crate::transport::stream::Sent;
-use crate::transport::wire::{Control, Header, ProtocolId, blocks};
+use crate::transport::wire::{Control, Header, OPTION_READER, ProtocolId, blocks};
 use crate::transport::{Failure, Path, State};
 use radio::{Duration, Instant};
 
@@ -237,6 +237,7 @@ where
         if h.delay_us > 0 {
             self.fed_back_us = h.delay_us;
         }
+        self.reader_is_slow = h.options & OPTION_READER != 0;
         let waited = Duration::from_us(h.spacing_us.into());
         self.rate.told(now, self.outbox.tally(), waited, h.size > 0);
         let waiting = self.outbox.is_waiting();

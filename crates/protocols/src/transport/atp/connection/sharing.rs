@@ -27,11 +27,19 @@ where
         self.join(now, id, flows);
     }
 
+    /// Whether the sender needs a rate.
+    pub(super) fn has_work(&self) -> bool {
+        self.outbox.has_more() || self.outbox.is_waiting()
+    }
+
+    /// Whether it has a rate that tells of the path, and data to send.
+    pub fn shares(&self) -> bool {
+        let sends = self.state == State::Open && !self.rate.is_searching() && self.has_work();
+        self.config.adjusting && sends && !self.reader_is_slow
+    }
+
     fn join(&mut self, now: Instant, id: u64, flows: &mut Macroflow) {
-        if !self.config.adjusting {
-            return;
-        }
-        if self.state != State::Open || self.rate.is_searching() || !self.has_work() {
+        if !self.shares() {
             return self.leave(id, flows);
         }
         let octets = self.outbox.acknowledged();
@@ -43,7 +51,7 @@ where
         self.rate.join(now, member, flows);
     }
 
-    /// It shares its rate no longer: as [`handle_among`](Connection::handle_among) does when it has nothing to send.
+    /// It shares its rate no longer: as [`handle_among`](Connection::handle_among) does while that tells nothing of the path.
     pub fn leave(&mut self, id: u64, flows: &mut Macroflow) {
         flows.leave(id);
         self.rate.leave();

@@ -28,7 +28,7 @@ impl Rate {
     /// Packets at this rate are on the way, and the epoch that began with them lasts.
     fn note_older(&mut self, now: Instant) {
         let stretch = self.round_trip.reach() + self.epoch().times(2);
-        self.older.note(now, Some(self.hz), stretch);
+        self.older.note(now, Some(self.hz()), stretch);
     }
 
     /// What a path on which nobody knows a delay is begun with, or the part of it that one of several flows has.
@@ -40,11 +40,12 @@ impl Rate {
     pub(super) fn follow_rounds(&mut self, now: Instant) {
         self.note_older(now);
         let least = self.carried.narrow().unwrap_or(self.unmeasured_hz());
-        if self.hz < least {
+        if self.hz < least && self.flows == 1.0 {
             // a reader that was slow is so no more
             self.set_hz(now, least);
         }
-        if let Some(hz) = self.carried.alone(now, self.hz(), self.unmeasured_hz()) {
+        let least = self.unmeasured_hz() * self.share;
+        if let Some(hz) = self.carried.alone(now, self.hz(), least) {
             self.set_hz(now, hz / self.share);
         }
     }
