@@ -77,17 +77,18 @@ enum State {
     /// The flow has hardly sent anything: most never do, and nothing is written for somebody who only calls.
     Short,
     Among(Box<Shared>),
-    /// They cannot be had.
+    /// They cannot be had, or the peer is a program of this computer: what is behind that nobody knows.
     Alone,
 }
 
 impl Companions {
     /// Of a flow to `peer`.
     pub fn to(peer: SocketAddr) -> Companions {
-        Companions {
-            peer,
-            state: State::Short,
-        }
+        let state = match peer.ip().to_canonical().is_loopback() {
+            true => State::Alone,
+            false => State::Short,
+        };
+        Companions { peer, state }
     }
 
     /// Lets the flow handle an event among them.

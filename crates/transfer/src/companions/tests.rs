@@ -190,6 +190,13 @@ fn a_slow_reader_slows_nobody_else() {
 }
 
 #[test]
+fn a_relay_on_this_computer_is_no_path() {
+    let is_alone = |text| matches!(Companions::to(peer(text)).state, State::Alone);
+    let alone = ["127.0.0.1:1", "[::1]:1", "[::ffff:127.9.9.9]:1", "192.0.2.1:1"].map(is_alone);
+    assert_eq!(alone, [true, true, true, false]);
+}
+
+#[test]
 fn what_is_written_is_read() {
     let folder = tempfile::tempdir().unwrap();
     let mut all: Vec<Shared> = (0..3)
