@@ -19,6 +19,8 @@ use radio::{Duration, Instant};
 use rustix::fs::OFlags;
 use rustix::time::{ClockId, clock_gettime};
 
+use crate::memory::Memory;
+
 /// Octets of a record: four numbers of 64 bits, the last of which is a sum of the others.
 const RECORD_OCTETS: usize = 32;
 /// The first record has the rate, and what the file is.
@@ -65,6 +67,9 @@ fn record(octets: &[u8]) -> Option<Record> {
     (numbers.next()? == sum(&record)).then_some(record)
 }
 
+/// A flow that may have some.
+pub type Atp = Connection<Memory, Vec<Sent>>;
+
 /// Those of one flow.
 #[derive(Debug)]
 pub struct Companions {
@@ -84,24 +89,16 @@ enum State {
 impl Companions {
     /// Of a flow to `peer`.
     pub fn to(peer: SocketAddr) -> Companions {
-        let state = match peer.ip().to_canonical().is_loopback() {
-            true => State::Alone,
-            false => State::Short,
+        let state = if peer.ip().to_canonical().is_loopback() {
+            State::Alone
+        } else {
+            State::Short
         };
         Companions { peer, state }
     }
 
     /// Lets the flow handle an event among them.
-    pub fn handle<O, R, const H: usize>(
-        &mut self,
-        now: Instant,
-        event: Event<'_>,
-        path: &mut dyn Path,
-        flow: &mut Connection<O, R, H>,
-    ) where
-        O: AsRef<[u8]> + AsMut<[u8]>,
-        R: AsRef<[Sent]> + AsMut<[Sent]>,
-    {
+    pub fn handle(&mut self, now: Instant, event: Event<'_>, path: &mut dyn Path, flow: &mut Atp) {
         if matches!(self.state, State::Short) && flow.acknowledged_octets() >= SHORT_OCTETS {
             let shared = folder().and_then(|folder| Shared::within(&folder, self.peer));
             self.state = shared.map_or(State::Alone, |shared| State::Among(Box::new(shared)));
@@ -161,16 +158,7 @@ impl Shared {
         })
     }
 
-    fn handle<O, R, const H: usize>(
-        &mut self,
-        now: Instant,
-        event: Event<'_>,
-        path: &mut dyn Path,
-        flow: &mut Connection<O, R, H>,
-    ) where
-        O: AsRef<[u8]> + AsMut<[u8]>,
-        R: AsRef<[Sent]> + AsMut<[Sent]>,
-    {
+    fn handle(&mut self, now: Instant, event: Event<'_>, path: &mut dyn Path, flow: &mut Atp) {
         if self.looked_at.is_some_and(|at| now.since(at) < LOOK) {
             flow.handle(now, event, path);
             if self.own.is_some() && !flow.shares() {

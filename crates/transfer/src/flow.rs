@@ -8,7 +8,7 @@ use protocols::transport::wire::{Control, HEADER_OCTETS, Header, ProtocolId};
 use protocols::transport::{Buffers, Event, Path, Sent, State, Transport, atp, tahoe};
 use radio::{Duration, Instant};
 
-use crate::companions::Companions;
+use crate::companions::{Atp, Companions};
 use crate::memory::Memory;
 use crate::secure::{Guard, Key, OVERHEAD_OCTETS};
 use crate::socket::longest_packet;
@@ -150,7 +150,7 @@ pub struct Flow {
 
 #[derive(Debug)]
 enum Kind {
-    Atp(Box<atp::Connection<Memory, Vec<Sent>>>),
+    Atp(Box<Atp>),
     /// Behind the same header.
     Tcp(Box<tahoe::Connection<Memory>>, u16),
 }
@@ -247,9 +247,9 @@ impl Flow {
             sent: vec![Sent::default(); records],
         };
         Kind::Atp(Box::new(if calls {
-            atp::Connection::caller(&config, buffers)
+            Atp::caller(&config, buffers)
         } else {
-            atp::Connection::listener(&config, buffers)
+            Atp::listener(&config, buffers)
         }))
     }
 

@@ -21,11 +21,9 @@ impl Path for Sheet {
     }
 }
 
-type End = Connection<Vec<u8>, Vec<Sent>>;
-
 /// A sender and its receiver, behind a hop that tells a delay.
 struct Pair {
-    ends: [End; 2],
+    ends: [Atp; 2],
     sheets: [Sheet; 2],
     delay_us: u32,
     /// Steps from one read to the next, of 4 kB.
@@ -39,13 +37,13 @@ struct Pair {
 impl Pair {
     fn new(delay_us: u32, shared: Option<Shared>) -> Pair {
         let buffers = || Buffers {
-            send: vec![0; 1 << 17],
-            receive: vec![0; 1 << 17],
+            send: Memory::new(1 << 17),
+            receive: Memory::new(1 << 17),
             sent: vec![Sent::default(); 512],
         };
         let config = Config::sdmac();
         let mut pair = Pair {
-            ends: [End::caller(&config, buffers()), End::listener(&config, buffers())],
+            ends: [Atp::caller(&config, buffers()), Atp::listener(&config, buffers())],
             sheets: Default::default(),
             delay_us,
             reads: None,

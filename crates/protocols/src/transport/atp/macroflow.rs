@@ -21,6 +21,7 @@ const MOST: f64 = 2.0;
 const COUNTED: Duration = Duration::from_ms(500);
 /// ...and averaged over so long.
 const AVERAGED: Duration = Duration::from_ms(5_000);
+
 /// A flow with a rate and data to send.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Member {
