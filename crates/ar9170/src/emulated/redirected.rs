@@ -24,6 +24,17 @@ const FRAMES: u8 = 0x01;
 const REPORTS: u8 = 0x82;
 const COMMANDS: u8 = 0x04;
 
+/// What there is to be read, and whether it is late.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Late {
+    /// It is not known yet: the knobs tell.
+    Unknown,
+    /// Until then.
+    Until(Instant),
+    /// It has been.
+    Over,
+}
+
 /// A stick at the far end of a connection. Towards the air it is a protocol; towards the connection it takes in octets
 /// ([`receive`](Redirected::receive)) and has some to be sent ([`output`](Redirected::output)).
 ///
@@ -40,8 +51,7 @@ pub struct Redirected {
     reads: VecDeque<(u64, u32)>,
     knobs: Knobs,
     random: Random,
-    /// What there is to be read is late until then.
-    late: Option<Instant>,
+    late: Late,
     /// When the image begins to run.
     boots: Option<Instant>,
     /// What the stick's timer says, as of the last event.
@@ -64,7 +74,7 @@ impl Redirected {
             reads: VecDeque::new(),
             knobs,
             random: Random::new(knobs.seed),
-            late: None,
+            late: Late::Unknown,
             boots: None,
             stick_due: None,
             commands: BTreeMap::new(),
@@ -188,7 +198,7 @@ impl Redirected {
 
     fn reset(&mut self, radio: &mut dyn Radio) {
         self.stick.reset(radio);
-        (self.boots, self.late) = (None, None);
+        (self.boots, self.late) = (None, Late::Unknown);
         for (id, _) in std::mem::take(&mut self.reads) {
             self.end_read(id, Status::Cancelled, Vec::new());
         }
@@ -272,20 +282,24 @@ impl Redirected {
         if !self.stick.has_reports() {
             return false;
         }
-        let has_been = self.late.take_if(|until| *until <= now).is_some();
-        if !has_been && self.late.is_none() && self.random.chance(self.knobs.late_interrupt) {
-            self.late = Some(now + Duration::from_ns(self.knobs.late_ns));
+        if self.late == Late::Unknown && self.random.chance(self.knobs.late_interrupt) {
+            self.late = Late::Until(now + Duration::from_ns(self.knobs.late_ns));
         }
-        self.late.is_none()
+        !matches!(self.late, Late::Until(_))
     }
 
     /// Fills reads, and looks at the clock again.
     fn settle(&mut self, now: Instant, radio: &mut dyn Radio) {
+        // whether or not somebody reads then
+        if matches!(self.late, Late::Until(at) if at <= now) {
+            self.late = Late::Over;
+        }
         while let Some((id, wanted)) = self.reads.front().copied().filter(|_| self.may_speak(now)) {
             let Some(transfer) = self.stick.read() else {
                 break;
             };
             self.reads.pop_front();
+            self.late = Late::Unknown;
             if transfer.len() > wanted as usize {
                 self.end_read(id, Status::Babble, Vec::new());
             } else {
@@ -309,9 +323,10 @@ impl Protocol for Redirected {
     }
 
     fn deadline(&self) -> Option<Instant> {
-        [self.boots, self.late, self.stick_due]
-            .into_iter()
-            .flatten()
-            .min()
+        let late = match self.late {
+            Late::Until(at) => Some(at),
+            Late::Unknown | Late::Over => None,
+        };
+        [self.boots, late, self.stick_due].into_iter().flatten().min()
     }
 }

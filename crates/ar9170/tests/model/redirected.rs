@@ -257,6 +257,31 @@ fn what_is_late_comes_grouped() {
     assert_eq!(host.stick.deadline(), None);
 }
 
+/// A computer that does not read, since its driver starts anew, does not stop the clock when the time of what is late has come.
+#[test]
+fn what_was_late_waits_for_a_read() {
+    let mut host = Host::new(Knobs {
+        late_interrupt: 1.0,
+        ..Knobs::default()
+    });
+    let taken_back = host.read();
+    host.boot();
+    host.last_id = taken_back - 1;
+    host.say(&Packet::Cancel);
+    let due = host.stick.deadline().unwrap();
+    host.air.now = due;
+    host.stick.handle(due, Event::Timer, &mut host.air);
+    assert_eq!(host.stick.deadline(), None);
+    host.told();
+    // and is not late again
+    host.last_id = taken_back;
+    let id = host.read();
+    let Some((answered, Packet::Bulk(_, data))) = host.told().pop() else {
+        panic!("nothing was read")
+    };
+    assert_eq!((answered, responses(&data).len()), (id, 1));
+}
+
 #[test]
 fn packets_are_read_as_they_are_written() {
     for packet in shared::packets() {
