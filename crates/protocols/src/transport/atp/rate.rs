@@ -4,6 +4,7 @@ mod brake;
 mod carried;
 mod follow;
 mod lately;
+mod phase;
 mod round;
 mod round_trip;
 mod rounds;
@@ -18,6 +19,7 @@ use super::{Config, gain_share, idle_multiplier, meter};
 use crate::transport::micros;
 use carried::Carried;
 use lately::Lately;
+use phase::Phase;
 use radio::{Duration, Instant};
 use round_trip::RoundTrip;
 use silence::Silence;
@@ -41,15 +43,6 @@ const BEHIND: u64 = 10;
 /// From one packet to the next.
 fn spacing(hz: f64) -> Duration {
     Duration::from_ns((1e9 / hz) as u64)
-}
-
-/// What the sender is doing about its rate.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Phase {
-    /// Looks for it: data are held, and a probe is due at this instant. `told`: because a notice said that the path has failed.
-    QuickStart { probe_at: Option<Instant>, told: bool },
-    /// Has one.
-    Running,
 }
 
 /// The rate, the pacing that follows from it, and the watch over feedback.
@@ -128,11 +121,6 @@ impl Rate {
         spacing(self.hz())
     }
 
-    /// True while data are held.
-    pub fn is_searching(&self) -> bool {
-        self.phase != Phase::Running
-    }
-
     fn bounded(&self, hz: f64) -> f64 {
         let least = 1e6 / micros(self.config.most_spacing);
         let most = 1e6 / micros(self.config.least_spacing);
@@ -166,6 +154,9 @@ impl Rate {
         if self.config.adjusting {
             self.gain = self.config.gain * gain_share(hops);
         }
+        if self.is_asking() {
+            self.was = Was::Found;
+        }
         self.phase = Phase::Running;
         self.missed = 0;
         self.expect_at = waiting.then(|| now + self.wait() + self.round_trip.smooth);
@@ -198,6 +189,7 @@ impl Rate {
         if self.is_searching() {
             return;
         }
+        self.phase = Phase::Running;
         self.carried.turn(delay_us > 0);
         if delay_us > 0 {
             self.follow_hops(now, delay_us, hops);
@@ -251,69 +243,15 @@ impl Rate {
     /// When the next packet may go; none while data are held.
     pub fn send_at(&self) -> Option<Instant> {
         match self.phase {
-            Phase::Running => Some(self.pace.next(self.spacing())),
+            Phase::Running | Phase::Asking { .. } => Some(self.pace.next(self.spacing())),
             Phase::QuickStart { .. } => None,
         }
-    }
-
-    /// When a probe is due, while data are held.
-    pub fn probe_at(&self) -> Option<Instant> {
-        match self.phase {
-            Phase::QuickStart { probe_at, .. } => Some(probe_at.unwrap_or(Instant::ZERO)),
-            Phase::Running => None,
-        }
-    }
-
-    /// A probe was sent; the next one follows after an epoch, or after a silence if a notice was the reason.
-    pub fn probed(&mut self, now: Instant) {
-        if let Phase::QuickStart { told, .. } = self.phase {
-            let wait = if told {
-                self.silence.end();
-                self.epoch().max(self.silence.draw())
-            } else {
-                self.epoch()
-            };
-            self.hold(now + wait, told);
-        }
-    }
-
-    /// The rate is not to be trusted: data are held until a probe comes back.
-    fn search(&mut self, now: Instant) {
-        if !self.is_searching() {
-            self.hold(now, false);
-        }
-        self.expect_at = None;
-    }
-
-    /// A node on the way says that the path has failed: data are held until a probe comes back. A sender whose epoch adjusts itself is
-    /// silent before each, the first one included, whether or not it was looking for a rate already.
-    pub fn path_failed(&mut self, now: Instant) {
-        let is_silent = matches!(self.phase, Phase::QuickStart { told: true, .. });
-        if self.config.adjusting && !is_silent {
-            let silence = self.silence.draw();
-            self.hold(now + silence, true);
-        }
-        self.search(now);
-    }
-
-    /// A feedback was about data that have come, so that the path holds.
-    pub fn came_through(&mut self) {
-        if !self.is_searching() {
-            self.silence.heard();
-        }
-    }
-
-    fn hold(&mut self, probe_at: Instant, told: bool) {
-        self.phase = Phase::QuickStart {
-            probe_at: Some(probe_at),
-            told,
-        };
     }
 
     /// When a feedback counts as missed.
     pub fn expect_at(&self) -> Option<Instant> {
         match self.phase {
-            Phase::Running => self.expect_at,
+            Phase::Running | Phase::Asking { .. } => self.expect_at,
             Phase::QuickStart { .. } => None,
         }
     }

@@ -11,17 +11,21 @@ impl Rate {
         let Some(Told { hz, share, flows }) = told else {
             return self.leave();
         };
-        if share > self.share {
-            self.pace.faster(now);
+        if flows > 1.0 {
+            if share > self.share {
+                self.pace.faster(now);
+            }
+            (self.share, self.flows) = (share, flows);
+        } else {
+            self.alone();
         }
-        (self.share, self.flows) = (share, flows);
         self.set_hz(now, hz);
         self.was = Was::Told(self.hz);
     }
 
     /// Shares it no longer.
     pub fn leave(&mut self) {
-        (self.share, self.flows) = (1.0, 1.0);
+        self.alone();
         self.was = if self.is_searching() {
             Was::Found
         } else {
