@@ -15,6 +15,7 @@ mod figures;
 mod ours;
 mod plan;
 mod recovery;
+mod room;
 mod summary;
 mod teeth;
 #[cfg(test)]

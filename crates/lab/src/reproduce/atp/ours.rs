@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::plan::Measured;
+use super::room::room;
 use super::summary::Summary;
 use super::values::{average, mean};
 use super::{Bed, Case, LOSS, Scene, THESIS, What};
@@ -40,6 +41,9 @@ pub struct Beside {
     pub utility: f64,
     /// What all flows together carried until the last of them was through, over the most of that of the others. Its error is of the differences, too.
     pub through: Estimate,
+    /// The most that a mean goodput can be that is no less fair than the fairest other, over that of the best other, by what the path has carried of any of them, of one flow or of
+    /// all together; `None` where each flow has its own way, or is alone. Below [`ENOUGH`] the two aims contradict each other.
+    pub room: Option<f64>,
     /// The others that reach what ours is to reach: they are the fairest, and within 5 % of the best.
     pub reached_by: Vec<Kind>,
 }
@@ -104,17 +108,22 @@ impl Run {
 /// Those of a transport, by number.
 type Runs = BTreeMap<u64, Run>;
 
+/// Mean of something of some runs.
+fn over_runs(runs: &Runs, of: fn(&Run) -> f64) -> Option<f64> {
+    average(runs.values().map(of))
+}
+
 /// What one number of hops, or one scene, says of `ours`.
 fn point(setting: &str, hops: Option<u32>, ours: Kind, of: impl Fn(Kind) -> Runs) -> Option<Beside> {
-    let goodput = |runs: &Runs| average(runs.values().map(|r| r.goodput));
-    let unfairness = |runs: &Runs| average(runs.values().map(|r| r.unfairness));
-    let utility = |runs: &Runs| average(runs.values().map(|r| r.utility));
+    let goodput = |runs: &Runs| over_runs(runs, |r| r.goodput);
+    let unfairness = |runs: &Runs| over_runs(runs, |r| r.unfairness);
+    let utility = |runs: &Runs| over_runs(runs, |r| r.utility);
     let others = THESIS.map(|kind| (kind, of(kind)));
     let (kinds, others): (Vec<Kind>, Vec<Runs>) =
         others.into_iter().filter(|(_, runs)| !runs.is_empty()).unzip();
     let by = |of: fn(&Run) -> f64| {
         move |a: &&Runs, b: &&Runs| {
-            let mean = |runs: &Runs| average(runs.values().map(of)).unwrap_or(f64::NAN);
+            let mean = |runs: &Runs| over_runs(runs, of).unwrap_or(f64::NAN);
             mean(a).total_cmp(&mean(b))
         }
     };
@@ -133,8 +142,8 @@ fn point(setting: &str, hops: Option<u32>, ours: Kind, of: impl Fn(Kind) -> Runs
     };
     // that of the ratio of two means
     let over = |other: &Runs, of: fn(&Run) -> f64| {
-        let all = |runs: &Runs| average(runs.values().map(of));
-        let (least, ratio) = (all(other)?, all(&ours)? / all(other)?);
+        let least = over_runs(other, of)?;
+        let ratio = over_runs(&ours, of)? / least;
         let error = beside(other, &|a, b| (of(&a) - ratio * of(&b)) / least)?;
         Some(error + (ratio - error.value))
     };
@@ -150,6 +159,7 @@ fn point(setting: &str, hops: Option<u32>, ours: Kind, of: impl Fn(Kind) -> Runs
         of_best: unfairness(best)?,
         utility: 10_f64.powf(utility(&ours)? - utility(most_utility)?),
         through: over(first, |r| r.through)?,
+        room: None,
         reached_by: kinds
             .iter()
             .zip(&others)
@@ -192,10 +202,28 @@ pub fn beside(m: &Measured, ours: Kind) -> Vec<Beside> {
                     kind,
                 };
                 let run = |s: &Summary| Run::of(&s.kbps);
-                point(&setting, Some(hops), ours, |kind| {
-                    let runs = (0..m.seeds()).filter_map(|n| Some((n, run(m.get(case(kind), n)?))));
+                let runs = |case: Case| -> Runs {
+                    let runs = (0..m.seeds()).filter_map(|n| Some((n, run(m.get(case, n)?))));
                     runs.collect()
-                })
+                };
+                let point = point(&setting, Some(hops), ours, |kind| runs(case(kind)))?;
+                let carried = THESIS.into_iter().chain([ours]).flat_map(|kind| {
+                    let one = Case {
+                        flows: 1,
+                        ..case(kind)
+                    };
+                    [
+                        over_runs(&runs(one), |r| r.goodput),
+                        over_runs(&runs(case(kind)), |r| r.through),
+                    ]
+                });
+                let most = carried.flatten().fold(0.0, f64::max);
+                let best = THESIS
+                    .into_iter()
+                    .filter_map(|kind| over_runs(&runs(case(kind)), |r| r.goodput));
+                let best = best.fold(0.0, f64::max);
+                let room = (flows > 1).then(|| room(flows, most, point.fairest) / best);
+                Some(Beside { room, ..point })
             };
             all.extend(m.hops(bed, flows).into_iter().filter_map(of));
         }
@@ -273,17 +301,24 @@ pub(super) fn table(lines: &[Beside], ours: &str) -> Table {
         ("of the fairest other", Align::Right),
         ("of the best other", Align::Right),
         ("geometric mean over the most of the others", Align::Right),
+        ("room", Align::Right),
         ("aim", Align::Left),
     ];
     let count = |aim| lines.iter().filter(|l| l.aim() == aim).count();
+    let without = lines
+        .iter()
+        .filter(|l| l.room.is_some_and(|room| room < ENOUGH))
+        .count();
     let by = |kind: Kind| lines.iter().filter(|l| l.reached_by.contains(&kind)).count();
     let others: Vec<String> = THESIS.map(|kind| format!("{} {}", kind.word(), by(kind))).into();
     let caption = format!(
         "{ours} beside the transports of the thesis. Its aim, at least {ENOUGH} of the goodput of the best other and no less fair \
-         than the fairest, is reached in {} of {} rows; in {} more it is not, but so few runs do not rule it out. Of the others, among themselves: {}.",
+         than the fairest, is reached in {} of {} rows; in {} more it is not, but so few runs do not rule it out. In {} it cannot be: room is the most that the goodput can be over that of the best other, \
+         if several flows over a chain are no less fair than the fairest other and together carry no more than any transport does there. Of the others, among themselves: {}.",
         count(Aim::Reached),
         lines.len(),
         count(Aim::Open),
+        without,
         others.join(", ")
     );
     let table = Table::new(columns).caption(caption);
@@ -300,6 +335,7 @@ pub(super) fn table(lines: &[Beside], ours: &str) -> Table {
             format!("{:.3}", l.fairest),
             format!("{:.3}", l.of_best),
             format!("{:.2}", l.utility),
+            l.room.map_or_else(String::new, |room| format!("{room:.2}")),
             l.aim().word().into(),
         ])
     })
