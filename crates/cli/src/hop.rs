@@ -48,10 +48,6 @@ pub struct Args {
     /// What the delay is multiplied by while the channel is idle: 3, or 5 where paths have five hops and more
     #[arg(long, value_name = "ETA", default_value_t = HopConfig::default().idle_multiplier)]
     idle_multiplier: f64,
-    /// Tell flows that are ahead of others here more, so that all come to send alike; for a mesh whose senders are to be trusted, since
-    /// strangers that tell long spacings slow others down
-    #[arg(long)]
-    even: bool,
     /// File for the delay, in microseconds [default: /run/sdmac/hop-INTERFACE]
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
@@ -91,7 +87,6 @@ pub fn main(args: &Args, ui: &Ui) -> Result<ExitCode, Failure> {
     }
     let config = HopConfig {
         idle_multiplier: args.idle_multiplier,
-        evens: args.even,
         ..HopConfig::default()
     };
     let selection = Selection {

@@ -84,33 +84,6 @@ fn marked_in_both_families_and_open_when_killed() {
     );
 }
 
-/// With `--even` a flow that is ahead of another one is told four times the delay; the other one, of either family, what there is.
-#[test]
-fn who_is_ahead_is_told_more_if_it_is_asked_for() {
-    let dir = tempfile::tempdir().unwrap();
-    let text = "
-        export SPACING=900000 MARK=3000 WAITING=3
-        hop --even
-        traffic b 10.0.2.2 a
-        export SPACING=1000 MARK=12000
-        traffic b 10.0.2.2 a
-        export SPACING=900000 MARK=3000
-        traffic b fd00:2::2 a
-        kill -INT $hop; wait $hop
-        hop
-        traffic b 10.0.2.2 a
-        export SPACING=1000
-        traffic b 10.0.2.2 a
-    ";
-    // seldom enough not to wait for each other
-    let Some(_) = script(dir.path(), text, 20, 100) else {
-        return;
-    };
-    let all = found(dir.path());
-    let marked: Vec<u32> = all.iter().map(|m| m["marked"]).collect();
-    assert_eq!(marked, [20; 5], "{all:?}");
-}
-
 /// The interface goes away: the hop says so and ends, and one that comes back carries packets as they are.
 #[test]
 fn an_interface_that_is_deleted_ends_it() {
@@ -297,7 +270,6 @@ mod roles {
         Header {
             sequence: n,
             delay_us: SENT_US,
-            spacing_us: number("SPACING").unwrap_or(0),
             // hops are to tell their delay as it is, not multiplied
             options: protocols::transport::wire::OPTION_RAW_DELAY,
             ..Header::new(ProtocolId::Atp, Control::ACK)
@@ -315,8 +287,7 @@ mod roles {
         std::fs::write("listening", "").unwrap();
         socket.set_read_timeout(Some(SILENCE)).unwrap();
         let (mut all, mut marked, mut plain, mut late, mut next) = (0, 0, 0, 0, 0);
-        let least = number("MARK").unwrap_or(HOP_US);
-        let marks = least..=least * number("WAITING").unwrap_or(WAITING);
+        let marks = HOP_US..=HOP_US * WAITING;
         let mut octets = [0; 2_000];
         while all < count {
             let Ok(n) = socket.recv(&mut octets) else { break };

@@ -101,7 +101,6 @@ impl Chain {
             tries: self.tries,
             tx_dbm: self.tx_dbm,
             idle_multiplier: idle_multiplier(self.hops),
-            evens: self.kind.evens(),
             most_seconds: self.most_seconds,
         }
     }
@@ -184,22 +183,6 @@ mod tests {
         assert_eq!((ended[0].octets, ended[0].done), (0, false));
     }
 
-    #[test]
-    fn hops_of_ours_alone_tell_flows_that_are_ahead_more() {
-        let mut all = vec![
-            Kind::Tahoe,
-            Kind::NewReno,
-            Kind::Default,
-            Kind::Aggressive,
-            Kind::Adaptive,
-            Kind::Sdmac,
-            Kind::Unaided,
-            Kind::Lenient,
-        ];
-        all.retain(|kind| chain(2, 5, *kind).net().evens);
-        assert_eq!(all, [Kind::Sdmac]);
-    }
-
     /// Five flows over two hops that try again.
     fn five(kind: Kind) -> Net {
         Chain {
@@ -220,34 +203,6 @@ mod tests {
         runs.fold((0.0, 0.0), |sum, run| (sum.0 + run.0 / 6.0, sum.1 + run.1 / 6.0))
     }
 
-    /// Flows of five nodes that a hop holds up send more alike, and lose a tenth by it.
-    #[test]
-    fn hops_even_out_their_flows() {
-        // nodes 0 and 3 to 6 stand together, and reach node 2 by node 1
-        let mut net = five(Kind::Sdmac);
-        let at = |x: f64| Position {
-            x,
-            ..Position::default()
-        };
-        net.places.extend((0..4).map(|n| at(0.1 * f64::from(n))));
-        let next = |node: usize, to: usize| match (node, to) {
-            _ if node == to => None,
-            (1, to) => Some(to as u32),
-            _ => Some(1),
-        };
-        net.routing = Routing::Static((0..7).map(|n| (0..7).map(|to| next(n, to)).collect()).collect());
-        for (demand, from) in net.demands.iter_mut().zip([0, 3, 4, 5, 6]) {
-            demand.from = from;
-        }
-        let ((even, sum), (uneven, sum_before)) = (means(&net), {
-            net.evens = false;
-            means(&net)
-        });
-        assert!(even < 0.9 * uneven, "{even} {uneven}");
-        assert!(sum > 0.85 * sum_before, "{sum} {sum_before}");
-    }
-
-    /// Flows of one node need no hop for that.
     #[test]
     fn flows_of_a_node_have_one_rate() {
         let ((unaided, sum), (adaptive, sum_before)) =

@@ -27,20 +27,15 @@ pub enum Kind {
     Aggressive,
     /// Adaptive ATP.
     Adaptive,
-    /// Ours, with an epoch that adjusts itself, over hops that know of it.
+    /// Ours, with an epoch that adjusts itself.
     Sdmac,
-    /// The same over hops as in the thesis: they tell all flows alike, and give no notices of path failure.
+    /// The same over hops that give no notices of path failure, as in the thesis.
     Unaided,
     /// Default ATP whose rate stays as it is when a feedback is missed: what the penalty does is what is different without it.
     Lenient,
 }
 
 impl Kind {
-    /// Whether hops tell flows that are ahead of others more. In the thesis they tell all the same.
-    pub fn evens(self) -> bool {
-        self == Kind::Sdmac
-    }
-
     /// After how many datagrams in a row that a neighbour has not acknowledged, each tried `tries` times, hops give a notice of path failure: those of our variant, where
     /// adapters try again. Where frames are sent once a loss says nothing about the path.
     pub fn gone_after(self, tries: u8) -> Option<u8> {

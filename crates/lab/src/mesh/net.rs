@@ -84,8 +84,6 @@ pub struct Net {
     pub tx_dbm: f64,
     /// Delays of idle nodes count so many times (thesis, chapter 2).
     pub idle_multiplier: f64,
-    /// Hops tell flows that are ahead of others more, as they do for our variant alone.
-    pub evens: bool,
     /// After so many seconds it ends, done or not.
     pub most_seconds: u64,
 }
@@ -162,7 +160,6 @@ impl Net {
             group: TxHow::one_shot(Rate::OFDM_6),
             hop: HopConfig {
                 idle_multiplier: self.idle_multiplier,
-                evens: self.evens,
                 ..HopConfig::default()
             },
             gone_after: self.gone_after,
@@ -369,7 +366,6 @@ mod tests {
             tries: 7,
             tx_dbm: 2.0,
             idle_multiplier: 3.0,
-            evens: kind.evens(),
             most_seconds: 60,
         }
     }

@@ -158,12 +158,12 @@ impl Queue {
         }
     }
 
-    /// Takes the packets that have come, `BATCH` at most, shows the payload of each datagram to `change`, behind the whole packet,
-    /// which tells whether it has changed it, and lets all of them go on. Does not wait, and does not allocate.
+    /// Takes the packets that have come, `BATCH` at most, shows the payload of each datagram to `change`, which tells
+    /// whether it has changed it, and lets all of them go on. Does not wait, and does not allocate.
     ///
     /// # Errors
     /// The socket is broken. A queue that is too full is no error.
-    pub fn turn(&mut self, mut change: impl FnMut(&[u8], &mut [u8]) -> bool) -> io::Result<Taken> {
+    pub fn turn(&mut self, mut change: impl FnMut(&mut [u8]) -> bool) -> io::Result<Taken> {
         let mut taken = Taken::default();
         match self.batch.receive(self.socket.as_fd()) {
             Ok(()) => {}
@@ -195,8 +195,7 @@ impl Queue {
                 taken.missed += u64::from(id.wrapping_sub(self.last).wrapping_sub(1));
                 self.last = id;
                 let packet = find(attributes, libc::NFQA_PAYLOAD as u16).unwrap_or(&[]);
-                let change = |payload: &mut [u8]| change(packet, payload);
-                let changed = verdict(&mut self.verdicts, self.number, id, packet, change);
+                let changed = verdict(&mut self.verdicts, self.number, id, packet, &mut change);
                 taken.changed += u64::from(changed);
                 taken.fragments += u64::from(udp::is_fragment(packet));
             }
@@ -219,7 +218,7 @@ impl Queue {
         self.socket.tell(config(self.number, 0, |m| room(m, 0)))?;
         let mut all = Taken::default();
         while has_come(&self.socket)? {
-            let taken = self.turn(|_, _| false)?;
+            let taken = self.turn(|_| false)?;
             all.packets += taken.packets;
             all.fragments += taken.fragments;
             all.missed += taken.missed;

@@ -69,24 +69,6 @@ pub fn payload(packet: &[u8]) -> Option<&[u8]> {
     packet[find(packet)?].get(HEADER_OCTETS..)
 }
 
-/// Addresses and ports of both ends, in the order of the packet, behind them zeroes; all zero for what holds no datagram.
-pub fn ends(packet: &[u8]) -> [u8; 36] {
-    let mut out = [0; 36];
-    let addresses = match packet.first().map(|octet| octet >> 4) {
-        Some(4) => 12..20,
-        _ => 8..40,
-    };
-    if let Some((ports, addresses)) = find(packet)
-        .and_then(|at| packet[at].first_chunk::<4>())
-        .zip(packet.get(addresses))
-    {
-        let (head, rest) = out.split_at_mut(addresses.len());
-        head.copy_from_slice(addresses);
-        rest[..4].copy_from_slice(ports);
-    }
-    out
-}
-
 /// Lets `change` change the payload of the datagram in a packet, without its length; it tells whether it did. Then the
 /// checksum changes by the difference (RFC 1624), so that what was damaged on the way stays recognisable as such. A
 /// datagram without checksum stays one. Tells what `change` told; false for what holds no datagram.
@@ -189,19 +171,6 @@ mod tests {
         all as u16
     }
 
-    #[test]
-    fn ends_are_addresses_and_ports() {
-        let ports = [0x1e, 0x78, 0x1e, 0x79];
-        for extensions in 0..3 {
-            let four = [&[9; 4][..], &[7; 4], &ports, &[0; 24]].concat();
-            assert_eq!(ends(&packet(false, extensions, b"x"))[..], four);
-            let six = [&[9; 16][..], &[7; 16], &ports].concat();
-            assert_eq!(ends(&packet(true, extensions, b"x"))[..], six);
-        }
-        assert_eq!(ends(b"no packet"), [0; 36]);
-        assert_eq!(ends(&packet(true, 1, b"x")[..50]), [0; 36]);
-    }
-
     proptest! {
         #[test]
         fn a_right_checksum_stays_right_and_a_wrong_one_wrong(
@@ -232,7 +201,6 @@ mod tests {
         #[test]
         fn anything(octets: Vec<u8>) {
             let mut changed = octets.clone();
-            ends(&octets);
             prop_assert!(!change(&mut changed, |_| false));
             prop_assert_eq!(changed, octets);
         }

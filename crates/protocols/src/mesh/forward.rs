@@ -211,8 +211,7 @@ impl<const Q: usize, const N: usize> Forwarder<Q, N> {
         let slot = &mut self.queue[(self.head + self.count) % Q];
         slot.octets[..HEADER_OCTETS].copy_from_slice(&header.octets());
         slot.octets[HEADER_OCTETS..length].copy_from_slice(payload);
-        self.hop
-            .pass(now, || header.flow(), &mut slot.octets[HEADER_OCTETS..length]);
+        self.hop.pass(now, &mut slot.octets[HEADER_OCTETS..length]);
         (slot.length, slot.to, slot.at) = (length, to, now);
         self.count += 1;
         true

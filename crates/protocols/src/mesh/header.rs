@@ -1,7 +1,6 @@
 //! The header of a datagram in the mesh, 20 octets, as long as that of IPv4: version, hops left, two ports, two
 //! addresses. Big-endian. It follows LLC and SNAP.
 
-use crate::transport::hop::flow_id;
 use frame::MacAddr;
 
 /// Octets of the header.
@@ -50,11 +49,6 @@ impl Header {
         out[8..14].copy_from_slice(&self.source.0);
         out[14..].copy_from_slice(&self.destination.0);
         out
-    }
-
-    /// Which flow this is, for [hops](crate::transport::hop).
-    pub fn flow(&self) -> u64 {
-        flow_id(&self.octets()[4..])
     }
 
     /// From the other end: ports and addresses swapped.

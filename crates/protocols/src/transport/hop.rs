@@ -4,14 +4,9 @@
 //! A sample has two parts: Q, from the node's queue into the adapter's ring (plane t4), and T, from there to the
 //! interrupt (plane t5). Failed transmissions count like others. The average is of the node, all flows together. A
 //! host that stamps a batch of frames with the interrupt of the last one overestimates; so did the thesis' driver.
-//!
-//! Flows that are ahead of others here are told more, so that all come to send alike ([`HopConfig::evens`]).
-
-mod even;
 
 use super::micros;
-use super::wire::{self, Control, Header, OPTION_RAW_DELAY};
-use even::Flows;
+use super::wire::{self, Header, OPTION_RAW_DELAY};
 use radio::{Duration, Instant, Plane, Stamps};
 
 /// A node's delay never counts as longer than this, in microseconds: a bound on what a faulty node can do.
@@ -29,10 +24,6 @@ pub struct HopConfig {
     pub idle_after: Duration,
     /// And the share of that time for which the medium may have been busy. Ours.
     pub idle_share: f64,
-    /// Of the flows whose senders tell their spacing, and which this node holds up, those that send faster than their mean are told a longer
-    /// delay, up to four times the node's own. Ours: in the thesis it is the same for all. A stranger with many flows that tell long spacings
-    /// slows others down by as much, with few packets.
-    pub evens: bool,
 }
 
 impl Default for HopConfig {
@@ -42,7 +33,6 @@ impl Default for HopConfig {
             idle_multiplier: 3.0,
             idle_after: Duration::from_ms(100),
             idle_share: 0.05,
-            evens: false,
         }
     }
 }
@@ -58,13 +48,6 @@ pub struct Hop {
     /// When a span of the busy counter began, and what the counter said.
     span: Option<(Instant, u64)>,
     busy_share: f64,
-    flows: Flows,
-}
-
-/// A number for a flow, from what tells it from others in its packets, such as addresses and ports (FNV-1a).
-pub fn flow_id(octets: &[u8]) -> u64 {
-    let step = |hash: u64, octet: &u8| (hash ^ u64::from(*octet)).wrapping_mul(0x0100_0000_01b3);
-    octets.iter().fold(0xcbf2_9ce4_8422_2325, step)
 }
 
 impl Hop {
@@ -78,7 +61,6 @@ impl Hop {
             active_at: None,
             span: None,
             busy_share: 0.0,
-            flows: Flows::default(),
         }
     }
 
@@ -127,33 +109,23 @@ impl Hop {
         ((self.queueing_us + self.sending_us) as u32).min(MOST_DELAY_US)
     }
 
-    /// A packet of `flow` (see [`flow_id`]; asked for only where that counts) passes on its way out: counts the hop and raises its delay, never lowers it. True if its octets
+    /// A packet passes on its way out: counts the hop and raises its delay, never lowers it. True if its octets
     /// have changed; a checksum around them must then be made anew.
-    pub fn pass(&mut self, now: Instant, flow: impl FnOnce() -> u64, datagram: &mut [u8]) -> bool {
+    pub fn pass(&self, now: Instant, datagram: &mut [u8]) -> bool {
         wire::pass(datagram, |header| {
-            let own_us = f64::from(self.delay_us());
-            let us = own_us * self.factor(now, flow, header);
+            let us = f64::from(self.delay_us()) * self.factor(now, header);
             (us as u32).min(MOST_DELAY_US)
         })
     }
 
     /// What this packet is told of the node's delay.
-    fn factor(&mut self, now: Instant, flow: impl FnOnce() -> u64, header: &Header) -> f64 {
+    fn factor(&self, now: Instant, header: &Header) -> f64 {
         let is_raw = header.options & OPTION_RAW_DELAY != 0;
-        if !is_raw {
-            return if self.is_idle(now) {
-                self.config.idle_multiplier
-            } else {
-                1.0
-            };
+        if !is_raw && self.is_idle(now) {
+            self.config.idle_multiplier
+        } else {
+            1.0
         }
-        // that of a call is an epoch
-        let tells = header.spacing_us > 0 && !header.control.has(Control::SYN);
-        if !self.config.evens || !tells {
-            return 1.0;
-        }
-        let is_held_up_here = header.delay_us <= self.delay_us();
-        self.flows.note(now, flow(), header.spacing_us, is_held_up_here)
     }
 }
 
@@ -166,14 +138,14 @@ mod tests {
         Instant::from_us(ms * 1_000)
     }
 
-    fn through(hop: &mut Hop, now: Instant, options: u8, delay_us: u32) -> u32 {
+    fn through(hop: &Hop, now: Instant, options: u8, delay_us: u32) -> u32 {
         let header = Header {
             options,
             delay_us,
             ..Header::new(ProtocolId::Atp, Control::ACK)
         };
         let mut octets = header.octets();
-        assert!(hop.pass(now, || 7, &mut octets));
+        assert!(hop.pass(now, &mut octets));
         let (after, _) = Header::parse(&octets).unwrap();
         assert_eq!(after.hops, 1);
         after.delay_us
@@ -183,7 +155,7 @@ mod tests {
     fn averages_and_raises() {
         let mut hop = Hop::new(&HopConfig::default());
         assert_eq!(
-            through(&mut hop, at(0), 0, 9),
+            through(&hop, at(0), 0, 9),
             9,
             "nothing is known, nothing is raised"
         );
@@ -198,8 +170,8 @@ mod tests {
         );
         hop.sample(at(2), Duration::from_us(800), Duration::from_us(1_400));
         assert_eq!(hop.delay_us(), 1_300, "500 + 800");
-        assert_eq!(through(&mut hop, at(3), 0, 1_299), 1_300);
-        assert_eq!(through(&mut hop, at(3), 0, 1_301), 1_301, "never lowered");
+        assert_eq!(through(&hop, at(3), 0, 1_299), 1_300);
+        assert_eq!(through(&hop, at(3), 0, 1_301), 1_301, "never lowered");
         let mut blind = Hop::new(&HopConfig::default());
         blind.sent(at(7), at(2), &Stamps::NONE);
         assert_eq!(blind.delay_us(), 5_000, "all there is to know");
@@ -209,10 +181,10 @@ mod tests {
     fn idle_channels_multiply() {
         let mut hop = Hop::new(&HopConfig::default());
         hop.sample(at(0), Duration::ZERO, Duration::from_us(500));
-        assert_eq!(through(&mut hop, at(99), 0, 0), 500);
-        assert_eq!(through(&mut hop, at(100), 0, 0), 1_500);
+        assert_eq!(through(&hop, at(99), 0, 0), 500);
+        assert_eq!(through(&hop, at(100), 0, 0), 1_500);
         assert_eq!(
-            through(&mut hop, at(100), OPTION_RAW_DELAY, 0),
+            through(&hop, at(100), OPTION_RAW_DELAY, 0),
             500,
             "the sender does it"
         );
@@ -221,61 +193,15 @@ mod tests {
         hop.busy(at(150), 9_000);
         assert!(hop.is_idle(at(150)), "too short to tell");
         hop.busy(at(200), 11_000);
-        assert_eq!(through(&mut hop, at(200), 0, 0), 500);
+        assert_eq!(through(&hop, at(200), 0, 0), 500);
         hop.busy(at(300), 15_000);
         assert!(hop.is_idle(at(300)));
-    }
-
-    #[test]
-    fn flows_that_are_ahead_are_told_more() {
-        let told = |evens: bool, header: Header| {
-            let mut hop = Hop::new(&HopConfig {
-                evens,
-                ..HopConfig::default()
-            });
-            hop.sample(at(0), Duration::ZERO, Duration::from_us(500));
-            let mut pass = |flow: u64, header: &Header| {
-                let mut octets = header.octets();
-                assert!(hop.pass(at(1), || flow, &mut octets));
-                Header::parse(&octets).unwrap().0.delay_us
-            };
-            let slow = Header {
-                spacing_us: 9_000,
-                options: OPTION_RAW_DELAY,
-                ..Header::new(ProtocolId::Atp, Control::ACK)
-            };
-            assert_eq!(pass(flow_id(b"slow"), &slow), 500);
-            pass(flow_id(b"fast"), &header)
-        };
-        let fast = Header {
-            spacing_us: 1_000,
-            options: OPTION_RAW_DELAY,
-            ..Header::new(ProtocolId::Atp, Control::ACK)
-        };
-        assert_eq!((told(true, fast), told(false, fast)), (2_000, 500));
-        let others = [
-            Header { options: 0, ..fast },
-            Header {
-                spacing_us: 0,
-                ..fast
-            },
-            Header {
-                control: Control::SYN,
-                ..fast
-            },
-        ];
-        assert_eq!(others.map(|header| told(true, header)), [500; 3]);
-        let held_up_before = Header {
-            delay_us: 501,
-            ..fast
-        };
-        assert_eq!(told(true, held_up_before), 501);
     }
 
     #[test]
     fn a_stuck_node_is_bounded() {
         let mut hop = Hop::new(&HopConfig::default());
         hop.sample(at(0), Duration::from_ms(1 << 40), Duration::ZERO);
-        assert_eq!(through(&mut hop, at(500), 0, 0), MOST_DELAY_US);
+        assert_eq!(through(&hop, at(500), 0, 0), MOST_DELAY_US);
     }
 }

@@ -222,7 +222,7 @@ impl<T: Transport> Network<T> {
             return;
         }
         if side.link.measured {
-            side.hop.pass(now, || 0, &mut datagram);
+            side.hop.pass(now, &mut datagram);
         }
         if side.link.told_us > 0 {
             super::wire::pass(&mut datagram, |_| side.link.told_us);

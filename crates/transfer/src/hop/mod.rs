@@ -15,8 +15,8 @@ use std::io;
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use linux::netfilter::{Queue, udp};
-use protocols::transport::hop::{Hop, HopConfig, flow_id};
+use linux::netfilter::Queue;
+use protocols::transport::hop::{Hop, HopConfig};
 use radio::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::time::{ClockId, clock_gettime};
@@ -82,8 +82,8 @@ pub fn run(
         for _ in 0..BATCHES {
             let now = now();
             source.turn(now, &mut hop);
-            let taken = queue.turn(|packet, payload| {
-                let marked = hop.pass(now, || flow_id(&udp::ends(packet)), payload);
+            let taken = queue.turn(|payload| {
+                let marked = hop.pass(now, payload);
                 // feedback, too: the delay is that of all packets, and feedback waits for the same medium
                 source.released(now, payload);
                 marked

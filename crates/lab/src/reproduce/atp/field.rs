@@ -223,7 +223,6 @@ pub(super) fn stack(kind: Kind) -> Net {
         tries: bed.tries,
         tx_dbm: bed.tx_dbm,
         idle_multiplier: HopConfig::default().idle_multiplier,
-        evens: kind.evens(),
         most_seconds: STACK_SECONDS,
     }
 }
@@ -293,7 +292,6 @@ fn field(kind: Kind, flows: u32, octets: u64, seconds: u64, seed: u64) -> Net {
         tries: 1,
         tx_dbm: FIELD_DBM,
         idle_multiplier: HopConfig::default().idle_multiplier,
-        evens: kind.evens(),
         most_seconds: FIELD_START_NS / SECOND_NS + seconds,
     }
 }
@@ -301,7 +299,6 @@ fn field(kind: Kind, flows: u32, octets: u64, seconds: u64, seed: u64) -> Net {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reproduce::atp::KINDS;
 
     #[test]
     fn the_building_has_paths_of_four_hops() {
@@ -369,14 +366,6 @@ mod tests {
             (1..=6).map(total).sum::<f64>()
         });
         assert!(sums[0] > 1.1 * sums[1], "{sums:?}");
-    }
-
-    #[test]
-    fn hops_of_ours_alone_tell_flows_that_are_ahead_more() {
-        for kind in KINDS {
-            let nets = [stack(kind), field(kind, 1, 1, 1, 1)];
-            assert_eq!(nets.map(|net| net.evens), [kind == Kind::Sdmac; 2]);
-        }
     }
 
     /// The middle flow of the stack is the one that hears both others.

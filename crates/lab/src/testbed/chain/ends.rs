@@ -156,17 +156,14 @@ fn words(list: &[&str]) -> Vec<String> {
     list.iter().map(|word| (*word).to_owned()).collect()
 }
 
-/// `sdmac hop` at every node, ready, as it is in the simulator for this transport.
-fn hops(line: &Line, transport: Transport, sdmac: &Path, folder: &Path) -> Result<Vec<Program>, ChainError> {
+/// `sdmac hop` at every node, ready.
+fn hops(line: &Line, sdmac: &Path, folder: &Path) -> Result<Vec<Program>, ChainError> {
     let eta = idle_multiplier(line.last()).to_string();
     let mut hops = Vec::new();
     for (node, interface) in (0..).zip(&line.interfaces) {
         let file = folder.join(format!("delay-{node}"));
         let args = words(&["hop", interface, "--idle-multiplier", &eta, "--file"]);
-        let mut args = [args, vec![file.display().to_string()]].concat();
-        if transport == Transport::Sdmac {
-            args.push("--even".to_owned());
-        }
+        let args = [args, vec![file.display().to_string()]].concat();
         let mut hop = Program::start(line, node, sdmac, "sdmac hop", &args)?;
         let begun = Instant::now();
         while !file.exists() {
@@ -190,7 +187,7 @@ fn by_atp(
     folder: &Path,
     stop: &AtomicBool,
 ) -> Result<Carried, ChainError> {
-    let hops = hops(line, case.transport, sdmac, folder)?;
+    let hops = hops(line, sdmac, folder)?;
     line.greet()?;
     let last = line.last();
     let to = format!("{}:{PORT}", address(last));
