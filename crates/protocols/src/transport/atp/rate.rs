@@ -154,7 +154,7 @@ impl Rate {
         if self.config.adjusting {
             self.gain = self.config.gain * gain_share(hops);
         }
-        if self.is_asking() {
+        if matches!(self.phase, Phase::Asking { .. }) {
             self.was = Was::Found;
         }
         self.phase = Phase::Running;

@@ -241,7 +241,7 @@ where
         let waited = Duration::from_us(h.spacing_us.into());
         self.rate.told(now, self.outbox.tally(), waited, h.size > 0);
         let waiting = self.outbox.is_waiting();
-        if h.control.has(Control::SACK_REQ) && self.rate.is_asking() {
+        if h.control.has(Control::SACK_REQ) && self.rate.wants(h.delay_us) {
             self.rate.quick_start(now, h.delay_us, h.hops, waiting);
         } else {
             self.rate.feedback(now, h.delay_us, h.hops, waiting);

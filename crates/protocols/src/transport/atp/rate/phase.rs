@@ -21,9 +21,13 @@ impl Rate {
         matches!(self.phase, Phase::QuickStart { .. })
     }
 
-    /// True while the answer to a probe is a rate to go on at.
-    pub fn is_asking(&self) -> bool {
-        self.phase != Phase::Running
+    /// True while the answer to a probe, with this delay, is a rate to go on at. One without a delay says no more to those that have a rate than that the path holds.
+    pub fn wants(&self, delay_us: u32) -> bool {
+        match self.phase {
+            Phase::QuickStart { .. } => true,
+            Phase::Asking { .. } => delay_us > 0,
+            Phase::Running => false,
+        }
     }
 
     /// When a probe is due.
@@ -142,13 +146,13 @@ mod tests {
         assert_eq!(r.probe_at(), Some(at(500)));
         r.probed(at(500));
         let wait = r.probe_at().unwrap().since(at(500));
-        assert!(wait >= Duration::from_ms(20) && r.is_asking(), "{wait:?}");
+        assert!(wait >= Duration::from_ms(20) && r.wants(4_000), "{wait:?}");
         // the answer brings its rate into the mean
         let common = r.hz();
         r.quick_start(at(510), 4_000, 1, true);
         let found = r.hz();
         r.join(at(510), member(1), &mut flows);
-        assert!(!r.is_asking() && found > 1.5 * common);
+        assert!(!r.wants(4_000) && found > 1.5 * common);
         assert!(
             (r.hz() - (common + found) / 2.0).abs() < 1e-6,
             "{} {}",
@@ -161,8 +165,10 @@ mod tests {
     fn feedback_says_as_much() {
         let (mut r, _) = one_of_two();
         miss_all(&mut r, at(500));
-        r.feedback(at(510), 10_000, 1, true);
-        assert_eq!((r.is_asking(), r.probe_at()), (false, None));
+        let common = r.hz();
+        assert!(!r.wants(0), "an answer without a delay is no more than that");
+        r.feedback(at(510), 0, 1, true);
+        assert_eq!((r.hz(), r.wants(4_000), r.probe_at()), (common, false, None));
     }
 
     #[test]
