@@ -39,6 +39,8 @@ pub(super) struct Link {
     finished: bool,
     /// ATP has ended its direction, and TCP has been told.
     shut: bool,
+    /// Why nothing comes back from a program that had ended its direction.
+    gone: Option<io::Error>,
     pub octets: (u64, u64),
     /// Since when it is there, or its latest call.
     since: Instant,
@@ -136,6 +138,7 @@ impl Link {
             down: Pending::new(),
             finished: false,
             shut: false,
+            gone: None,
             octets: (0, 0),
             since: now,
             heard: now,
@@ -285,14 +288,7 @@ impl Link {
         if self.flow.state() == State::Open && socket.is_gone(now) {
             return Err(TransferError::FarGone(peer));
         }
-        if let Tcp::Open(stream) = &self.tcp
-            && !(self.finished && self.shut)
-        {
-            // it is not always read or written, and not waited for then
-            self.watch
-                .look(now, stream, self.config.patience)
-                .map_err(wrong)?;
-        }
+        self.look(now).map_err(wrong)?;
         if waits {
             return Ok(None);
         }
@@ -306,6 +302,27 @@ impl Link {
         }
         let done = matches!(self.flow.state(), State::Lingering | State::Closed);
         Ok((done && self.finished && self.shut).then_some(()))
+    }
+
+    /// Whether the program is still there: it is not always read or written, and not waited for then. What has come from it goes on to the other one first.
+    fn look(&mut self, now: Instant) -> io::Result<()> {
+        if let Tcp::Open(stream) = &self.tcp
+            && !(self.finished && self.shut)
+            && let Err(why) = self.watch.look(now, stream, self.config.patience)
+        {
+            let has_closed = matches!(
+                why.kind(),
+                io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe
+            );
+            match self.finished {
+                // its kernel does not know it any more, and does not have to; what is sent to it fails by itself
+                true if has_closed => {}
+                true => self.gone = Some(why),
+                false => return Err(why),
+            }
+        }
+        let has_gone_on = self.flow.acknowledged_octets() >= self.octets.0;
+        self.gone.take_if(|_| has_gone_on).map_or(Ok(()), Err)
     }
 
     /// From TCP to ATP; true if something has moved.

@@ -1,6 +1,8 @@
 //! TCP connections through both ends of a proxy, all on this computer.
 
+#[path = "../common/mod.rs"]
 mod common;
+mod ends;
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -341,48 +343,6 @@ fn who_is_stopped_tells_of_open_connections() {
         threads.into_iter().for_each(|thread| thread.join().unwrap());
         assert!(ended.iter().all(|ended| ended.try_recv().is_err()), "each once");
     }
-}
-
-/// A reset on one side, by either program, is one on the other: nobody takes a part for the whole.
-#[test]
-fn resets_are_passed_on_both_ways() {
-    let listener = TcpListener::bind(LOCAL).unwrap();
-    let proxy = Proxy::new(listener.local_addr().unwrap(), [None; 2]);
-    for client_resets in [true, false] {
-        let mut client = proxy.connect();
-        client.write_all(b"hello").unwrap();
-        let (mut server, _) = listener.accept().unwrap();
-        server.set_read_timeout(Some(HANGS)).unwrap();
-        server.read_exact(&mut [0; 5]).unwrap();
-        let (resets, mut waits) = if client_resets {
-            (client, server)
-        } else {
-            (server, client)
-        };
-        rustix::net::sockopt::set_socket_linger(&resets, Some(time::Duration::ZERO)).unwrap();
-        drop(resets);
-        let error = waits.read(&mut [0; 5]).unwrap_err();
-        assert_eq!(
-            error.kind(),
-            ErrorKind::ConnectionReset,
-            "client resets: {client_resets}"
-        );
-        for ended in &proxy.ended {
-            assert!(ended.recv_timeout(HANGS).unwrap().result.is_err());
-        }
-    }
-    proxy.end();
-}
-
-#[test]
-fn nobody_at_the_other_side_is_a_reset() {
-    let to = TcpListener::bind(LOCAL).unwrap().local_addr().unwrap();
-    let proxy = Proxy::new(to, [None; 2]);
-    let error = proxy.connect().read(&mut [0; 5]).unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::ConnectionReset);
-    let why = proxy.ended[1].recv_timeout(HANGS).unwrap().result.unwrap_err();
-    assert!(why.to_string().contains("refused"), "{why}");
-    proxy.end();
 }
 
 /// A path between the ends that drops long packets without a word: both directions go on in shorter ones.
