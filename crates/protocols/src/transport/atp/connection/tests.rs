@@ -5,6 +5,7 @@ mod failing;
 mod feedback;
 mod misled;
 mod narrow;
+mod several;
 mod strangers;
 mod unmeasured;
 

@@ -54,7 +54,7 @@ impl Rate {
         }
     }
 
-    /// The rate is not to be trusted: data are held until a probe comes back. Where others of a macroflow have it, too, and still trust it, they are held
+    /// The rate is not to be trusted: data are held until a probe comes back. Where others of a macroflow have it, too, they are held
     /// when that is so for the second time.
     pub(super) fn search(&mut self, now: Instant) {
         if self.phase == Phase::Running && self.flows > 1.0 {
@@ -77,8 +77,8 @@ impl Rate {
     }
 
     /// A node on the way says that the path has failed: data are held until a probe comes back. A sender whose epoch adjusts itself is
-    /// silent before each, the first one included, whether or not it was looking for a rate already; not one of several flows of a macroflow, for the
-    /// others would not be.
+    /// silent before each, the first one included, whether or not it was looking for a rate already; not one that sends beside others of a
+    /// macroflow, for these would not be.
     pub fn path_failed(&mut self, now: Instant) {
         let is_silent = matches!(self.phase, Phase::QuickStart { told: true, .. });
         if self.config.adjusting && !is_silent && self.flows <= 1.0 {
@@ -192,6 +192,25 @@ mod tests {
                 "{r:?}"
             );
         }
+    }
+
+    #[test]
+    fn who_was_held_brings_in_what_it_finds() {
+        let (mut r, mut flows) = one_of_two();
+        (0..2).for_each(|_| miss_all(&mut r, at(500)));
+        flows.leave(1);
+        r.leave();
+        let common = flows.hz;
+        r.quick_start(at(900), 4_000, 1, true);
+        let found = r.hz();
+        r.join(at(900), member(1), &mut flows);
+        assert!(found > 1.5 * common);
+        assert!(
+            (r.hz() - f64::midpoint(common, found)).abs() < 1e-6,
+            "{} {}",
+            r.hz(),
+            found
+        );
     }
 
     /// The others would send all the same.
