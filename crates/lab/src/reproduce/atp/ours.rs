@@ -42,7 +42,7 @@ pub struct Beside {
     /// What all flows together carried until the last of them was through, over the most of that of the others. Its error is of the differences, too.
     pub through: Estimate,
     /// The most that a mean goodput can be that is no less fair than the fairest other, over that of the best other, by what the path has carried of any of them, of one flow or of
-    /// all together; `None` where each flow has its own way, or is alone. Below [`ENOUGH`] the two aims contradict each other.
+    /// all together; `None` where each flow has its own way, or is alone. Below 0.95 the two aims contradict each other.
     pub room: Option<f64>,
     /// The others that reach what ours is to reach: they are the fairest, and within 5 % of the best.
     pub reached_by: Vec<Kind>,
