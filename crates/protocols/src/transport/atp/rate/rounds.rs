@@ -3,7 +3,8 @@
 //! To begin with, each [round](super::round::Round) is half as fast again as the one before, until less arrives than was sent: then the first queue fills, and what
 //! arrives is what the path carries. From then on an eighth is added while all of it arrives, and what gets lost takes some away: where a
 //! [queue fills](super::trip) a sixteenth is too much, and where none does a quarter, since it is not this sender that is in the way. Below what such a path is begun with
-//! the rate goes only where a queue fills. Ours; the thesis has hops everywhere.
+//! the rate goes only where a queue fills, and comes back by an eighth, a quarter and then half as much again in rounds in which none does: others that were in the way have ended. Ours;
+//! the thesis has hops everywhere.
 
 use super::round::Seen;
 use super::trip::Least;
@@ -15,6 +16,8 @@ const DOWN_TO: f64 = 0.85;
 /// What another one does, to begin with and then.
 const CLIMB: f64 = 1.5;
 const UP: f64 = 1.125;
+/// Below what such a path is begun with, in the first round in which no queue fills, the second and the others.
+const COMES_BACK: [f64; 3] = [UP, 1.25, 1.5];
 /// Of what was sent so much arrives where no queue fills, while the rate climbs, and then.
 const CLIMBS: f64 = 0.8;
 const ALL: f64 = 0.9;
@@ -38,6 +41,8 @@ pub(super) struct Rounds {
     narrow: Option<f64>,
     /// More than a quarter was lost of it once.
     flooded: bool,
+    /// Rounds in a row in which no queue has filled and little was lost.
+    clear: usize,
 }
 
 impl Rounds {
@@ -47,6 +52,7 @@ impl Rounds {
         least: Least::NONE,
         narrow: None,
         flooded: false,
+        clear: 0,
     };
 
     /// Nothing is on its way, or something else decides about the rate: what is known of this round says nothing.
@@ -56,7 +62,12 @@ impl Rounds {
 
     /// The rate is looked for anew, over another path.
     pub fn release(&mut self) {
-        (self.least, self.narrow, self.flooded) = (Least::NONE, None, false);
+        let Rounds { climbs, settles, .. } = *self;
+        *self = Rounds {
+            climbs,
+            settles,
+            ..Rounds::NEW
+        };
     }
 
     /// The rate that the path was found to carry, if that is less than what such a path is begun with.
@@ -70,6 +81,8 @@ impl Rounds {
         if core::mem::take(&mut self.settles) {
             return None;
         }
+        let is_clear = fills == Some(false) && !seen.lossy;
+        self.clear = if is_clear { self.clear + 1 } else { 0 };
         let rate = self.rate(&seen, hz, fills != Some(false));
         let overflows = seen.lost > RADIO;
         let starves = seen
@@ -98,7 +111,12 @@ impl Rounds {
             self.climbs = false;
             return Some(through_hz.min(hz));
         }
-        let step = if self.climbs { CLIMB } else { UP };
+        let back = COMES_BACK[self.clear.clamp(1, COMES_BACK.len()) - 1];
+        let step = match self.narrow {
+            _ if self.climbs => CLIMB,
+            Some(_) => back,
+            None => UP,
+        };
         let faster = (hz * step).min(through_hz * SEEN);
         (share >= ALL || self.climbs).then_some(faster.max(hz))
     }
@@ -287,6 +305,24 @@ mod tests {
         assert_eq!(slow.policy.narrow(), None, "as fast as it began");
         // what gets lost without a queue does so at any rate
         assert_eq!(trips(&mut r, &[QUIET, ((10, 5, 5), 40)]), Some(LEAST_HZ));
+        assert_eq!(r.policy.narrow(), None);
+    }
+
+    /// Others that were in the way have ended: half as much again in the third round without a queue.
+    #[test]
+    fn what_was_slowed_down_comes_back_faster_each_round() {
+        let mut r = new();
+        trips(&mut r, &[QUIET, ((10, 5, 5), 100), ((10, 2, 8), 100)]);
+        let mut at_5_hz = |rounds: &[_]| trips_at(5.0, &mut r, rounds);
+        assert_eq!(at_5_hz(&[QUIET]), Some(5.625));
+        assert_eq!(at_5_hz(&[QUIET]), Some(6.25));
+        assert_eq!(at_5_hz(&[QUIET]), Some(7.5));
+        assert_eq!(at_5_hz(&[QUIET]), Some(7.5));
+        // packets wait again
+        assert_eq!(at_5_hz(&[((10, 10, 0), 100)]), Some(5.625));
+        assert_eq!(at_5_hz(&[QUIET]), Some(5.625));
+        // as fast as it began an eighth is enough
+        assert_eq!(trips(&mut r, &[QUIET; 4]), Some(112.5));
         assert_eq!(r.policy.narrow(), None);
     }
 

@@ -99,6 +99,7 @@ fn a_narrow_link_is_not_flooded() {
         let link = path(ms * 1_000, queue, 20_000);
         let (seconds, again) = mean(&Config::sdmac(), &link, octets);
         let told = format!("{ms} ms, {queue}: {seconds} s, {again} %");
+        std::println!("{told}");
         let least = (octets / MAX_DATA_OCTETS) as f64 * ms as f64 / 1e3;
         assert!(seconds < least * 1.05 + 1.0, "{told}");
         assert!(again < again_percent, "{told}");
