@@ -113,8 +113,14 @@ fn over_runs(runs: &Runs, of: fn(&Run) -> f64) -> Option<f64> {
     average(runs.values().map(of))
 }
 
-/// What one number of hops, or one scene, says of `ours`.
-fn point(setting: &str, hops: Option<u32>, ours: Kind, of: impl Fn(Kind) -> Runs) -> Option<Beside> {
+/// What one number of hops, or one scene, says of `ours`. `path`: so many flows share one, of which one alone has so much goodput at most, by any transport.
+fn point(
+    setting: &str,
+    hops: Option<u32>,
+    ours: Kind,
+    path: Option<(u32, f64)>,
+    of: impl Fn(Kind) -> Runs,
+) -> Option<Beside> {
     let goodput = |runs: &Runs| over_runs(runs, |r| r.goodput);
     let unfairness = |runs: &Runs| over_runs(runs, |r| r.unfairness);
     let utility = |runs: &Runs| over_runs(runs, |r| r.utility);
@@ -148,6 +154,14 @@ fn point(setting: &str, hops: Option<u32>, ours: Kind, of: impl Fn(Kind) -> Runs
         Some(error + (ratio - error.value))
     };
     let first = others.iter().max_by(by(|r| r.through))?;
+    let room_of = path.and_then(|(flows, alone)| {
+        let through = others
+            .iter()
+            .chain([&ours])
+            .filter_map(|runs| over_runs(runs, |r| r.through));
+        let carried = through.fold(alone, f64::max);
+        Some(room(flows, carried, unfairness(fairest)?) / goodput(best)?)
+    });
     Some(Beside {
         setting: setting.into(),
         judged_as: setting.into(),
@@ -159,7 +173,7 @@ fn point(setting: &str, hops: Option<u32>, ours: Kind, of: impl Fn(Kind) -> Runs
         of_best: unfairness(best)?,
         utility: 10_f64.powf(utility(&ours)? - utility(most_utility)?),
         through: over(first, |r| r.through)?,
-        room: None,
+        room: room_of,
         reached_by: kinds
             .iter()
             .zip(&others)
@@ -206,24 +220,16 @@ pub fn beside(m: &Measured, ours: Kind) -> Vec<Beside> {
                     let runs = (0..m.seeds()).filter_map(|n| Some((n, run(m.get(case, n)?))));
                     runs.collect()
                 };
-                let point = point(&setting, Some(hops), ours, |kind| runs(case(kind)))?;
-                let carried = THESIS.into_iter().chain([ours]).flat_map(|kind| {
+                let alone = |kind| {
                     let one = Case {
                         flows: 1,
                         ..case(kind)
                     };
-                    [
-                        over_runs(&runs(one), |r| r.goodput),
-                        over_runs(&runs(case(kind)), |r| r.through),
-                    ]
-                });
-                let most = carried.flatten().fold(0.0, f64::max);
-                let best = THESIS
-                    .into_iter()
-                    .filter_map(|kind| over_runs(&runs(case(kind)), |r| r.goodput));
-                let best = best.fold(0.0, f64::max);
-                let room = (flows > 1).then(|| room(flows, most, point.fairest) / best);
-                Some(Beside { room, ..point })
+                    over_runs(&runs(one), |r| r.goodput)
+                };
+                let alone = THESIS.into_iter().chain([ours]).filter_map(alone);
+                let path = (flows > 1).then(|| (flows, alone.fold(0.0, f64::max)));
+                point(&setting, Some(hops), ours, path, |kind| runs(case(kind)))
             };
             all.extend(m.hops(bed, flows).into_iter().filter_map(of));
         }
@@ -235,7 +241,7 @@ pub fn beside(m: &Measured, ours: Kind) -> Vec<Beside> {
                 runs.map(|(n, outcome)| (n, Run::of(&outcome.kbps))).collect()
             };
             let (setting, judged_as) = names(what, tries);
-            let point = point(&setting, None, ours, of);
+            let point = point(&setting, None, ours, None, of);
             all.extend(point.map(|point| Beside { judged_as, ..point }));
         };
         add(What::Stack);
@@ -373,7 +379,7 @@ mod tests {
                 _ => Runs::new(),
             }
         };
-        let p = point("x", Some(3), Sdmac, of(96.0, 0.2)).unwrap();
+        let p = point("x", Some(3), Sdmac, None, of(96.0, 0.2)).unwrap();
         assert_eq!(p.hops, Some(3));
         let found = [
             p.goodput.value,
@@ -390,9 +396,13 @@ mod tests {
         }
         assert_eq!(p.aim(), Aim::Missed, "less fair than the fairest");
         assert_eq!(p.reached_by, [], "Tahoe is not fair, and Default not good");
-        let aim = |goodput, unfairness| point("x", Some(3), Sdmac, of(goodput, unfairness)).unwrap().aim();
+        let aim = |goodput, unfairness| {
+            point("x", Some(3), Sdmac, None, of(goodput, unfairness))
+                .unwrap()
+                .aim()
+        };
         assert_eq!((aim(94.0, 0.0), aim(95.5, 0.1)), (Aim::Missed, Aim::Reached));
-        assert_eq!(point("x", None, Sdmac, |_| Runs::new()), None);
+        assert_eq!(point("x", None, Sdmac, None, |_| Runs::new()), None);
     }
 
     /// Ups and downs that both have are of the air, and tell nothing of the difference between them.
@@ -405,7 +415,7 @@ mod tests {
                 _ => Runs::new(),
             }
         };
-        let together = point("x", None, Sdmac, of(runs(90.0, 0.1, 9.0))).unwrap();
+        let together = point("x", None, Sdmac, None, of(runs(90.0, 0.1, 9.0))).unwrap();
         assert_eq!(together.reached_by, [Kind::Tahoe]);
         assert!((together.goodput.value - 0.9).abs() < 1e-9, "{together:?}");
         assert!(
@@ -414,14 +424,14 @@ mod tests {
         );
         assert_eq!(together.aim(), Aim::Missed);
         // apart by 19 in each run, which is an error of 0.19 / 3 for ten of them
-        let apart = point("x", None, Sdmac, of(runs(90.0, 0.1, -10.0))).unwrap();
+        let apart = point("x", None, Sdmac, None, of(runs(90.0, 0.1, -10.0))).unwrap();
         assert!(
             (apart.goodput.high - 0.9 - ERRORS * 0.19 / 3.0).abs() < 1e-9,
             "{apart:?}"
         );
         assert_eq!(apart.aim(), Aim::Open);
         let few: Runs = runs(90.0, 0.1, 0.0).into_iter().take(3).collect();
-        assert_eq!(point("x", None, Sdmac, of(few)).unwrap().aim(), Aim::Open);
+        assert_eq!(point("x", None, Sdmac, None, of(few)).unwrap().aim(), Aim::Open);
     }
 
     /// Every value of the rows can be had, whatever is run of random flows.
